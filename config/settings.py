@@ -256,7 +256,10 @@ CONCORD_SWEEPS = [
     "review.calibration.searching.ring_waiting",
     "review.calibration.anchors.check_all",
     "review.generation.working.ring_waiting",
+    "review.kept.making.ring_waiting",
 ]
+# What is done after units by whoever does the work without workers: functions of the human half.
+CONCORD_DRAINS = ["review.kept.making.make_waiting"]
 
 LOGGING = {
     "version": 1,

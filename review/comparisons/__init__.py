@@ -2,5 +2,5 @@
 
 Above ``reports``.
 
-Door: ``whole.compare``, ``gating.gate_of``, ``trend.trends_of``, ``summaries.headlines``.
+Door: ``whole.compare``, ``gating.gate_of``, ``trend.trends_of``, ``summaries.headline``.
 """

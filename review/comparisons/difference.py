@@ -24,8 +24,7 @@ from review.comparisons.values import (
     weight_compared,
 )
 from review.gold.drift import Moved, judge_moved
-from review.reports.figure import Figure, Withheld, withheld
-from review.reports.gathering import NO_WIDTH, as_figure
+from review.reports.figure import NO_WIDTH, Figure, Withheld, as_figure, withheld
 from review.reports.lines import MetricLine
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import Deviation, Target
@@ -114,6 +113,15 @@ class RunDifference:
     metrics: tuple[MetricDifference, ...]
     worse: tuple[QuestionChange, ...]
     better: tuple[QuestionChange, ...]
+
+    def settled(self) -> RunDifference:
+        """The same without what its intervals would be made of at another level."""
+        metrics = (dataclasses.replace(one, paired=_settled(one.paired)) for one in self.metrics)
+        return dataclasses.replace(self, overall=_settled(self.overall), metrics=tuple(metrics))
+
+
+def _settled(paired: PairedDifference | None) -> PairedDifference | None:
+    return paired and dataclasses.replace(paired, deviation=None)
 
 
 def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> RunDifference:

@@ -6,21 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.core.cache import cache
-from django.db.models import Max
-
 from evaluation.accounts import access
 from evaluation.core.roles import Action
-from evaluation.models import Run, Score, User
+from evaluation.models import Run, User
 from evaluation.work.plugins import Waiting, extras
 from review.decisions.cases import open_cases
 from review.evidence.scorers import RULES
-from review.models import Override, Rating, ReviewQueue
+from review.models import ReviewQueue
 from review.queues.access import cases_for_lead
 from review.queues.progress import OwnProgress, own_progresses
-from review.reports.report import Report, make_report
-
-DAY = 24 * 3600
+from review.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +35,6 @@ class Headline:
     kappa: float | None
     rated: int
     answers: int
-
-
-def headlines(runs: Sequence[Run]) -> dict[int, Headline]:
-    """The headlines of the runs that have ended, by primary key; three queries where nothing has changed."""
-    ended = [run for run in runs if run.state in Run.ENDED]
-    prints = _fingerprints(ended)
-    kept = cache.get_many(prints.values())
-    found: dict[int, Headline] = {}
-    for run in ended:
-        key = prints[run.pk]
-        if key not in kept:
-            kept[key] = headline(make_report(run))
-            cache.set(key, kept[key], DAY)
-        found[run.pk] = kept[key]
-    return found
 
 
 def headline(report: Report) -> Headline:
@@ -87,21 +67,6 @@ def _kappas(report: Report) -> Iterable[float]:
         for found in metrics.values() if author != RULES else ():
             if found["primary"] and found["cohen_kappa_quadratic"] is not None:
                 yield found["cohen_kappa_quadratic"]
-
-
-def _fingerprints(runs: Sequence[Run]) -> dict[int, str]:
-    """What a headline depends on: the run's state and the newest score, rating and override it can see, those of equal
-    answers too. Rows are only ever added, so the newest one tells whether anything is new."""
-    sets = {run.answer_set.question_set_id for run in runs}
-    newest, of = Max("id"), "answer__answer_set__question_set"
-    scores = dict(Score.objects.filter(run__in=runs).order_by().values_list("run").annotate(newest))
-    ratings = dict(Rating.objects.filter(**{f"{of}__in": sets}).order_by().values_list(of).annotate(newest))
-    overrides = dict(Override.objects.filter(**{f"{of}__in": sets}).order_by().values_list(of).annotate(newest))
-    return {
-        run.pk: f"headline:2:{run.pk}:{run.state}:{scores.get(run.pk, 0)}"
-        f":{ratings.get(run.answer_set.question_set_id, 0)}:{overrides.get(run.answer_set.question_set_id, 0)}"
-        for run in runs
-    }
 
 
 USUAL_SECONDS = 60.0  # a first guess for people who have no pace of their own yet

@@ -40,28 +40,36 @@ _NO_GATES: Mapping[int, Gate] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Runs side by side. The first is the baseline: ``differences`` holds each of the others minus the first, with the
-    error held over all of the ``family``."""
+class Compared:
+    """Runs side by side, by their reports. The first is the baseline: ``differences`` holds each of the others minus
+    the first, with the error held over all of the ``family``."""
 
-    sides: tuple[Side, ...]
+    reports: tuple[Report, ...]
     differences: tuple[RunDifference, ...]
     family: Family
     order: Order | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Compared):
+    """The same with what the reports are made of, which gates need."""
+
+    sides: tuple[Side, ...]
 
 
 def compare(runs: Sequence[Run], *, resamples: int = 2000, seed: int = 0) -> Comparison:
     """Compare runs; one alone has nothing to be compared with and stands for itself."""
     chosen = sides(runs)
     differences, family = held_together([difference(one, chosen[0]) for one in chosen[1:]], chosen)
-    return Comparison(tuple(chosen), differences, family, order(chosen, resamples=resamples, seed=seed))
+    ranked = order(chosen, resamples=resamples, seed=seed)
+    return Comparison(tuple(side.report for side in chosen), differences, family, ranked, tuple(chosen))
 
 
 def comparison_json(found: Comparison, gates: Mapping[int, Gate] = _NO_GATES) -> dict[str, Any]:
     """``{"score", "runs": [...], "differs": {...}, "differences": [...], "ranking": {...} or null, "gates": {...}}``;
     ``gates`` are those of the runs they were asked of. Every run stands for its system, so that its ``classes`` and
     ``spread`` are those tables of source 001 by system."""
-    reports = [side.report for side in found.sides]
+    reports = found.reports
     runs = []
     for report in reports:
         summary = summary_json(report)
@@ -153,7 +161,7 @@ def comparison_markdown(found: Comparison, gates: Mapping[int, Gate]) -> str:
 def _markdown_lines(found: Comparison, gates: Mapping[int, Gate]) -> Iterator[str]:
     for run, gate in gates.items():
         yield from gate_block(gate, gate_line(gate, run))
-    reports = [side.report for side in found.sides]
+    reports = found.reports
     yield f"### {_('Comparison')}"
     yield ""
     for one in found.differences:

@@ -7,8 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
+
 from evaluation.accounts import audit
 from evaluation.models import AuditEvent, Run, User
+from review.evidence.changes import touch_run
 
 ACCEPTED, WITHDRAWN = "unrated_like_rated_accepted", "unrated_like_rated_withdrawn"
 
@@ -24,7 +27,9 @@ class Acceptance:
 def set_accepted(run: Run, *, accepted: bool, by: User) -> None:
     """Accept the assumption for a run, or take that back; what stands already is not recorded again."""
     if accepted != (acceptance_of(run) is not None):
-        audit.record(by, ACCEPTED if accepted else WITHDRAWN, run)
+        with transaction.atomic():
+            touch_run(run)
+            audit.record(by, ACCEPTED if accepted else WITHDRAWN, run)
 
 
 def acceptance_of(run: Run) -> Acceptance | None:

@@ -21,6 +21,7 @@ from evaluation.questions.importing import Imported, import_question_set, newest
 from review.decisions.cases import RAISED, Why, case_of
 from review.decisions.overrides import checked_reason, insert_decision
 from review.evidence.answers import REMOVING, exposed
+from review.evidence.changes import touch
 from review.evidence.rating_input import check_value
 from review.models import EventRuling, ItemEvent, Override, Rating, ReviewItem
 from review.ratings.settling import RATED
@@ -162,6 +163,7 @@ def rule_on(event: ItemEvent, *, upheld: bool, reason: str, by: User) -> EventRu
             if EventRuling.objects.filter(event=event).exists():
                 raise Refused("ruled_already")
             made = EventRuling.objects.create(event=event, seq=1, upheld=upheld, reason=text, by=by)
+            touch([item.answer_id])
             if upheld and event.kind in REMOVING:
                 ReviewItem.objects.filter(pk=item.pk).update(state=ReviewItem.State.WITHDRAWN)
             else:

@@ -17,6 +17,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.judges.shipping import definitions, own_names
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
+from review.evidence.changes import touch
 from review.evidence.effective import standing
 from review.evidence.rating_input import check_value
 from review.models import Assignment, Override, Rating
@@ -109,6 +110,7 @@ def insert_decision(
     try:
         with transaction.atomic():
             made.save(force_insert=True)
+            touch([answer.pk])
     except IntegrityError as error:
         raise Refused("changed_meanwhile") from error
     audit.record(made.by, f"score_{made.kind}", answer, metric=metric.name, override=made.pk)
@@ -211,6 +213,7 @@ def override_many(
                 ],
                 batch_size=1_000,
             )
+            touch(found.answers[:1])
             if made:
                 told = {"count": len(made), "answers": content_hash(list(found.answers))}
                 audit.record(by, "scores_overridden", run, metric=metric.name, **told)

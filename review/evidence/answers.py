@@ -62,6 +62,8 @@ def run_answers(run: Run, answer_ids: Collection[int] | None = None) -> list[Run
     answers = Answer.objects.filter(answer_set_id=run.answer_set_id)
     if wanted:
         answers = answers.filter(question__external_id__in=wanted)
+    if answer_ids is not None:  # with the others to the same questions, one of which may be newer
+        answers = answers.filter(question__in=Answer.objects.filter(pk__in=answer_ids).values("question"))
     rows = answers.order_by("question__position", "sample", "round").values_list(*_FIELDS)
     newest = {(row[1], row[7]): row for row in rows}.values()
     return [

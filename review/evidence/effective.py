@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -107,11 +108,16 @@ class Said:
     @property
     def names(self) -> dict[int, str]:
         """Metric -> its name, with the version where two versions of a metric were used."""
-        of_name = [metric.name for metric in self.metrics.values()]
-        return {
-            pk: metric.name if of_name.count(metric.name) == 1 else f"{metric.name}@{metric.version}"
-            for pk, metric in self.metrics.items()
-        }
+        return names_of(self.metrics)
+
+
+def names_of(metrics: Mapping[int, MetricDefinition]) -> dict[int, str]:
+    """Metric -> its name, with the version where there are two versions of it."""
+    of_name = Counter(metric.name for metric in metrics.values())
+    return {
+        pk: metric.name if of_name[metric.name] == 1 else f"{metric.name}@{metric.version}"
+        for pk, metric in metrics.items()
+    }
 
 
 def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:

@@ -17,6 +17,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Project, Run, SealedAnswer, User
 from evaluation.work.lifecycle import seal_of
+from review.evidence.changes import touch
 from review.evidence.effective import said_of, samples_behind
 from review.evidence.experts import ExpertRating, agreement_ratings
 from review.evidence.sampling import weigh
@@ -187,6 +188,7 @@ def _store(
     for one in items:
         one.gold_set = made
     GoldItem.objects.bulk_create(items, batch_size=500)
+    touch(list({one.answer_id for one in items}))
     _seal(project, {one.answer_id for one in items if one.split == Split.HOLD_OUT})
     audit.record(by, "gold.frozen", made, hash=digest, version=number)
     return made

@@ -25,6 +25,7 @@ from evaluation.judges.shipping import declared, define, shown_names
 from evaluation.models import Criterion, Finding, ImportedJudge, MetricDefinition, Run, Score, User
 from evaluation.scoring.writing import derive
 from evaluation.work.database import look_again
+from review.evidence.changes import touch
 from review.imports.ratings import Placed, Sampled, placed_rows, store_ratings
 from review.models import Rating
 
@@ -114,6 +115,7 @@ def store_judge_scores(run: Run, rows: Sequence[Placed]) -> Stored:
         made.append((score, placed))
     Score.objects.bulk_create([score for score, _ in made], batch_size=BATCH)
     _let_count(run, [score for score, _ in made])
+    touch([score.answer_id for score, _ in made[:1]])
     Finding.objects.bulk_create(
         (
             Finding(

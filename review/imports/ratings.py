@@ -23,6 +23,7 @@ from evaluation.files.rating_rows import Phase, RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.models import MetricDefinition, Run
 from review.evidence.answers import run_answers
+from review.evidence.changes import touch
 from review.models import Rating
 
 SAMPLES_NAMED = 10
@@ -136,6 +137,7 @@ def store_ratings(run: Run, rows: Sequence[Placed], sampled: Sampled) -> int:
         times[digest] += 1
         newest[place] = digest
     Rating.objects.bulk_create(made, batch_size=BATCH)
+    touch([row.answer_id for row in made[:1]])
     return len(made)
 
 

@@ -122,7 +122,7 @@ def _categories(report: Report) -> Sheet:
 
 def comparison_sheets(found: Comparison) -> Iterator[Sheet]:
     """Overall scores and metric means side by side, what differs, then the tests, then the ranking."""
-    reports = [side.report for side in found.sides]
+    reports = found.reports
     yield _side_by_side(reports)
     yield from systems_sheets(reports)
     if differing := differing_versions(reports):

@@ -22,6 +22,7 @@ from review.models.gold import (
     LookTurn,
     SealedVerdict,
 )
+from review.models.kept import Kept, Revision, Touched
 from review.models.pairs import (
     Pair,
     PairAttempt,
@@ -80,6 +81,7 @@ __all__ = [
     "GoldRetirement",
     "GoldSet",
     "ItemEvent",
+    "Kept",
     "KeptFigures",
     "Licence",
     "Look",
@@ -108,6 +110,7 @@ __all__ = [
     "RetrievalRepair",
     "ReviewItem",
     "ReviewQueue",
+    "Revision",
     "SealedVerdict",
     "Search",
     "SearchCall",
@@ -117,4 +120,5 @@ __all__ = [
     "SearchTurn",
     "SearchVersion",
     "SuggestedAnswer",
+    "Touched",
 ]

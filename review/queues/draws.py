@@ -20,6 +20,7 @@ from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.scoring.writing import counting
 from evaluation.work.lifecycle import RunConfig
 from review.evidence.answers import new_seed
+from review.evidence.changes import touch
 from review.evidence.scorers import MachineValue, machine_values
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
 from review.models.queue_spec import FEW, QueueSpec
@@ -174,6 +175,7 @@ def _keep(drawn: Sequence[Drawn], **facts: Any) -> Draw:
             for one in drawn
         )
         FrameMember.objects.bulk_create(rows, batch_size=2_000)
+        touch([one.key for one in drawn[:1]])
     return made
 
 

@@ -14,6 +14,7 @@ from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, User
 from evaluation.profiles.spec import ProfileSpec
 from review.evidence.answers import by_chance, expose_item
+from review.evidence.changes import touch
 from review.evidence.effective import adjudicated
 from review.evidence.rating_input import (
     MOVED,
@@ -166,6 +167,7 @@ def checked_changes(
 def insert_final(assignment: Assignment, rows: Sequence[Rating], changes: Mapping[str, Change]) -> None:
     """Store final ratings with their parts: the changed ones, else those of the first rating."""
     Rating.objects.bulk_create(rows)
+    touch([assignment.item.answer_id])
     first = {rating.metric_id: rating for rating in _newest(assignment, "initial").values()}
     RatingPart.objects.bulk_create(
         part

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
 from review.evidence.answers import by_chance, repeat_key
+from review.evidence.changes import touch
 from review.models import Assignment, ItemEvent, QueueMember, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import ITEM, SETTLE, STATES
@@ -22,10 +23,12 @@ SKIPS = 3  # so many different people passing an item on make it a lead's matter
 
 def locked(item_id: int) -> ReviewItem:
     """The item as it is now, and nobody else's to change before the transaction ends. Whoever changes an assignment
-    locks its item first: the second of two who finish at once counts the first, and nobody waits crosswise."""
+    locks its item first: the second of two who finish at once counts the first, and nobody waits crosswise. What
+    is kept of its runs is old from then on."""
     if (row := ITEM.first(item=item_id)) is None:
         raise ReviewItem.DoesNotExist
     item: ReviewItem = row[0]
+    touch([item.answer_id])
     return item
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -39,7 +39,7 @@ HERE = Output.HTML
 Rows = list[tuple[str, tuple[str, ...]]]  # texts under their names
 
 
-def html_report(report: Report, answers: Iterable[ToldAnswer], gate: Gate | None, pictures: str = "") -> str:
+def html_report(report: Report, answers: Sequence[ToldAnswer], gate: Gate | None, pictures: str = "") -> str:
     """The file's text; ``pictures`` are the plots of agreement as safe HTML."""
     header, language = report.header, "ko" if (get_language() or "en").startswith("ko") else "en"
     shown = [line for line in report.metrics if line.latency is None]
@@ -67,6 +67,7 @@ def html_report(report: Report, answers: Iterable[ToldAnswer], gate: Gate | None
         "category_tables": [_three(table) for table in category_tables(report, language)],
         "answer_columns": (*_titles(ANSWERS.entries(HERE)), *titles.values()),
         "answers": [_answer(told, titles) for told in answers],
+        "left_out": header.answers - len(answers),
         "provenance": list(_provenance(report)),
     }
     return render_to_string("review/report_file.html", {"page": page})

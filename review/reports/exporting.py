@@ -24,6 +24,7 @@ from review.reports.as_table import FIGURES, answer_table, figure_rows
 from review.reports.entries import Output
 from review.reports.gate import Gate
 from review.reports.gathering import Gathered, gather
+from review.reports.lines import AnswerLine, lowest
 from review.reports.report import Report, report_of
 from review.reports.sections import ToldAnswer
 from review.results.run_agreement import kept_agreement
@@ -62,10 +63,22 @@ def export(
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan)
     if wants in WITH_AGREEMENT:
         report = dataclasses.replace(report, agreement=kept_agreement(run))
-    answers = _answers(basis, report, with_fields=wants in WITH_FIELDS)
+    if wants in SHORTENED:
+        answers = _told(run, lowest(report.answers))
+    else:
+        answers = _answers(basis, report, with_fields=wants in WITH_FIELDS)
     drawn = pictures(run) if pictures and wants in PICTURED else ""
     experiment = experiment_of(run) if wants == EXPERIMENT else ""
-    made = REPORT_EXPORTS.write(format_name, f"run-{run.pk}", report, Facts(answers, gate, drawn, experiment))
+    return _written(run, format_name, report, Facts(answers, gate, drawn, experiment))
+
+
+def export_html(run: Run, report: Report, lines: Sequence[AnswerLine], pictures: str) -> ExportFile:
+    """A report that is there already as the HTML file, with the answers that stand in it."""
+    return _written(run, HTML, report, Facts(_told(run, lines), pictures=pictures))
+
+
+def _written(run: Run, format_name: str, report: Report, facts: Facts) -> ExportFile:
+    made = REPORT_EXPORTS.write(format_name, f"run-{run.pk}", report, facts)
     return dataclasses.replace(made, chunks=in_language(made.chunks, get_language()))
 
 
@@ -87,6 +100,13 @@ def export_to(run: Run, path: Path, gate: Gate | None = None, **drawn: Any) -> N
     :raises OSError: where the file cannot be written.
     """
     write_whole(path, export(run, REPORT_EXPORTS.format_of(path), gate, **drawn).chunks)
+
+
+def _told(run: Run, lines: Sequence[AnswerLine]) -> list[ToldAnswer]:
+    """The answers named with their texts. One query."""
+    ids = [line.answer.answer_id for line in lines]
+    texts = dict(Answer.objects.filter(answer_set_id=run.answer_set_id, pk__in=ids).values_list("pk", "text"))
+    return [ToldAnswer(line, texts.get(line.answer.answer_id, "")) for line in lines]
 
 
 def _answers(basis: Gathered, report: Report, *, with_fields: bool) -> list[ToldAnswer]:
@@ -131,7 +151,7 @@ def _experiment(report: Report, facts: Facts) -> Iterator[bytes]:
     yield facts.experiment.encode()
 
 
-EXPERIMENT = "experiment"
+EXPERIMENT, HTML = "experiment", "html"
 REPORT_EXPORTS = Exports(
     "a report",
     {
@@ -139,7 +159,7 @@ REPORT_EXPORTS = Exports(
         "jsonl": _jsonl,
         "csv": _csv,
         "xlsx": _xlsx,
-        "html": _html,
+        HTML: _html,
         "junit": _junit,
         "md": _markdown,
         EXPERIMENT: _experiment,
@@ -147,5 +167,6 @@ REPORT_EXPORTS = Exports(
 )
 WITH_FIELDS = {"json", "jsonl"}  # these have the source's fields and the cost of each answer
 WITH_AGREEMENT = {"json"}  # with its intervals; in HTML it stands with the plots
-PICTURED = {"html"}  # plots
-PLANNED = {"json", "html", "md"}  # the next review
+PICTURED = {HTML}  # plots
+SHORTENED = {HTML}  # at most so many answers that mail and browsers can take it
+PLANNED = {"json", HTML, "md"}  # the next review

@@ -4,7 +4,7 @@ figure is what is missing where it is withheld, else what a reader should know o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -18,6 +18,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from evaluation.wording.messages import category_name, explain_reason
+from review.statistics.agreement.statistic import Undefined
+from review.statistics.correction.outcome import Estimate, Outcome, Target
 from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
 from review.statistics.sampling.member import FAILED
 from review.statistics.sampling.turns import JOINED
@@ -176,7 +178,7 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
             % {
                 "parts": parts,
                 "who": taken["by"],
-                "day": date_format(localtime(taken["at"]), "SHORT_DATE_FORMAT"),
+                "day": date_format(localtime(datetime.fromisoformat(taken["at"])), "SHORT_DATE_FORMAT"),
                 "bias": f"{100 * taken['bias']:.0f}%",
             }
         )
@@ -198,6 +200,30 @@ def any_time_sentence(figure: Figure) -> str:
         )
         % facts
     )
+
+
+NO_WIDTH = 1e-12
+_STANDARD = ("value", "low", "high", "target", "n", "withheld")
+
+
+def as_figure(outcome: Outcome) -> Figure:
+    """An outcome of the correction as a report's figure; everything only corrections have goes to ``extra``."""
+    extra = {key: value for key, value in outcome.to_dict().items() if key not in _STANDARD}
+    if isinstance(outcome, Estimate):
+        figure = Figure(outcome.value, outcome.low, outcome.high, str(outcome.target), outcome.n, extra=extra)
+        constant = outcome.target is Target.QUESTIONS_LIKE_THESE and outcome.high - outcome.low <= NO_WIDTH
+        if constant:  # every answer of a run may be known, never every question like these
+            return replace(figure, low=None, high=None, no_interval=str(Undefined.NO_VARIATION))
+        return figure
+    return Figure(target=str(outcome.target), n=outcome.n, withheld=str(outcome.reason), extra=extra)
+
+
+def shifted(figure: Figure, constant: float) -> Figure:
+    """A profile's constant is the same for every answer: it moves the figure and its ends alike."""
+    if not constant or figure.value is None:
+        return figure
+    low, high = (None if end is None else end + constant for end in (figure.low, figure.high))
+    return replace(figure, value=figure.value + constant, low=low, high=high)
 
 
 def stratum_in_words(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from evaluation.core.registry import Kind, Scale, ScaleKind
@@ -19,7 +19,7 @@ from review.evidence.effective import Said, said_of, samples_behind, values_from
 from review.evidence.experts import ExpertRating, agreement_ratings
 from review.evidence.sampling import NOWHERE, Place, Samples
 from review.evidence.scorers import Judged
-from review.reports.figure import Figure, Withheld, withheld
+from review.reports.figure import Figure, Withheld, as_figure, shifted, withheld
 from review.reports.provenance import with_relations
 from review.reports.scores import (
     Sides,
@@ -29,11 +29,11 @@ from review.reports.scores import (
     score_side,
     side_of,
 )
-from review.statistics.agreement.statistic import Undefined, consensus
+from review.statistics.agreement.statistic import consensus
 from review.statistics.correction.any_time import Arriving, any_time_interval
 from review.statistics.correction.corrected import MOST_NON_RESPONSE, corrected, corrected_overall
 from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
-from review.statistics.correction.outcome import Estimate, Outcome, Target, WithheldReason
+from review.statistics.correction.outcome import Target, WithheldReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,14 @@ def _census(said: Said, pk: int, means: dict[int, float], places: dict[int, Plac
     return places
 
 
+Unity = Callable[[float | None], float | None]  # puts a value on the unit scale
+
+
+def _as_it_is(value: float | None) -> float | None:
+    return value
+
+
 _UNRATED = MetricLabels({}, {}, frozenset())
-NO_WIDTH = 1e-12
-_STANDARD = ("value", "low", "high", "target", "n", "withheld")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +145,7 @@ class Correction:
     said: Said
     labels: Mapping[int, MetricLabels]
     acceptance: Acceptance | None = None
+    _frames: dict[tuple[int, bool], dict[str | None, list[FrameAnswer]]] = field(default_factory=dict, compare=False)
 
     @property
     def rated_blind(self) -> bool:
@@ -153,7 +159,7 @@ class Correction:
         labels = self.labels.get(metric.pk)
         if labels is None or not labels.any:
             return withheld(self._unrated_reason(metric))
-        component = self._component(metric, labels, lambda value: value, category)
+        component = self._component(metric, labels, None, category)
         if component is None:
             return withheld(Withheld.NO_VALUES)
         if not component.labels:
@@ -189,14 +195,14 @@ class Correction:
         outcome = corrected_overall(
             components, target, confidence, part=category is not None, unrated_like_rated=accepted is not None
         )
-        figure = _shifted(as_figure(outcome), profile.constant)
+        figure = shifted(as_figure(outcome), profile.constant)
         if any(self.carried_alone(name) for name in figure.partly_corrected):
             figure = dataclasses.replace(
                 figure, extra={**figure.extra, "warnings": [*figure.extra.get("warnings", ()), "rated_as_equal"]}
             )
         if accepted is None or "assumed_bias" not in figure.extra:
             return figure
-        said = {"by": accepted.by, "at": accepted.at, "bias": figure.extra["assumed_bias"]}
+        said = {"by": accepted.by, "at": accepted.at.isoformat(), "bias": figure.extra["assumed_bias"]}
         rest = {key: value for key, value in figure.extra.items() if key != "assumed_bias"}
         return dataclasses.replace(figure, extra={**rest, "assumption": said})
 
@@ -218,7 +224,7 @@ class Correction:
     def metric_component(self, metric: MetricDefinition) -> Component | None:
         """A metric's frame on its own scale, where it has labels with a probability; else ``None``."""
         labels = self.labels.get(metric.pk, _UNRATED)
-        component = self._component(metric, labels, lambda value: value) if labels.any else None
+        component = self._component(metric, labels) if labels.any else None
         return component if component and component.labels else None
 
     def _part(self, profile: ProfileSpec, name: str, weight: float, category: str | None) -> Component | None:
@@ -233,20 +239,35 @@ class Correction:
         self,
         metric: MetricDefinition,
         labels: MetricLabels,
-        unit: Callable[[float | None], float | None],
+        unit: Unity | None = None,
         category: str | None = None,
     ) -> Component | None:
-        """The metric's frame, its values converted by ``unit``; ``None`` where it applies nowhere."""
-        scale = metric.read_scale()
-        frame: list[FrameAnswer] = []
-        for answer in self.said.answers.values():
-            said = self.said.scored.get((answer.answer_id, metric.pk))
-            if said is not None and applies(said) and category in {None, answer.category}:
-                rating = labels.means.get(answer.answer_id)
-                frame.append(labels.frame_answer(answer, unit(said.value), unit(rating)))
-        low, high = unit(scale.low) or 0.0, unit(scale.high) or 0.0
+        """The metric's frame over the run or one category, its values converted to the ``unit`` scale where that is
+        given; ``None`` where it applies nowhere."""
+        frames = self._frames.get((metric.pk, unit is not None))
+        if frames is None:
+            frames = self._frames[metric.pk, unit is not None] = self._frames_of(metric, labels, unit or _as_it_is)
+        if not (frame := frames.get(category)):
+            return None
+        scale, put = metric.read_scale(), unit or _as_it_is
+        low, high = put(scale.low) or 0.0, put(scale.high) or 0.0
         yes_no = scale.kind is ScaleKind.YES_NO
-        return Component(metric.name, frame, low, high, yes_no=yes_no, judged=not _exact(metric)) if frame else None
+        return Component(metric.name, frame, low, high, yes_no=yes_no, judged=not _exact(metric))
+
+    def _frames_of(
+        self, metric: MetricDefinition, labels: MetricLabels, unit: Unity
+    ) -> dict[str | None, list[FrameAnswer]]:
+        """The metric's frame by category, under ``None`` the whole."""
+        whole: list[FrameAnswer] = []
+        found: dict[str | None, list[FrameAnswer]] = {None: whole}
+        pk, scored, means = metric.pk, self.said.scored, labels.means
+        for answer_id, answer in self.said.answers.items():
+            said = scored.get((answer_id, pk))
+            if said is not None and applies(said):
+                member = labels.frame_answer(answer, unit(said.value), unit(means.get(answer_id)))
+                whole.append(member)
+                found.setdefault(answer.category, []).append(member)
+        return found
 
     def _contribution(
         self, profile: ProfileSpec, name: str, machine: SideScore, answers: Sequence[RunAnswer]
@@ -337,26 +358,6 @@ def _unit_scale(profile: ProfileSpec, metric: MetricDefinition) -> Callable[[flo
 
 def _times(weight: float, value: float | None) -> float | None:
     return None if value is None else weight * value
-
-
-def as_figure(outcome: Outcome) -> Figure:
-    """An outcome of the correction as a report's figure; everything only corrections have goes to ``extra``."""
-    extra = {key: value for key, value in outcome.to_dict().items() if key not in _STANDARD}
-    if isinstance(outcome, Estimate):
-        figure = Figure(outcome.value, outcome.low, outcome.high, str(outcome.target), outcome.n, extra=extra)
-        constant = outcome.target is Target.QUESTIONS_LIKE_THESE and outcome.high - outcome.low <= NO_WIDTH
-        if constant:  # every answer of a run may be known, never every question like these
-            return dataclasses.replace(figure, low=None, high=None, no_interval=str(Undefined.NO_VARIATION))
-        return figure
-    return Figure(target=str(outcome.target), n=outcome.n, withheld=str(outcome.reason), extra=extra)
-
-
-def _shifted(figure: Figure, constant: float) -> Figure:
-    """A profile's constant is the same for every answer: it moves the figure and its ends alike."""
-    if not constant or figure.value is None:
-        return figure
-    low, high = (None if end is None else end + constant for end in (figure.low, figure.high))
-    return dataclasses.replace(figure, value=figure.value + constant, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)

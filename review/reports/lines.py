@@ -316,6 +316,17 @@ def own_scores(profile: ProfileSpec, side: Side, score: SideScore) -> list[float
     return [t / w if w else None for t, w in zip(total, weight, strict=True)]
 
 
+MOST_LISTED = 500  # answers in a report that a browser has to show at once
+
+
+def lowest(lines: Sequence[AnswerLine]) -> Sequence[AnswerLine]:
+    """Of many answers those with the lowest scores, in the order they come; those without a score come last."""
+    if len(lines) <= MOST_LISTED:
+        return lines
+    first = sorted(range(len(lines)), key=lambda at: (lines[at].score is None, lines[at].score or 0.0, at))
+    return [lines[at] for at in sorted(first[:MOST_LISTED])]
+
+
 def worst_answers(lines: Sequence[AnswerLine]) -> tuple[AnswerLine, ...]:
     """The answers with the lowest scores, the lowest first; perfect ones are not listed."""
     scored = [line for line in lines if line.score is not None and line.score < 1]

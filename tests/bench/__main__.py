@@ -8,13 +8,17 @@ from __future__ import annotations
 import subprocess
 import sys
 
-PARTS = ("judging", "agreement", "metrics", "files", "importing", "planning", "retrieval", "starting", "reviewing")
+PARTS = (
+    *("judging", "agreement", "metrics", "files", "importing"),
+    *("planning", "retrieval", "starting", "pages", "reviewing"),
+)
 
 
 def main(parts: list[str]) -> None:
     """The judge engine beside bare loops, agreement and keyword metrics beside theirs, files to a report beside parsing
     and storing them, the import of judges beside a bare insertion, a plan beside reading its answers, retrieval beside
-    its promise, commands beside one of a bare project, the reviewer's queue beside a bare view."""
+    its promise, commands beside one of a bare project, a lead's pages and the reviewer's queue beside a
+    bare view."""
     if unknown := sorted(set(parts) - set(PARTS)):
         sys.exit(f"unknown: {', '.join(unknown)}; there are {', '.join(PARTS)}")
     for part in parts or PARTS:

@@ -38,12 +38,12 @@ def count(world: World, person: str, url: str) -> int:
 
 
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
-    "home of a lead": ("lead", lambda w: reverse("home"), 15),
-    "runs": ("lead", lambda w: reverse("run-list"), 8),
-    "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 31),
-    "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 18),
+    "home of a lead": ("lead", lambda w: reverse("home"), 16),
+    "runs": ("lead", lambda w: reverse("run-list"), 9),
+    "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 14),
+    "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 24),
     "progress": ("lead", lambda w: reverse("run-progress", args=[w.run.pk]), 17),
-    "agreement": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk]), 25),
+    "agreement": ("lead", lambda w: reverse("run-agreement", args=[w.run.pk]), 23),
     "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 27),
     "queues for a lead": ("lead", lambda w: reverse("queue-list"), 10),
     "queues for a member": ("member", lambda w: reverse("queue-list"), 8),

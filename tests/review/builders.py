@@ -23,6 +23,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.work.lifecycle import RunConfig, make_run
+from review.evidence.changes import touch
 from review.models import (
     Assignment,
     Draw,
@@ -167,6 +168,7 @@ def draw_into(queue: ReviewQueue, run: Run, places: Sequence[tuple[str, float | 
     drawn = Draw.objects.create(
         queue=queue, run=run, strategy=fields.pop("strategy", "stratified"), seed=7, frame_size=len(places), **fields
     )
+    touch([answer.pk for answer in answer_rows(run)])
     for answer, (stratum, probability, sampled) in zip(answer_rows(run), places, strict=True):
         FrameMember.objects.create(draw=drawn, answer=answer, stratum=stratum, probability=probability, sampled=sampled)
         if sampled:
@@ -212,6 +214,7 @@ def moved(assignment: Assignment, state: str) -> None:
     if state == Assignment.State.REVEALED:
         assignment.revealed_at = timezone.now()
     assignment.save()
+    touch([assignment.item.answer_id])
 
 
 def rate(
@@ -226,6 +229,7 @@ def rate(
     if phase == "final" and assignment.state == Assignment.State.SUBMITTED:
         moved(assignment, Assignment.State.REVEALED)
         moved(assignment, Assignment.State.FINISHED)
+    touch([assignment.item.answer_id])
     return Rating.objects.create(
         answer_id=assignment.item.answer_id,
         metric=row,
@@ -247,6 +251,7 @@ def imported_rating(
     answer: Answer, row: MetricDefinition, author: str, value: float | str | None, **fields: Any
 ) -> Rating:
     """A rating made elsewhere."""
+    touch([answer.pk])
     return Rating.objects.create(
         answer=answer,
         metric=row,
@@ -265,6 +270,7 @@ def imported_rating(
 def decide(answer: Answer, row: MetricDefinition, value: float | str | None, kind: str = "override") -> Override:
     """An override, adjudication or revert, the next in turn."""
     turn = Override.objects.filter(answer=answer, metric=row).count() + 1
+    touch([answer.pk])
     return Override.objects.create(
         answer=answer,
         metric=row,

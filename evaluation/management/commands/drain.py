@@ -3,8 +3,10 @@
 import time
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandParser
 from django.db.models import Exists, OuterRef, Q
+from django.utils.module_loading import import_string
 
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import WORKING, refusals
@@ -37,3 +39,5 @@ class Command(SiteCommand):
             with refusals(self):
                 run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))
             self.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())
+        for name in settings.CONCORD_DRAINS:
+            import_string(name)()

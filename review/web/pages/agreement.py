@@ -306,10 +306,10 @@ def _test(found: Figures | None) -> str:
     return gettext("not passed: shown for %(share)s of the experts") % shown
 
 
-def agreement_pictures(run: Run) -> SafeString:
+def agreement_pictures(run: Run, found: Figures | None = None) -> SafeString:
     """The section as HTML: the first statistics with their intervals, and the plots of every judge; empty where nobody
-    has rated an answer of the run."""
-    found = kept_agreement(run, by=By.CATEGORY)
+    has rated an answer of the run. ``found`` are the run's agreement figures by category, where they are at hand."""
+    found = kept_agreement(run, by=By.CATEGORY) if found is None else found
     metrics = tuple(_metric(*one) for one in _by_metric(found))
     if not metrics:
         return SafeString("")

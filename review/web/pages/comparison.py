@@ -18,9 +18,9 @@ from evaluation.models import Run
 from evaluation.wording import numbers
 from review.charts.forest import Difference, Differences, differences
 from review.comparisons.difference import MetricDifference, Order, QuestionChange, RunDifference
-from review.comparisons.values import Side, differing_versions
+from review.comparisons.values import differing_versions
 from review.comparisons.verdict import family_sentence, lead_sentence, other_sentence
-from review.comparisons.whole import Comparison
+from review.comparisons.whole import Compared
 from review.gold.drift import Moved
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
@@ -174,13 +174,13 @@ class ComparePage:
     systems: SystemsCard
 
 
-def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
+def compare_page(found: Compared, others: Sequence[Run]) -> ComparePage:
     """The page of a comparison; ``others`` are the runs that could be compared."""
-    names = _names(found.sides)
-    reports = [side.report for side in found.sides]
+    reports = found.reports
+    names = _names(reports)
     return ComparePage(
         choices=others,
-        chosen={side.run_id for side in found.sides},
+        chosen={report.header.run_id for report in reports},
         flags=tuple((str(KINDS[kind]), tuple(versions)) for kind, versions in differing_versions(reports).items()),
         names=names,
         pairs=tuple(_pair_card(one, dict(names)) for one in found.differences),
@@ -190,12 +190,12 @@ def compare_page(found: Comparison, others: Sequence[Run]) -> ComparePage:
     )
 
 
-def _names(compared: Sequence[Side]) -> tuple[tuple[int, str], ...]:
+def _names(reports: Sequence[Report]) -> tuple[tuple[int, str], ...]:
     """The runs as lists call them; with their numbers where several were given one name."""
-    names = [side.report.header.name for side in compared]
+    names = [report.header.name for report in reports]
     return tuple(
-        (side.run_id, f"{name} (#{side.run_id})" if names.count(name) > 1 else name)
-        for side, name in zip(compared, names, strict=True)
+        (report.header.run_id, f"{name} (#{report.header.run_id})" if names.count(name) > 1 else name)
+        for report, name in zip(reports, names, strict=True)
     )
 
 

@@ -25,6 +25,7 @@ from evaluation.wording.messages import explain_refusal
 from review.decisions.overrides import effect_of, may_override, override, override_many, revert
 from review.evidence.answers import expose, expose_answers
 from review.evidence.effective import RunValues, Source, effective_values
+from review.kept.reading import listed_answers
 from review.queues.access import answer_to_override
 from review.reports.estimates import reviewed_score
 from review.results.answers import Event, EventKind, Selection, Wanted, history, narrowed, select
@@ -224,16 +225,18 @@ def _preview(request: HttpRequest, run: Run, found: Selection, decided: Decided,
 
 def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> HttpResponse:
     wanted = wanted_from(data)
-    found = select(run, wanted)
     number = whole_number(data.get("page", "1"), 6) or 1
-    shown = found.rows[(number - 1) * LISTED : number * LISTED]
-    more = len(found.rows) > number * LISTED
-    expose_answers(request.user, [one.answer.answer_id for one in shown], "run answers")
+    kept = listed_answers(run, wanted, (number - 1) * LISTED, LISTED)
+    if (found := kept.value) is None:
+        return render(request, "review/in_making.html", {"title": run})
+    more = found.count > number * LISTED
+    expose_answers(request.user, [one.answer.answer_id for one in found.rows], "run answers")
     page = {
         "run": run,
+        "kept": kept,
         "found": found,
         "wanted": wanted,
-        "rows": [answer_row(one, found.metric) for one in shown],
+        "rows": [answer_row(one, found.metric) for one in found.rows],
         "sources": SOURCES.items(),
         "choices": choices_of(found.metric) if found.metric else (),
         "may_override": access.may(request.user, run.project_id, Action.OVERRIDE) and found.metric is not None,

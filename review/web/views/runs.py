@@ -4,10 +4,12 @@ at once without intervals, which are fetched afterwards, as is the past; compari
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 
@@ -17,6 +19,7 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, allowed
 from evaluation.criteria.services import active_in
+from evaluation.files.export import ExportFile
 from evaluation.files.records import OWN, forms
 from evaluation.judging.probing import Probed
 from evaluation.models import JudgeVersion, Project, Run
@@ -26,19 +29,15 @@ from evaluation.scoring.aside import asked_once
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_refusal
 from review.comparisons.answers import answer_pairs
-from review.comparisons.summaries import attention, headlines
+from review.comparisons.summaries import attention
 from review.comparisons.trend import judge_records, trends_of
-from review.comparisons.whole import compare
 from review.decisions.assumptions import set_accepted
 from review.evidence.answers import expose, expose_answers
-from review.evidence.experts import has_examples
-from review.plans.ahead import next_review, planned_review
-from review.reports.exporting import REPORT_EXPORTS, export
-from review.reports.gathering import gather
+from review.kept.reading import agreement_at_once, agreement_figures, compared, headlines_of, listed_lines, run_figures
+from review.plans.ahead import plan_json, planned_review
+from review.reports.exporting import REPORT_EXPORTS, SHORTENED, export, export_html
 from review.reports.records import export_records
-from review.reports.report import report_of
 from review.results.retrieval import retrieval_by_depth
-from review.results.run_agreement import By, agreement_if_kept, agreement_of, kept_agreement
 from review.web.pages.agreement import agreement_page, agreement_pictures
 from review.web.pages.agreement_plots import trend_lines
 from review.web.pages.comparison import compare_page
@@ -60,7 +59,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if allowed(roles, Action.VIEW):
         seen = access.visible(Run.objects.select_related(*LISTED), me)
         rows = list(without_rules_beside(seen).order_by("-pk")[:NEWEST])
-        runs = run_rows(rows, headlines(rows), rules_beside(seen, rows))
+        runs = run_rows(rows, headlines_of(rows), rules_beside(seen, rows))
     fresh = me.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
     needs = attention(me)
     shown = {
@@ -83,7 +82,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     """The runs of the person's projects, filtered."""
     visible = access.visible(Run.objects.select_related(*LISTED), request.user)
     asked = RunFilter(request.GET, visible)
-    shown = {"runs": run_rows(asked.rows, headlines(asked.rows)), "asked": asked}
+    shown = {"runs": run_rows(asked.rows, headlines_of(asked.rows)), "asked": asked}
     return render(request, "review/run_list.html", shown)
 
 
@@ -91,14 +90,15 @@ def run_list(request: HttpRequest) -> HttpResponse:
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of a run. The lists of answers on it tell what the judge said, which is recorded."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    basis = gather(found)
-    report = report_of(basis)
+    kept = run_figures(found)
     now = progress(found)
-    actions = run_actions(found.state, access.roles_in(request.user, found.project_id), failed_units=bool(now.failed))
     live = None if found.state in Run.ENDED else progress_page(found, now, calls_of(found))
-    page = run_page(report, actions, live, next_review(basis))
+    if kept.value is None:
+        return render(request, "review/in_making.html", {"title": found, "progress": live})
+    actions = run_actions(found.state, access.roles_in(request.user, found.project_id), failed_units=bool(now.failed))
+    page = run_page(kept.value.report, actions, live, kept.value.plan)
     expose_answers(request.user, page.answers_shown, "run page")
-    return render(request, "review/run.html", {"page": page})
+    return render(request, "review/run.html", {"page": page, "kept": kept})
 
 
 @signed_in_post
@@ -122,15 +122,26 @@ def run_retrieval(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @signed_in_get
-def run_report(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+def run_report(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The report as a file. It tells the judge's values, which is recorded."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     if (format_name := request.GET.get("format", "html")) not in REPORT_EXPORTS.names:
         raise Http404
     take_export(person(request))
-    made = export(found, format_name, pictures=agreement_pictures, planned=planned_review)
+    made = _short_report(found) if format_name in SHORTENED else export(found, format_name, planned=planned_review)
+    if made is None:
+        return render(request, "review/in_making.html", {"title": found})
     expose(request.user, found, "report")
     return download(made)
+
+
+def _short_report(found: Run) -> ExportFile | None:
+    """The report that one opens in a browser, of what is kept; ``None`` while that is being made."""
+    kept, agreement = run_figures(found), agreement_figures(found)
+    if kept.value is None or agreement.value is None:
+        return None
+    report = replace(kept.value.report, next_review=plan_json(kept.value.plan))
+    return export_html(found, report, listed_lines(found), agreement_pictures(found, agreement.value.figures))
 
 
 @signed_in_get
@@ -160,18 +171,21 @@ def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
 def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     """Every agreement figure of a run; with intervals where they have been computed, else they are fetched later."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    kept = agreement_if_kept(found, by=By.CATEGORY)
-    figures = agreement_of(found, by=By.CATEGORY).to_dict() if kept is None else kept
-    page = agreement_page(found, figures, examples=has_examples(found.answer_set_id), waiting=kept is None)
-    return render(request, "review/agreement.html", {"page": page})
+    kept, waiting = agreement_at_once(found)
+    if kept.value is None:
+        return render(request, "review/in_making.html", {"title": found})
+    page = agreement_page(found, kept.value.figures, examples=kept.value.examples, waiting=waiting)
+    return render(request, "review/agreement.html", {"page": page, "kept": kept})
 
 
 @signed_in_get
 def run_agreement_intervals(request: HttpRequest, pk: int) -> HttpResponse:
     """The figures of the page with their intervals, which takes seconds the first time."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    figures = kept_agreement(found, by=By.CATEGORY)
-    page = agreement_page(found, figures, examples=has_examples(found.answer_set_id), waiting=False)
+    kept = agreement_figures(found)
+    if kept.value is None:
+        raise Http404
+    page = agreement_page(found, kept.value.figures, examples=kept.value.examples, waiting=False)
     return render(request, "review/agreement/_figures.html", {"page": page})
 
 
@@ -186,10 +200,13 @@ def run_agreement_over_time(request: HttpRequest, pk: int) -> HttpResponse:
 def run_compare(request: HttpRequest) -> HttpResponse:
     """Runs compared with the first of them. It tells how judges scored single questions, which is recorded."""
     runs = _compared(request)
-    page = compare_page(compare(runs), _others(request, runs))
+    kept = compared(runs)
+    if kept.value is None:
+        return render(request, "review/in_making.html", {"title": gettext("Compare runs")})
+    page = compare_page(kept.value, _others(request, runs))
     for one in runs if len(runs) > 1 else ():
         expose(request.user, one, "comparison")
-    return render(request, "review/compare.html", {"page": page})
+    return render(request, "review/compare.html", {"page": page, "kept": kept})
 
 
 @signed_in_get

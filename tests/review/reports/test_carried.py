@@ -15,9 +15,9 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
-from review.comparisons.summaries import headlines
 from review.comparisons.verdict import sentences
 from review.comparisons.whole import compare
+from review.kept.reading import headlines_of
 from review.models import ReviewQueue
 from review.reports.estimates import carried_in_words, three_scores
 from review.reports.figure import Figure, Withheld, notes
@@ -197,10 +197,10 @@ def test_a_release_whose_every_answer_is_equal_is_no_census(earlier: Run) -> Non
 
 def test_lists_of_runs_notice_a_new_rating_of_an_equal_answer(earlier: Run) -> None:
     run = release(earlier)
-    before = headlines([run])[run.pk]
+    before = headlines_of([run])[run.pk]
     assert (before.rated, before.kind) == (39, "expert")
     decide(answer_rows(earlier)[1], metric("correctness"), 1)
-    assert headlines([run])[run.pk].rated == 38
+    assert headlines_of([run])[run.pk].rated == 38
 
 
 def test_the_json_of_the_correct_command_counts_carried_labels(earlier: Run) -> None:

@@ -1,0 +1,21 @@
+"""That kept figures are to be made anew: who changes what a figure rests on says so here, in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from evaluation.models import Run
+from evaluation.storage.statements import insert
+from review.models import Touched
+
+
+def touch(answer_ids: Collection[int]) -> None:
+    """Something changes about these answers: a rating, a decision, a ruling, a draw, whether one waits for a rating.
+    One statement; of answers to one question set a single one will do."""
+    if answer_ids:
+        insert([Touched(answer_id=pk) for pk in answer_ids])
+
+
+def touch_run(run: Run) -> None:
+    """The same of a run as a whole: scores came from elsewhere, or a lead accepted an assumption. Two statements."""
+    touch(list(run.answer_set.answers.values_list("pk", flat=True)[:1]))

@@ -1,0 +1,164 @@
+"""Who makes what pages read: a page at once for small runs, a worker for others, and nobody twice."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from evaluation.core.roles import Role
+from evaluation.models import Run
+from review.kept import keeping, making
+from review.kept.reading import compared, headlines_of, listed_answers, listed_lines, run_figures
+from review.models import Kept, Revision, Touched
+from review.reports.gathering import gather
+from review.reports.lines import answer_lines
+from review.results.answers import Wanted, select
+from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user
+from tests.review.builders import answer_rows, decide, metric
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """No run is small, and the rows that workers are asked for."""
+    asked: list[int] = []
+    monkeypatch.setattr(keeping, "SMALL", 0)
+    monkeypatch.setattr(keeping, "ring_for", lambda _task, pk: asked.append(pk))
+    return asked
+
+
+@pytest.fixture
+def run() -> Run:
+    return make_scored_run(make_answer_set(make_question_set(specs=7)), values=(1, 2, None, 4, 5, 3, 2))
+
+
+def test_a_page_of_a_large_run_waits_for_nobody(run: Run, rung: list[int]) -> None:
+    """First it says that a worker is at it, then it shows what is there, with its age once that is old."""
+    client = Client()
+    client.force_login(make_user(Role.LEAD, run.project))
+    page = reverse("run", args=[run.pk])
+    assert "A background worker" in client.get(page).content.decode()
+    client.get(page)
+    (pk,) = rung  # asked once, however often one looks
+    making.remake(pk)
+    assert run_figures(run).old is False
+    Kept.objects.update(seconds=0)
+    decide(answer_rows(run)[0], metric("correctness"), 5)
+    html = client.get(page).content.decode()
+    assert "worked out 0\N{NO-BREAK SPACE}minutes ago" in html
+    assert run_figures(run).old is True
+    assert rung == [pk, pk]
+    making.remake(pk)
+    assert "worked out" not in client.get(page).content.decode()
+
+
+@pytest.mark.parametrize("name", ["run-answers", "run-agreement", "run-report"])
+def test_every_page_of_a_large_run_says_that_it_is_being_made(run: Run, rung: list[int], name: str) -> None:
+    client = Client()
+    client.force_login(make_user(Role.LEAD, run.project))
+    assert "A background worker" in client.get(reverse(name, args=[run.pk])).content.decode()
+    assert "A background worker" in client.get(reverse("run-compare"), {"runs": run.pk}).content.decode()
+    assert headlines_of([run]) == {}
+    assert rung
+
+
+def test_a_worker_that_was_just_there_is_not_asked_again(run: Run, rung: list[int]) -> None:
+    """It rests for twice the time that it took: looking does not keep it busy for good."""
+    run_figures(run)
+    making.remake(rung[0])
+    Kept.objects.update(seconds=100.0)
+    decide(answer_rows(run)[0], metric("correctness"), 5)
+    assert run_figures(run).old is True
+    assert len(rung) == 1
+    Kept.objects.update(made_at=timezone.now() - timedelta(seconds=201))
+    run_figures(run)
+    assert len(rung) == 2
+
+
+def test_one_who_was_asked_and_never_came_is_asked_again(run: Run, rung: list[int]) -> None:
+    run_figures(run)
+    Kept.objects.update(asked_at=timezone.now() - timedelta(minutes=6))
+    run_figures(run)
+    assert len(rung) == 2
+
+
+def test_what_ended_is_made_before_anybody_looks(run: Run, rung: list[int]) -> None:
+    making.ring_waiting()
+    assert Kept.objects.get(pk=rung[0]).subject == str(run.pk)
+    call_command("drain")
+    assert headlines_of([run])[run.pk].answers == 7
+
+
+def test_changes_are_counted_once(run: Run) -> None:
+    first, second = answer_rows(run)[:2]
+    keeping.count_touched()
+    before = Revision.objects.get(pk=run.answer_set.question_set_id).number if Revision.objects.exists() else 0
+    decide(first, metric("correctness"), 5)
+    decide(second, metric("correctness"), 5)
+    keeping.count_touched()
+    keeping.count_touched()
+    assert Revision.objects.get(pk=run.answer_set.question_set_id).number == before + 1
+    assert not Touched.objects.exists()
+
+
+def test_a_running_run_is_never_taken_for_made(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
+    run.refresh_from_db()
+    run_figures(run)
+    assert keeping.stamps_of([run]) == {run.pk: ""}
+    assert not keeping.is_true(making.FIGURES, [run])
+
+
+def test_a_row_of_runs_that_are_gone_goes(run: Run) -> None:
+    row = Kept.objects.create(kind=making.COMPARISON, subject=f"{run.pk},{run.pk + 1}")
+    making.remake(row.pk)
+    making.remake(row.pk)
+    assert not Kept.objects.exists()
+
+
+WANTED = [
+    Wanted(),
+    Wanted(metric="faithfulness"),
+    Wanted(low=3),
+    Wanted(low=2, high=4),
+    Wanted(source="judge"),
+    Wanted(source="override"),
+    Wanted(source="none"),
+    Wanted(words="country 3"),
+    Wanted(words="nowhere"),
+    Wanted(label="none"),
+    Wanted(category="negative"),
+]
+
+
+@pytest.mark.parametrize("wanted", WANTED, ids=str)
+def test_the_list_of_answers_is_what_is_found_among_all(run: Run, wanted: Wanted) -> None:
+    decide(answer_rows(run)[1], metric("correctness"), 4)
+    whole = select(run, wanted)
+    found = listed_answers(run, wanted, 0, 100).value
+    assert found is not None
+    assert (found.metric, found.metrics, found.categories) == (whole.metric, whole.metrics, whole.categories)
+    assert (found.count, found.rows) == (len(whole.rows), whole.rows)
+    second = listed_answers(run, wanted, 2, 2).value
+    assert second is not None
+    assert (second.count, second.rows) == (len(whole.rows), whole.rows[2:4])
+
+
+def test_the_answers_of_a_short_report_are_those_of_the_whole(run: Run) -> None:
+    decide(answer_rows(run)[1], metric("correctness"), 4)
+    assert listed_lines(run) == answer_lines(gather(run))
+
+
+def test_a_comparison_is_made_once(run: Run) -> None:
+    other = make_scored_run(run.answer_set, values=(3, 3, 4, 4, 5, 5, 1))
+    first, again = compared([run, other]), compared([run, other])
+    assert first.value == again.value
+    assert first.value is not None
+    assert [one.run_id for one in first.value.differences] == [other.pk]
+    assert Kept.objects.filter(kind=making.COMPARISON, subject=f"{run.pk},{other.pk}").count() == 1
