@@ -96,9 +96,11 @@ def upheld_flags() -> QuerySet[EventRuling]:
     return EventRuling.objects.filter(~Exists(newer), upheld=True, event__verb="flag", event__kind__in=REMOVING)
 
 
-def removed_answers(answer_set_id: int) -> frozenset[int]:
-    """The answers of the set with an upheld flag of these kinds. One query."""
+def removed_answers(answer_set_id: int, answer_ids: Collection[int] | None = None) -> frozenset[int]:
+    """The answers of the set (or some of them) with an upheld flag of these kinds. One query."""
     upheld = upheld_flags().filter(event__assignment__item__answer__answer_set_id=answer_set_id)
+    if answer_ids is not None:
+        upheld = upheld.filter(event__assignment__item__answer__in=answer_ids)
     return frozenset(upheld.values_list("event__assignment__item__answer_id", flat=True))
 
 

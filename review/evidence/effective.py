@@ -124,7 +124,7 @@ def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
     """Read everything about the run's answers, or some of them, in eight queries, and two more where ratings of equal
     answers hold. Over a whole run the answers that a lead took out are left out, and named in ``removed``."""
     asked = run_answers(run, answer_ids)
-    out = removed_answers(run.answer_set_id)
+    out = removed_answers(run.answer_set_id, answer_ids)
     removed = tuple(one for one in asked if one.answer_id in out)
     kept = asked if answer_ids is not None else [one for one in asked if one.answer_id not in out]
     answers = {answer.answer_id: answer for answer in kept}

@@ -62,7 +62,7 @@ def _values(said: Sequence[Effective | None]) -> bytes:
 
 def _packed(**arrays: np.ndarray[Any, Any]) -> bytes:
     made = io.BytesIO()
-    np.savez_compressed(made, **arrays)
+    np.savez_compressed(made, allow_pickle=False, **arrays)
     return made.getvalue()
 
 

@@ -17,8 +17,8 @@ from tests.factories import make_answer_set, make_question_set, make_queue, make
 from tests.review.api.clients import members
 
 pytestmark = pytest.mark.django_db
-NEXT_JSON, SUBMIT_JSON = 11, 9
-NEXT_HTML, PAGE, SUBMIT_HTML = 16, 9, 11
+NEXT_JSON, SUBMIT_JSON = 11, 10
+NEXT_HTML, PAGE, SUBMIT_HTML = 16, 9, 12
 
 
 def queue_of(items: int) -> ReviewQueue:

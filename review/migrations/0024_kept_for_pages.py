@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('evaluation', '0028_endpoints_that_are_down'),
-        ('review', '0021_retired_gold_sets'),
+        ('review', '0023_generated_questions'),
     ]
 
     operations = [
