@@ -18,6 +18,7 @@ from evaluation.metrics.retrieval import (
     reciprocal_rank,
     source_relevance,
 )
+from evaluation.metrics.vague_questions import check_relevance
 
 RULE_METRICS: tuple[RuleMetric, ...] = (
     keyword_hit,
@@ -38,6 +39,7 @@ RULE_METRICS: tuple[RuleMetric, ...] = (
     citation_coverage,
     nugget_coverage,
     hallucination_flags,
+    check_relevance,
     next_steps,
 )
 _BY_NAME = {metric.spec.name: metric for metric in RULE_METRICS}

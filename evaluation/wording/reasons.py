@@ -127,6 +127,7 @@ SENTENCES = {
     "no_retrieved_ids": _("The retrieved passages have no ids."),
     "no_retrieval_scores": _("A retrieved passage has no score."),
     "scores_off_unit": _("The retrieval scores are not between 0 and 1."),
+    "not_vague": _("The question is not marked as one that may be asked back."),
     "no_next_steps": _("The profile defines no next steps."),
     "no_citations": _("The answer cites nothing."),
     # Overall scores

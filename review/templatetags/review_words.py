@@ -45,6 +45,7 @@ VERDICTS = {
     "forbidden_name": _("name that must not occur"),
     "avoidance": _("evasive wording"),
     "dont_know": _("admits not knowing"),
+    "asking_back": _("asks back"),
     "suggestion": _("suggested question"),
     "action": _("suggested action"),
     "correctness": _("correctness"),
