@@ -16,6 +16,7 @@ def addresses() -> list[URLPattern | URLResolver]:
         path("api/v1/", include("evaluation.api.urls")),
         path("api/v1/", include("review.api.urls")),
         *(path("api/v1/", include(extra.api_urls)) for extra in extras() if extra.api_urls),
+        path("evaluation/", include("evaluation.api.source_002")),
         path("api/<path:rest>", unknown),
         path("", include("evaluation.urls")),
         path("", include("review.urls")),

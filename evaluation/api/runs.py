@@ -299,9 +299,7 @@ class RunViewSet(RowsViewSet):
     @written_by(RunSerializer, query=PageQuery)
     def retrieve(self, request: Request, pk: int) -> RunWhole:
         """The run; ``results`` is one page, oldest first, and ``results_next`` leads to the next."""
-        run, pages = self.get_object(), PagesInOrder()
-        page = pages.paginate_queryset(answers_in(run).prefetch_related("contexts"), request, self) or []
-        whole = RunWhole(run, progress(run), request, page, pages.get_next_link(), pages.get_previous_link())
+        whole = self.whole(pk)
         judged = [one.answer.pk for one in whole.results if one.judged]
         values_shown(request.user, judged, "api")
         return whole
@@ -335,6 +333,12 @@ class RunViewSet(RowsViewSet):
         """Do it, and answer with the run as it is then."""
         retry_failed(run, person(self.request))
         return self._now(run)
+
+    def whole(self, pk: int) -> RunWhole:
+        """The run, for who may see it, with the page of its answers that is asked for."""
+        run, pages = fetch(RUNS, self.request.user, Action.VIEW, pk), PagesInOrder()
+        page = pages.paginate_queryset(answers_in(run).prefetch_related("contexts"), self.request, self) or []
+        return RunWhole(run, progress(run), self.request, page, pages.get_next_link(), pages.get_previous_link())
 
     def _now(self, run: Run) -> RunState:
         return RunState.of(RUNS.get(pk=run.pk), self.request)

@@ -90,6 +90,12 @@ def asked_version(project: Project, name: str) -> SystemVersion | None:
     return rows.filter(system__name=name).exclude(adapter=RECORDED).order_by("-version").first()
 
 
+def asked_systems(project: Project) -> list[str]:
+    """The names of the systems of a project that are asked, in order."""
+    rows = SystemVersion.objects.filter(system__project=project).exclude(adapter=RECORDED)
+    return sorted(set(rows.values_list("system__name", flat=True)))
+
+
 def settings_of(version: SystemVersion) -> Settings:
     """The typed settings of a version.
 
