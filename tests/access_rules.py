@@ -194,6 +194,9 @@ API = {
     ("GET", "api-answer-set-list"): LOGGED_IN,
     ("POST", "api-answer-set-list"): LOGGED_IN,  # likewise
     ("GET", "api-answer-set-detail"): SEES_RUNS,
+    ("POST", "api-otlp-traces"): LOGGED_IN,  # likewise
+    ("GET", "api-trace-list"): LOGGED_IN,  # likewise
+    ("POST", "api-trace-list"): LOGGED_IN,  # likewise
     ("GET", "api-metrics"): ADMINISTERS_SOMEWHERE,
     ("GET", "api-judge-list"): LOGGED_IN,
     ("GET", "api-judge-detail"): SEES_RUNS,
@@ -211,6 +214,8 @@ API = {
     ("GET", "api-run-list"): LOGGED_IN,
     ("POST", "api-run-list"): EVALUATES,
     ("GET", "api-run-detail"): SEES_RUNS,
+    ("POST", "api-question-set-run"): EVALUATES,
+    ("GET", "api-run-of-002"): SEES_RUNS,
     ("GET", "api-run-answers"): SEES_RUNS,
     ("POST", "api-run-pause"): EVALUATES,
     ("POST", "api-run-resume"): EVALUATES,

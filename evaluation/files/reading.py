@@ -18,7 +18,7 @@ from evaluation.files.rating_rows import RatingFile, rating_file
 from evaluation.files.shaping import ANSWERS, QUESTIONS, Shape, shaped
 from evaluation.files.tables import read_csv, read_xlsx, rows_of_columns
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
-from evaluation.files.traces import is_protobuf, json_of_protobuf, with_traces
+from evaluation.files.traces import TracePart, is_protobuf, json_of_protobuf, split, with_traces
 from evaluation.files.trec import QRELS, RUN, TOPICS, read_qrels, read_run, read_topics, trec_form
 from evaluation.files.tree import MAX_BYTES, FileTree, Limits, Node, Problems
 
@@ -265,11 +265,27 @@ def rows_of_file(data: bytes, problems: Problems, accepted: tuple[FileFormat, ..
 
     :raises InvalidFile: where it cannot be read as a tree.
     """
+    return with_traces(_tree_of(data, problems, accepted, max_bytes), problems)
+
+
+def read_trace_parts(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> tuple[list[TracePart], int]:
+    """What an OTLP request tells, by service and trace, and how many of its spans belong to no trace.
+
+    :raises InvalidFile: for what is neither OTLP's JSON nor its protobuf.
+    """
+    problems = Problems(display_name(name))
+    tree = _tree_of(data, problems, (FileFormat.JSON, FileFormat.JSONL), max_bytes)
+    problems.refuse_if_any()
+    return split(tree.root)
+
+
+def _tree_of(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:
+    """The tree of a file that may hold traces in protobuf."""
     if is_protobuf(data):
         if len(data) > max_bytes:
             problems.stop("file_too_large", size=len(data), limit=max_bytes)
         data = json_of_protobuf(data, problems)
-    return with_traces(read_tree(data, problems, accepted, max_bytes), problems)
+    return read_tree(data, problems, accepted, max_bytes)
 
 
 def read_ratings(data: bytes, name: str, *, scales: Mapping[str, Scale]) -> RatingFile:

@@ -10,17 +10,20 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from evaluation.files.text_trees import feed
 from evaluation.files.tree import FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 
 MASKED = "[masked]"
+UNKNOWN_SERVICE = "unknown_service"  # OpenTelemetry's own word
 _SECRETS = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|xox[abp]|concord)[-_][A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b"
     r"|(?i:\bbearer\s+[A-Za-z0-9._~+/-]{16,}=*)|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
     r"|(?i:\b(?:password|passwd|secret|api[_-]?key|access[_-]?token)\b\s*[=:]\s*[^\s\"',;]{6,})"
 )
+_BATCHES = ("resourceSpans", "resource_spans")
 _SPANS = ("scopeSpans", "scope_spans")
 _ASKED = ("question", "query", "input", "user_input", "prompt")
 _SAID = ("answer", "output", "response", "result", "text", "content")
@@ -61,9 +64,20 @@ def may_hold_traces(head: str) -> bool:
     return "resourceSpans" in head or "resource_spans" in head
 
 
+def protobuf_answer(lost: int) -> bytes:
+    """What OTLP answers to a request in protobuf of which so many spans were of no use. Needs the extra ``otel``."""
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    answer = ExportTraceServiceResponse()
+    if lost:
+        answer.partial_success.rejected_spans = lost
+    said: bytes = answer.SerializeToString()
+    return said
+
+
 def with_traces(tree: FileTree, problems: Problems) -> FileTree:
     """The tree with a record for each trace, where the file holds traces; else unchanged."""
-    batches = [batch for part in _parts(tree.root) for batch in _listed(part, "resourceSpans", "resource_spans")]
+    batches = [batch for part in _parts(tree.root) for batch in _listed(part, *_BATCHES)]
     if not batches:
         return tree
     traces: dict[str, list[dict[str, Any]]] = {}
@@ -77,6 +91,39 @@ def with_traces(tree: FileTree, problems: Problems) -> FileTree:
     if masked[0]:
         problems.remark("secrets_masked", places=masked[0])
     return tree._replace(root=Node(Kind.LIST, rows, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class TracePart:
+    """What one request tells of a trace: ``content`` is OTLP in JSON with its spans alone, secrets masked; ``service``
+    is the name that the resource gives itself, ``unknown_service`` where it has none."""
+
+    service: str
+    trace: str
+    content: dict[str, Any]
+    spans: int
+
+
+def split(root: Node) -> tuple[list[TracePart], int]:
+    """The parts of an OTLP request by service and trace, and how many spans have no trace's id."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    lost = 0
+    for batch in (batch for part in _parts(root) for batch in _listed(part, *_BATCHES)):
+        whole = plain(batch)
+        resource = whole.get("resource") if isinstance(whole, dict) else None
+        service = str(_attributes(resource if isinstance(resource, dict) else {}).get("service.name") or "")
+        for span in (span for scope in _listed(batch, *_SPANS) for span in _listed(scope, "spans")):
+            said = plain(span)
+            trace = _id(said.get("traceId") or said.get("trace_id")) if isinstance(said, dict) else ""
+            if not re.fullmatch(r"[0-9a-f]{32}", trace) or not isinstance(said, dict):
+                lost += 1
+                continue
+            found.setdefault((service.strip() or UNKNOWN_SERVICE, trace), []).append(_masked(said, [0]))
+    parts = [
+        TracePart(service, trace, {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}, len(spans))
+        for (service, trace), spans in found.items()
+    ]
+    return parts, lost
 
 
 def _parts(root: Node) -> list[Node]:
@@ -141,6 +188,8 @@ def _value(said: Any) -> Any:
         return int(value) if re.fullmatch(r"-?\d{1,18}", str(value)) else None
     if kind.lower() in {"arrayvalue", "array_value"}:
         return [_value(one) for one in _maps(value.get("values"))] if isinstance(value, dict) else []
+    if kind.lower() in {"kvlistvalue", "kvlist_value"}:
+        return _attributes({"attributes": value.get("values")}) if isinstance(value, dict) else {}
     return value
 
 
@@ -221,12 +270,15 @@ def _contexts(spans: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         by_kind: dict[str, list[dict[str, Any]]] = {}
         for (kind, _), document in sorted(documents.items()):
             by_kind.setdefault(kind, []).append(document)
-        if isinstance(listed := one["said"].get("gen_ai.retrieval.documents"), str):
-            by_kind.setdefault("retrieval.documents", []).extend(_parsed(listed))
+        listed = one["said"].get("gen_ai.retrieval.documents")
+        by_kind.setdefault("retrieval.documents", []).extend(
+            _parsed(listed) if isinstance(listed, str) else _maps(listed)
+        )
         found.setdefault("retrieval.documents", []).extend(by_kind.get("retrieval.documents", []))
         if "reranker.output_documents" in by_kind:
             found["reranker.output_documents"] = by_kind["reranker.output_documents"]
-        if one["said"].get("openinference.span.kind") == "RETRIEVER":
+        retrieves = one["said"].get("gen_ai.operation.name") == "retrieval" or listed is not None
+        if retrieves or one["said"].get("openinference.span.kind") == "RETRIEVER":
             found.setdefault("asked", [])
     documents_of = found.get("reranker.output_documents") or found.get("retrieval.documents") or []
     if not documents_of and "asked" not in found:

@@ -28,7 +28,7 @@ def test_the_files_and_commands_work_as_printed(tmp_path: Path, monkeypatch: pyt
     Path("questions.yaml").write_text(blocks["yaml"], encoding="utf-8")
     Path("answers.jsonl").write_text(blocks["json"], encoding="utf-8")
     printed, beside = io.StringIO(), io.StringIO()
-    for line in commands("import_") + commands("evaluate --questions"):
+    for line in commands("import_(?:questions|answers)") + commands("evaluate --questions"):
         with pytest.raises(SystemExit, match="100") if "--strict" in line else nullcontext():
             call_command(*line, stdout=printed, stderr=beside)
     assert blocks[""].strip() in printed.getvalue()

@@ -104,16 +104,111 @@ def test_a_chain_is_an_answer_with_its_passages(form: str) -> None:
     assert len(answer.metadata["otlp_trace_id"]) == 32
 
 
-def test_the_same_answers_come_of_the_rows_they_were_made_from() -> None:
-    row = {
+ROWS = [
+    {
         "question": "연차는 며칠인가요?",
         "answer": "15일.",
         "contexts": [{"text": "연차는 15일이다.", "chunk_id": "d1", "score": 0.75}, {"text": "Sick leave."}],
         "latency_seconds": 2.5,
+    },
+    {"question": "How long may a leave be?", "answer": 'A "year",\nat most.', "contexts": [], "latency_seconds": 1.0},
+    {"question": "없는 규정은?", "error": "timed out", "contexts": None, "latency_seconds": 4.0},
+]
+
+
+def rows_by_openinference(provider: Any, convention: str) -> None:
+    """The rows as OpenInference's own package writes them, the question in the chain or in the model's messages."""
+    tools = pytest.importorskip("openinference.instrumentation")
+    tracer = tools.OITracer(provider.get_tracer("tests"), config=tools.TraceConfig())
+    for row in ROWS:
+        begun = 10 * SECOND
+        chain = tracer.start_span("rag", openinference_span_kind="chain", start_time=begun)
+        within = api.set_span_in_context(chain)
+        if convention == "chain":
+            chain.set_attributes(tools.get_input_attributes(row["question"]))
+            chain.set_attributes(tools.get_output_attributes(row.get("answer", "")))
+        if row["contexts"] is not None:
+            names = {"text": "content", "chunk_id": "id", "score": "score"}
+            found = [{names[key]: value for key, value in one.items()} for one in row["contexts"]]
+            span = tracer.start_span("search", openinference_span_kind="retriever", context=within, start_time=begun)
+            span.set_attributes(tools.get_retriever_attributes(documents=found))
+            span.end(end_time=begun + 1)
+        model = tracer.start_span("llm", openinference_span_kind="llm", context=within, start_time=begun + 1)
+        heard = [{"role": "assistant", "content": row["answer"]}] if "answer" in row else []
+        asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": row["question"]}]
+        model.set_attributes(
+            tools.get_llm_attributes(
+                model_name="m-1",
+                input_messages=asked,
+                output_messages=heard,
+                token_count=tools.TokenCount(prompt=12, completion=3),
+            )
+        )
+        model.end(end_time=begun + 2)
+        if "error" in row:
+            chain.set_status(status.Status(status.StatusCode.ERROR, row["error"]))
+        chain.end(end_time=begun + int(row["latency_seconds"] * SECOND))
+
+
+def rows_by_gen_ai(provider: Any, _: str) -> None:
+    """The rows by the names that OpenTelemetry's own package has for its GenAI convention."""
+    names = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
+    tracer = provider.get_tracer("tests")
+    for row in ROWS:
+        chat = tracer.start_span("chat m-1", start_time=10 * SECOND)
+        asked = [{"role": "user", "parts": [{"type": "text", "content": row["question"]}]}]
+        told = {
+            names.GEN_AI_REQUEST_MODEL: "m-1",
+            names.GEN_AI_USAGE_INPUT_TOKENS: 12,
+            names.GEN_AI_USAGE_OUTPUT_TOKENS: 3,
+        }
+        chat.set_attributes({**told, names.GEN_AI_INPUT_MESSAGES: json.dumps(asked)})
+        if "answer" in row:
+            said = [{"role": "assistant", "parts": [{"type": "text", "content": row["answer"]}]}]
+            chat.set_attribute(names.GEN_AI_OUTPUT_MESSAGES, json.dumps(said))
+        if "error" in row:
+            chat.set_status(status.Status(status.StatusCode.ERROR, row["error"]))
+        if row["contexts"] is not None:
+            found = [{"id": c.get("chunk_id"), "content": c["text"], "score": c.get("score")} for c in row["contexts"]]
+            chat.set_attribute(names.GEN_AI_RETRIEVAL_DOCUMENTS, json.dumps(found))
+        chat.end(end_time=10 * SECOND + int(row["latency_seconds"] * SECOND))
+
+
+def test_passages_may_be_structured_attributes() -> None:
+    text = {"key": "content", "value": {"stringValue": "Fifteen days."}}
+    listed = {"arrayValue": {"values": [{"kvlistValue": {"values": [text]}}]}}
+    said = {
+        "gen_ai.operation.name": {"stringValue": "retrieval"},
+        "gen_ai.retrieval.documents": listed,
+        "input.value": {"stringValue": "How long?"},
+        "output.value": {"stringValue": "15"},
     }
-    plain = read_answers(json.dumps(row).encode() + b"\n", "rows.jsonl").answers[0]
-    traced = read_answers(written(open_inference)[0], "traces.json").answers[0]
-    assert (traced.question, traced.answer) == (plain.question, plain.answer)
+    span = {"traceId": "1" * 32, "attributes": [{"key": key, "value": value} for key, value in said.items()]}
+    data = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+    (answer,) = read_answers(data, "traces.json").answers
+    assert [one.text for one in answer.answer.contexts or ()] == ["Fifteen days."]
+
+
+@pytest.mark.parametrize("form", ["traces.json", "traces.pb"])
+@pytest.mark.parametrize(
+    ("make", "convention"), [(rows_by_openinference, "chain"), (rows_by_openinference, "model"), (rows_by_gen_ai, "")]
+)
+def test_the_same_answers_come_of_the_rows_they_were_made_from(make: Any, convention: str, form: str) -> None:
+    kept, provider = memory.InMemorySpanExporter(), sdk.TracerProvider()
+    provider.add_span_processor(export.SimpleSpanProcessor(kept))
+    make(provider, convention)
+    request = common.encode_spans(kept.get_finished_spans())
+    data = (
+        request.SerializeToString() if form == "traces.pb" else json.dumps(json_format.MessageToDict(request)).encode()
+    )
+    plain = read_answers("".join(json.dumps(row) + "\n" for row in ROWS).encode(), "rows.jsonl").answers
+    traced = read_answers(data, form).answers
+    assert [(one.question, one.answer, one.error) for one in traced] == [
+        (one.question, one.answer, one.error) for one in plain
+    ]
+    assert {(one.metadata["model"], one.metadata["tokens_in"], one.metadata["tokens_out"]) for one in traced} == {
+        ("m-1", 12, 3)
+    }
 
 
 def test_calls_of_a_model_alone_are_answers_and_failures_say_why() -> None:

@@ -1,0 +1,208 @@
+"""Traces become a question set and its answers: of a file, or sent by OTLP and waiting for it.
+
+What is sent waits as uploads do, a row for each trace in a request, a day at most; secrets are masked before that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import groupby
+from typing import Any
+from uuid import uuid4
+
+import jmespath
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Max, Min
+from django.utils import timezone
+from jmespath.exceptions import JMESPathError
+
+from evaluation.accounts.access import lock_project
+from evaluation.core.errors import Refused
+from evaluation.files.answer_rows import AnswerRow
+from evaluation.files.reading import read_answers, read_questions, read_trace_parts
+from evaluation.files.shaping import Shape, shipped
+from evaluation.files.traces import TracePart
+from evaluation.models import ImportBatch, Project, User
+from evaluation.network.outcomes import storable
+from evaluation.questions.importing import import_question_set
+from evaluation.questions.uploads import expire_uploads
+from evaluation.runs.answer_files import ImportedAnswers, import_answers
+from evaluation.systems.mapping import searched
+
+TRACES = "traces"
+QUIET_SECONDS = 60.0  # since the last span of a trace came in: then it is taken to be whole
+FILE_NAME = "traces.jsonl"
+LONGEST_NAME = 200  # characters of a system's name
+State = ImportBatch.State
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Which traces are taken: all for which one of the rules (JMESPath over ``question``, ``answer``, ``error``,
+    ``contexts``, ``latency_seconds`` and what else the trace tells) finds something true, and of the others the share
+    ``rate``, 0 to 1, the same ones every time."""
+
+    rate: float = 1.0
+    rules: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """:raises Refused: ``rule_invalid`` for what is no JMESPath expression."""
+        for rule in self.rules:
+            try:
+                jmespath.compile(rule)
+            except JMESPathError as error:
+                raise Refused("rule_invalid", rule=rule, detail=str(error).splitlines()[0]) from error
+
+    def takes(self, row: AnswerRow) -> bool:
+        """Whether the answer of a trace is among them."""
+        said = {
+            **row.metadata,
+            "question": row.question,
+            "answer": row.answer.text,
+            "error": row.error,
+            "latency_seconds": row.answer.latency_seconds,
+            "contexts": None if row.answer.contexts is None else [one.text for one in row.answer.contexts],
+        }
+        return any(searched(rule, said) for rule in self.rules) or _place(row.question_id) < self.rate
+
+
+def _place(trace: str) -> float:
+    """A place from 0 to 1 by the id's hash: who samples by the ids themselves sends only some of them."""
+    return int.from_bytes(hashlib.sha256(trace.encode()).digest()[:6]) / 2**48
+
+
+def receive(project: Project, data: bytes, by: User | None) -> int:
+    """Keep the traces of an OTLP request (JSON or protobuf) until they are imported; how many spans belong to none.
+
+    :raises InvalidFile: for what is no such request.
+    """
+    parts, lost = read_trace_parts(data, FILE_NAME, settings.CONCORD_UPLOAD_BYTES)
+    expire_uploads()
+    ImportBatch.objects.bulk_create(_row(project, part, by) for part in parts)
+    return lost
+
+
+def _row(project: Project, part: TracePart, by: User | None) -> ImportBatch:
+    content = json.dumps(part.content, ensure_ascii=False).encode()
+    return ImportBatch(
+        uuid=uuid4(),
+        project=project,
+        kind=TRACES,
+        name=storable(part.service)[:LONGEST_NAME],
+        file_name=part.trace,
+        file_sha256=hashlib.sha256(content).hexdigest(),
+        content=content,
+        rows=part.spans,
+        created_by=by,
+    )
+
+
+def waiting(project: Project) -> list[dict[str, Any]]:
+    """The systems of which traces wait: ``system``, how many ``traces``, ``first`` and ``last`` when they came in."""
+    rows = (
+        _waiting(project)
+        .values("name")
+        .annotate(traces=Count("file_name", distinct=True), first=Min("created_at"), last=Max("created_at"))
+    )
+    return [{"system": row.pop("name"), **row} for row in rows.order_by("name")]
+
+
+def _waiting(project: Project) -> Any:
+    return ImportBatch.objects.filter(project=project, kind=TRACES, state=State.PARSED)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedTraces:
+    """What became of ``read`` traces with an answer or a failure, of which the sampling took those imported."""
+
+    read: int
+    answers: ImportedAnswers
+
+
+def import_traces(
+    project: Project,
+    system: str,
+    data: bytes,
+    *,
+    name: str = "",
+    sampling: Sampling = Sampling(),
+    by: User | None = None,
+    file_name: str = FILE_NAME,
+) -> ImportedTraces:
+    """Store the traces of a file as a version of the question set ``name`` (else "SYSTEM traces") and as its answers.
+
+    :raises InvalidFile: with every problem of the file.
+    :raises Refused: ``no_traces`` where the sampling takes none; ``bad_name``.
+    """
+    limit = settings.CONCORD_UPLOAD_BYTES
+    asked = read_questions(data, file_name, max_bytes=limit)
+    ids = {question.id for question in asked.questions}
+    told = read_answers(data, file_name, shape=_by_trace(), max_bytes=limit)
+    usable = [row for row in told.answers if row.question_id in ids]  # the others do not tell what was asked
+    taken = [row for row in usable if sampling.takes(row)]
+    if not taken:
+        raise Refused("no_traces", system=system)
+    kept = {row.question_id for row in taken}
+    asked = replace(asked, questions=tuple(one for one in asked.questions if one.id in kept))
+    with transaction.atomic():
+        questions = import_question_set(project, name or f"{system} traces", asked, by=by).question_set
+        file = replace(told, answers=tuple(taken))
+        answers = import_answers(questions, system, file, data=data, file_name=file_name, by=by)
+    return ImportedTraces(len(usable), answers)
+
+
+def _by_trace() -> Shape:
+    """The shape of traces, in which the trace names the question: several may ask the same."""
+    shape = shipped()["otlp"]
+    assert shape.answers is not None  # noqa: S101  -- tells the type checker
+    return shape.model_copy(update={"answers": shape.answers.model_copy(update={"question_id": ("otlp_trace_id",)})})
+
+
+def import_received(
+    project: Project,
+    system: str,
+    *,
+    name: str = "",
+    sampling: Sampling = Sampling(),
+    quiet_seconds: float = QUIET_SECONDS,
+    by: User | None = None,
+) -> ImportedTraces:
+    """Import the traces that a system has sent and to which no span was added for ``quiet_seconds``, all once; spans
+    that other services sent of the same traces belong to them.
+
+    :raises Refused: ``no_traces``; then they go on waiting.
+    """
+    with transaction.atomic():
+        lock_project(project.pk)
+        rows = _whole(project, system, quiet_seconds)
+        if not rows:
+            raise Refused("no_traces", system=system)
+        data = b"\n".join(bytes(row.content) for row in rows)
+        done = import_traces(project, system, data, name=name, sampling=sampling, by=by)
+        claimed = _waiting(project).filter(pk__in=[row.pk for row in rows])
+        claimed.update(state=State.CONFIRMED, content=b"", result_id=done.answers.run.answer_set_id)
+    return done
+
+
+def _whole(project: Project, system: str, quiet_seconds: float) -> Sequence[ImportBatch]:
+    """The rows of the system's traces that are whole, as many traces as fit into an upload."""
+    ids = _waiting(project).filter(name=system).values("file_name")
+    ended = (
+        _waiting(project).filter(file_name__in=ids).values("file_name").annotate(last=Max("created_at"))
+        .filter(last__lte=timezone.now() - timedelta(seconds=quiet_seconds))
+    )  # fmt: skip
+    rows = _waiting(project).filter(file_name__in=ended.values("file_name")).order_by("file_name", "id")
+    taken: list[ImportBatch] = []
+    size = 0
+    for _, trace in groupby(rows, key=lambda row: row.file_name):
+        part = list(trace)
+        size += sum(len(row.content) + 1 for row in part)
+        if taken and size > settings.CONCORD_UPLOAD_BYTES:
+            break
+        taken += part
+    return taken
