@@ -1,4 +1,6 @@
-"""The toy system as a program: ``python -m examples.rag_command ask QUERY --top-k 5 --format json [--output FILE]``."""
+"""The toy system as a program: ``python -m examples.rag_command ask QUERY --top-k 5 --format json [--output FILE]``.
+
+It takes the options of ``regulation ask`` as source 003 writes them; of ``--use-rerank`` it has no need."""
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ def main() -> None:
     parser.add_argument("query")
     parser.add_argument("--top-k", type=int, default=5)
     parser.add_argument("--format", choices=["json"], default="json")
+    parser.add_argument("--use-rerank", action="store_true")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     told = answer(options.query, options.top_k)
