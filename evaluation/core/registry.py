@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Literal, ParamSpec, Protocol, Self
 
 from pydantic import Field, model_validator
@@ -49,6 +49,7 @@ class Scale:
     labels: tuple[str, ...] = ()
 
     @classmethod
+    @lru_cache(maxsize=1024)  # asked for each of a hundred thousand values
     def parse(cls, text: str) -> Scale:
         """Read ``levels 1..5`` or ``1..5``, ``0..1:real`` or ``real 0..1``, ``bool`` or ``yes_no``,
         ``class a|b`` or ``class:a|b``, ``seconds``.

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
-from typing import Protocol, TypeVar
+from functools import cached_property, partial
+from typing import NamedTuple, Protocol, TypeVar
 
 from evaluation.core.registry import Kind, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run
 from review.evidence.answers import RunAnswer, removed_answers, run_answers
 from review.evidence.carried import Carried, Origin, carried_ratings
-from review.evidence.experts import ExpertRating, effective_ratings, ratings_of, read
+from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, ratings_of, read
 from review.evidence.sampling import Samples, samples_of
 from review.evidence.scorers import Judged, Key, Scorer, majority, scorers_of, values_of_run
 from review.models import Override
@@ -77,7 +77,7 @@ def adjudicated(answer_ids: Collection[int]) -> dict[int, frozenset[int]]:
     return {answer: frozenset(metrics) for answer, metrics in found.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Said:
     """What was said about the answers of a run. ``metrics`` holds every metric that anybody gave a value for, by
     primary key; ``scored`` are the values of the rules and primary judges, ``computed`` the metrics they belong to.
@@ -93,6 +93,11 @@ class Said:
     computed: frozenset[int]
     removed: tuple[RunAnswer, ...] = ()
     carried: Mapping[Key, Carried] = field(default_factory=dict)
+
+    @cached_property
+    def blind(self) -> dict[Key, list[ExpertRating]]:
+        """Each rater's blind first word, see :func:`agreement_ratings`."""
+        return agreement_ratings(self.ratings)
 
     @property
     def built(self) -> frozenset[Key]:
@@ -185,8 +190,7 @@ class Source(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Effective:
+class Effective(NamedTuple):
     """The value of one metric for one answer that counts, beside what the judge (or rule) said.
 
     ``value`` or ``label`` is set unless ``source`` is none; then ``status`` tells failed, not applicable and pending

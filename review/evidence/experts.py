@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -16,8 +17,7 @@ from review.models import Rating
 from review.models.queues import FIRST_OCCASION
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertRating:
+class ExpertRating(NamedTuple):
     """One row of the table of ratings. ``rater`` names the person without telling who it is (imported: the author's
     label). ``occasion`` is above 1 for hidden repeats, ``queue_id`` 0 for imported ratings; ``at`` is when
     it was given."""
@@ -110,23 +110,23 @@ def read_beside(ratings: QuerySet[Rating], *columns: str) -> Iterator[tuple[Expe
     ) in ratings.order_by("id").values_list(*_FIELDS, *columns):
         yield (
             ExpertRating(
-                pk=pk,
-                answer_id=answer_id,
-                metric_id=metric_id,
-                rater=author if source == "import" else f"expert_{reviewer_id}",
-                imported=source == "import",
-                phase=phase,
-                blind=blind,
-                value=value,
-                label=label,
-                cannot_judge=cannot_judge,
-                sampling=sampling,
-                probability=probability,
-                occasion=occasion or FIRST_OCCASION,
-                assignment_id=assignment_id or 0,
-                queue_id=queue_id or 0,
-                example=bool(example),
-                at=at,
+                pk,
+                answer_id,
+                metric_id,
+                author if source == "import" else f"expert_{reviewer_id}",
+                source == "import",
+                phase,
+                blind,
+                value,
+                label,
+                cannot_judge,
+                sampling,
+                probability,
+                occasion or FIRST_OCCASION,
+                assignment_id or 0,
+                queue_id or 0,
+                bool(example),
+                at,
             ),
             tuple(beside),
         )
@@ -162,7 +162,7 @@ def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRati
     first: dict[tuple[Key, str], int] = {}
     last: dict[tuple[Key, str], ExpertRating] = {}
     initial = [row for row in rows if row.phase == "initial"]
-    for row in sorted(initial, key=lambda r: (r.occasion, r.pk)):
+    for row in sorted(initial, key=attrgetter("occasion", "pk")):
         place = (row.key, row.rater)
         if first.setdefault(place, row.assignment_id) == row.assignment_id:
             last[place] = row

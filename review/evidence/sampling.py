@@ -291,6 +291,7 @@ class Rated:
         """The group of each answer."""
         return [self.answers[answer].group for answer in self.weighting.answers]
 
+    @cached_property
     def single(self) -> list[Rating]:
         """Every expert's value by itself."""
         return [
@@ -360,6 +361,8 @@ def comparable(said: Judged | None, scale: Scale) -> float | str | None:
     as such; everything else without a value is ``None``."""
     if said is None:
         return None
+    if said.value is not None:
+        return said.value
     if said.status is Status.FAILED and said.reason.partition(":")[0] == OFF_SCALE:
         return "" if scale.kind is ScaleKind.CLASS else math.inf
     return said.answer

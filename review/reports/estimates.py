@@ -15,7 +15,7 @@ from evaluation.profiles.arithmetic import Gap, Label, MissingPart
 from evaluation.profiles.per_answer import reweighted
 from review.evidence.carried import Origin
 from review.evidence.effective import Effective, Said, Source
-from review.evidence.experts import agreement_ratings, effective_ratings
+from review.evidence.experts import effective_ratings
 from review.reports.figure import Figure, Withheld, day_and_age, plain, withheld
 from review.reports.gathering import Gathered, gather
 from review.reports.lines import CategoryLine, MetricLine, category_lines, corrected_of_category, metric_lines
@@ -162,7 +162,7 @@ def mean_shift(said: Said) -> float | None:
     reviewed and corrected differ when everything is reviewed. ``None`` without ratings of both kinds."""
     last = effective_ratings(said.ratings)
     changes: list[float] = []
-    for key, rows in agreement_ratings(said.ratings).items():
+    for key, rows in said.blind.items():
         scale = said.metrics[key[1]].read_scale()
         before = [row.value for row in rows if row.value is not None]
         after = [row.value for row in last.get(key, []) if row.value is not None]

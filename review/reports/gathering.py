@@ -16,7 +16,7 @@ from evaluation.profiles.spec import ProfileSpec, Unit
 from review.decisions.assumptions import Acceptance, acceptance_of
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import Said, said_of, samples_behind, values_from
-from review.evidence.experts import ExpertRating, agreement_ratings
+from review.evidence.experts import ExpertRating
 from review.evidence.sampling import NOWHERE, Place, Samples
 from review.evidence.scorers import Judged
 from review.reports.figure import Figure, Withheld, as_figure, shifted, withheld
@@ -79,7 +79,7 @@ class MetricLabels:
 
 def labels_by_metric(said: Said, samples: Samples) -> dict[int, MetricLabels]:
     """The labels of every metric that anybody rated and that has numbers."""
-    blind = agreement_ratings(said.ratings)
+    blind = said.blind
     found: dict[int, MetricLabels] = {}
     for pk in sorted({row.metric_id for row in said.ratings} | {metric for _, metric in said.carried}):
         scale = said.metrics[pk].read_scale()

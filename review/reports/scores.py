@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +36,7 @@ class Sides:
     found: RunValues
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """One metric of one answer on one side; ``status`` is ``None`` while there is no result."""
 
     status: Status | None

@@ -22,7 +22,7 @@ from evaluation.work.database import retry_on_db_error
 from review import models
 from review.evidence.answers import lengths_of
 from review.evidence.effective import Said, said_of, samples_behind
-from review.evidence.experts import Anchoring, agreement_ratings, anchoring, anchoring_json
+from review.evidence.experts import Anchoring, anchoring, anchoring_json
 from review.evidence.sampling import Rated, Samples, weigh
 from review.evidence.scorers import Key, Scorer, title_of
 from review.models import EventRuling, FrameMember, KeptFigures
@@ -182,7 +182,7 @@ def agreement_from(
     by: By = By.NOTHING,
 ) -> Agreement:
     """All agreement figures of everything that was said; ``lengths`` are those of :func:`lengths_of`."""
-    by_key = agreement_ratings(said.ratings)
+    by_key = said.blind
     judges: list[JudgeMeasure] = []
     experts: list[ExpertsMeasure] = []
     for pk in sorted({metric for _, metric in by_key}, key=lambda pk: said.names[pk]):
@@ -221,7 +221,7 @@ def _judge_measure(
     parts: Mapping[str, Rated],
 ) -> JudgeMeasure:
     said, weights = rated.said(scorer.said), rated.weighting.weights
-    single = rated.single()
+    single = rated.single
     overlap = len({rating.item for rating in single}) < len(single)
     whole = _compared(rated, scorer, resampling)
     return JudgeMeasure(
@@ -286,7 +286,7 @@ def _experts_measure(
 
 def _experts(rated: Rated, said: Mapping[Key, Any] | None, resampling: Resampling | None) -> ExpertAgreement:
     return compare_experts(
-        rated.single(),
+        rated.single,
         rated.scale,
         judge=None if said is None else rated.values(said),
         groups=_groups(rated),

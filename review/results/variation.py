@@ -84,13 +84,15 @@ def variation_from(said: Said) -> tuple[VariationMeasure, ...]:
 
     Overlap tells reviewers from answers, hidden repeats taste from the rest, repeated judgements the judge's noise.
     """
-    blind = agreement_ratings(said.ratings)
+    blind = said.blind
     repeats = _hidden_repeats(said.ratings, {row.pk for rows in blind.values() for row in rows})
+    of_metric: dict[int, list[ExpertRating]] = {}
+    for (_, pk), several in blind.items():
+        of_metric.setdefault(pk, []).extend(several)
     found = []
-    for pk in sorted({metric for _, metric in blind}, key=lambda pk: said.names[pk]):
+    for pk, rows in sorted(of_metric.items(), key=lambda one: said.names[one[0]]):
         metric = said.metrics[pk]
         if not metric.read_scale().labels:
-            rows = [row for key, several in blind.items() if key[1] == pk for row in several]
             found.append(_measure(said, metric, [*rows, *(row for row in repeats if row.metric_id == pk)]))
     return tuple(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -173,12 +174,13 @@ def units(items: Mapping[Item, Mapping[str, float | str]], scale: Scale, bins: t
     :raises ValueError: for a value off the scale.
     """
     categories = Categories(scale, bins)
-    values = [[_number(value, scale) for value in ratings.values()] for ratings in items.values()]
+    number_of, find = cache(partial(_number, scale=scale)), cache(categories.find)  # few different values, many items
+    values = [[number_of(value) for value in ratings.values()] for ratings in items.values()]
     counts = np.zeros((len(values), len(categories.labels)))
     if categories.labels:
         for row, numbers in enumerate(values):
             for number in numbers:
-                counts[row, categories.find(number)] += 1
+                counts[row, find(number)] += 1
     return Units(
         counts=counts,
         raters=np.array([len(numbers) for numbers in values], dtype=np.float64),

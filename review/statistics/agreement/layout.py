@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from evaluation.core.registry import Scale, ScaleKind
 from review.statistics.agreement.statistic import Array, Indices, Undefined, rounded_half_up
@@ -92,6 +93,7 @@ def confusion(weight: Array, expert_category: Indices, judge_category: Indices, 
 
 NO_EXPERT_VALUE, EXPERT_TIE = "no_expert_value", "expert_tie"
 NO_JUDGE_VALUE, JUDGE_OFF_SCALE = "no_judge_value", "judge_off_scale"
+TIE_WITHIN = 1e-9  # of a half, on yes and no
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,65 +179,60 @@ def lay_out(
     """
     if len(judge) != len(expert_means) or (weights is not None and len(weights) != len(judge)):
         raise ValueError("judge, experts and weights must have the same length")
-    kept: list[int] = []
-    values: list[tuple[float, float]] = []
+    ours, theirs = _column(judge, scale), _column(expert_means, scale)
+    no_expert = np.array([one is None for one in expert_means], dtype=np.bool_)
+    off_scale = ~no_expert & ~_on(theirs, scale)
+    if off_scale.any():
+        raise ValueError(f"an expert's value {expert_means[int(off_scale.argmax())]!r} is not on the scale {scale}")
+    tie = np.abs(theirs - 0.5) <= TIE_WITHIN if scale.kind is ScaleKind.YES_NO else np.zeros_like(no_expert)
+    no_judge = np.array([one is None for one in judge], dtype=np.bool_)
+    reasons = (
+        (EXPERT_TIE if scale.kind is ScaleKind.CLASS else NO_EXPERT_VALUE, no_expert),
+        (EXPERT_TIE, tie),
+        (NO_JUDGE_VALUE, no_judge),
+        (JUDGE_OFF_SCALE, ~_on(ours, scale)),
+    )
+    left = np.ones_like(no_expert)
     excluded: Counter[str] = Counter()
-    for position, (ours, theirs) in enumerate(zip(judge, expert_means, strict=True)):
-        pair = _pair(ours, theirs, scale)
-        if isinstance(pair, str):
-            excluded[pair] += 1
-        else:
-            kept.append(position)
-            values.append(pair)
-    array = np.array(values, dtype=np.float64).reshape(len(values), 2)
-    distinct, cell = np.unique(array, axis=0, return_inverse=True)
+    for reason, there in reasons:  # the first that holds is what is said
+        excluded[reason] += int((left & there).sum())
+        left &= ~there
+    kept = np.flatnonzero(left)
+    pairs, cell = np.unique(ours[kept] + 1j * theirs[kept], return_inverse=True)  # sorted by judge, then expert
     categories = Categories(scale, tuple(bins))
     return Layout(
-        kept=np.array(kept, dtype=np.int64),
+        kept=kept.astype(np.int64),
         cell=cell.reshape(-1).astype(np.int64),
         item_weight=_item_weights(weights, kept),
-        judge=distinct[:, 0],
-        expert=distinct[:, 1],
-        judge_category=np.array([categories.find(v) for v in distinct[:, 0]], dtype=np.int64),
-        expert_category=np.array([categories.find(v) for v in distinct[:, 1]], dtype=np.int64),
+        judge=pairs.real,
+        expert=pairs.imag,
+        judge_category=np.array([categories.find(v) for v in pairs.real], dtype=np.int64),
+        expert_category=np.array([categories.find(v) for v in pairs.imag], dtype=np.int64),
         category_values=categories.values,
         labels=categories.labels,
-        excluded=dict(sorted(excluded.items())),
+        excluded={reason: count for reason, count in sorted(excluded.items()) if count},
     )
 
 
-def _pair(ours: float | str | None, theirs: float | str | None, scale: Scale) -> tuple[float, float] | str:
-    """The pair as numbers (classes by position), or why it is left out."""
+def _column(values: Sequence[float | str | None], scale: Scale) -> Array:
+    """The values as numbers, classes by position; NaN for what is none or no class."""
     if scale.kind is ScaleKind.CLASS:
-        return _class_pair(ours, theirs, scale)
-    if theirs is None:
-        return NO_EXPERT_VALUE
-    expert = float(theirs)
-    if not scale.holds_mean(expert):
-        raise ValueError(f"an expert's value {expert} is not on the scale {scale}")
-    if scale.kind is ScaleKind.YES_NO and math.isclose(expert, 0.5, abs_tol=1e-9):
-        return EXPERT_TIE
-    if ours is None:
-        return NO_JUDGE_VALUE
-    return (float(ours), expert) if scale.holds_mean(float(ours)) else JUDGE_OFF_SCALE
+        places: dict[float | str | None, float] = {label: float(place) for place, label in enumerate(scale.labels)}
+        return np.array([places.get(one, math.nan) for one in values], dtype=np.float64)
+    return np.array([math.nan if one is None else one for one in values], dtype=np.float64)
 
 
-def _class_pair(ours: float | str | None, theirs: float | str | None, scale: Scale) -> tuple[float, float] | str:
-    if theirs is None:
-        return EXPERT_TIE
-    if theirs not in scale.labels:
-        raise ValueError(f"an expert's label {theirs!r} is not on the scale {scale}")
-    if ours is None:
-        return NO_JUDGE_VALUE
-    if ours not in scale.labels:
-        return JUDGE_OFF_SCALE
-    return float(scale.labels.index(str(ours))), float(scale.labels.index(str(theirs)))
+def _on(values: Array, scale: Scale) -> npt.NDArray[np.bool_]:
+    """Which values can be means on the scale, or are its classes."""
+    if scale.kind is ScaleKind.CLASS:
+        return ~np.isnan(values)
+    return np.isfinite(values) & (values >= scale.low) & (values <= scale.high)
 
 
-def _item_weights(weights: Sequence[float] | None, kept: list[int]) -> Array:
-    if weights is None or not kept:
+def _item_weights(weights: Sequence[float] | None, kept: Indices) -> Array:
+    if weights is None or not len(kept):
         return np.ones(len(kept))
-    chosen = np.array([weights[position] for position in kept], dtype=np.float64)
+    chosen = np.asarray(weights, dtype=np.float64)[kept]
     if not np.isfinite(chosen).all() or (chosen <= 0).any():
         raise ValueError("weights must be positive and finite; leave items without a probability out")
     return np.asarray(chosen / chosen.mean())

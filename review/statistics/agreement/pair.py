@@ -213,7 +213,8 @@ def reliability_curve(
 def _bins(values: Array, scale: Scale) -> Array:
     """The level next to each value; for reals the equally filled bin it falls into."""
     if scale.levels:
-        return np.array([float(rounded_half_up(value)) for value in values])
+        different, place = np.unique(values, return_inverse=True)
+        return np.array([float(rounded_half_up(value)) for value in different])[place]
     if len(values) == 0:
         return values
     count = min(MOST_BINS, max(1, len(values) // 5))
@@ -255,11 +256,10 @@ def spread(
     if scale.kind is ScaleKind.CLASS:
         return ()
     step = 0.25 if scale.levels else scale.width / PLACES
-    counted = Counter(
-        (_nearest(float(theirs), scale, step), _nearest(float(ours), scale, step))
-        for ours, theirs in zip(judge, expert_means, strict=True)
-        if ours is not None and theirs is not None and scale.holds_mean(float(ours))
-    )
+    counted: Counter[tuple[float, float]] = Counter()
+    for (ours, theirs), count in Counter(zip(judge, expert_means, strict=True)).items():
+        if ours is not None and theirs is not None and scale.holds_mean(float(ours)):
+            counted[_nearest(float(theirs), scale, step), _nearest(float(ours), scale, step)] += count
     return tuple((expert, judged, count) for (expert, judged), count in sorted(counted.items()))
 
 

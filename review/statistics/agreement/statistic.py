@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -95,8 +96,7 @@ Item = Hashable
 Items = Mapping[Item, Mapping[str, float | str]]  # item -> rater -> value
 
 
-@dataclass(frozen=True, slots=True)
-class Rating:
+class Rating(NamedTuple):
     """``value`` lies on the scale, or is a label; an item is rated once by a rater."""
 
     item: Item

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 
@@ -40,8 +39,7 @@ def rows(draw: st.DrawFn) -> list[ExpertRating]:
         phase = draw(st.sampled_from(["initial", "final"]))
         cannot = draw(st.booleans())
         found.append(
-            replace(
-                BLANK,
+            BLANK._replace(
                 pk=pk,
                 answer_id=draw(st.integers(1, 2)),
                 rater=draw(st.sampled_from(["e1", "e2"])),
