@@ -46,6 +46,13 @@ class CriterionVersionAdmin(VersionAdmin):
 
     path = OF_PROJECT
     form = CriterionForm
+    sections = (
+        (None, {"fields": ("project", "name", ("title_ko", "title_en"), ("form", "direction"))}),
+        (_("In Korean"), {"fields": ("question_ko", "instruction_ko", "levels_ko")}),
+        (_("In English"), {"fields": ("question_en", "instruction_en", "levels_en")}),
+        (_("What the judge sees"), {"fields": (("sees", "needs"),)}),
+        (_("Where it applies"), {"fields": ("categories", "offline"), "classes": ("collapse",)}),
+    )
     list_display = ("version_name", "state", "project", "created_at", "created_by")
     list_filter = ("criterion__project",)
     list_select_related = ("criterion__project", "created_by")

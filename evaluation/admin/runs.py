@@ -1,7 +1,7 @@
 """Question sets, answers and runs, looked at here and driven from their pages; and judges' endpoints."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -10,7 +10,7 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -112,8 +112,20 @@ class EndpointForm(forms.ModelForm):
             "azure_api_version",
             "batches",
         )
+        help_texts: ClassVar = {
+            "key_env": _("Its name begins with CONCORD_KEY_. Or leave it empty and store the key below."),
+        }
 
     key_dropped = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Say beforehand which addresses are allowed."""
+        super().__init__(*args, **kwargs)
+        if "base_url" in self.fields:
+            allowed = ", ".join(settings.CONCORD_JUDGE_ORIGINS)
+            told = gettext("As in https://llm.example/v1. The operator allows: %(allowed)s")
+            none = gettext("The operator allows no address yet: CONCORD_JUDGE_ORIGINS lists them.")
+            self.fields["base_url"].help_text = told % {"allowed": allowed} if allowed else none
 
     def clean_base_url(self) -> str:
         """An address that may be called."""
@@ -163,21 +175,29 @@ class EndpointAdmin(RoleAdmin):
     view = add = change = Action.ADMINISTER
     form = EndpointForm
     list_display = ("name", "base_url", "key_env", "has_stored_key", "max_concurrency", "batches", "cooldown_until")
-    fields = (
-        "name",
-        "base_url",
-        "key",
-        "has_stored_key",
-        "forget_key",
-        "key_env",
-        "max_concurrency",
-        "requests_per_minute",
-        "tokens_per_minute",
-        "embedding_model",
-        "azure_api_version",
-        "batches",
-    )
-    readonly_fields = ("has_stored_key",)
+    readonly_fields = ("has_stored_key", "tried_by")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """What every endpoint needs, then what few do; what is of a stored key once there may be one."""
+        stored = ("has_stored_key", "forget_key", "tried_by") if obj else ()
+        return (
+            (None, {"fields": ("name", "base_url")}),
+            (_("Key"), {"fields": ("key_env", "key", *stored)}),
+            (_("How much at once"), {"fields": ("max_concurrency", "requests_per_minute", "tokens_per_minute")}),
+            (
+                _("Embeddings, Azure, batches"),
+                {"fields": ("embedding_model", "azure_api_version", "batches"), "classes": ("collapse",)},
+            ),
+        )
+
+    @admin.display(description=_("try it"))
+    def tried_by(self, endpoint: Endpoint) -> str:
+        """The pages of its judges, where a few calls show what comes back."""
+        newest = {judge.name: judge for judge in endpoint.judges.order_by("version")}
+        links = [(reverse("judge", args=[judge.pk]), judge) for judge in newest.values()]
+        if not links:
+            return gettext("Add a judge that uses it; on the judge's page it is tried.")
+        return format_html_join(", ", '<a href="{}">{}</a>', links)
 
     @admin.display(boolean=True, description=_("key stored"))
     def has_stored_key(self, endpoint: Endpoint) -> bool:

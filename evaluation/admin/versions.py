@@ -29,6 +29,7 @@ from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileV
 from evaluation.profiles.spec import ProfileSpec, load_profile
 from evaluation.wording.messages import explain, explain_refusal
 
+Sections = tuple[tuple[Any, dict[str, Any]], ...]
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
 
 
@@ -36,6 +37,11 @@ class VersionAdmin(ReadOnlyAdmin):
     """Adding makes the next version. ``?from=ID`` starts from an earlier one."""
 
     add = Action.EVALUATE
+    sections: Sections = ()  # of the form, where it has several
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The form in its sections when adding; the columns when looking."""
+        return super().get_fieldsets(request, obj) if obj or not self.sections else self.sections
 
     def make(self, request: HttpRequest, form: Any) -> Any:
         """The version that the valid form asks for."""
@@ -158,6 +164,11 @@ class JudgeVersionAdmin(VersionAdmin):
 
     site_page = "judge"
     form = JudgeForm
+    sections = (
+        (None, {"fields": ("project", "name", "endpoint", "model", "language")}),
+        (_("How it is asked"), {"fields": USUAL_PARAMETERS}),
+        (_("For experts"), {"fields": ("method", "params"), "classes": ("collapse",)}),
+    )
     list_display = ("name", "version", "endpoint", "model", "language", "project", "created_at")
     list_filter = ("project",)
     list_select_related = ("endpoint", "project")

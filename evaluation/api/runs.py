@@ -198,6 +198,12 @@ class RunRequestSerializer(StrictSerializer):
         max_length=20,
         help_text="versions to judge by as `FAMILY@V`, else those in force; of several of a family the first counts",
     )
+    language = ChoiceField(
+        choices=["en", "ko"],
+        default="",
+        allow_blank=True,
+        help_text="of the judges' prompts and reasons; else each its own",
+    )
     baseline = BooleanField(default=True, help_text="the offline baseline judges as well")
     jury = ChoiceField(choices=[*JuryRule], default="", allow_blank=True)
     embeddings = CharField(

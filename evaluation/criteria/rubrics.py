@@ -41,9 +41,11 @@ class Slot:
         return {name: getattr(self, name) for name in ("project_id", "judge", "family", "language")}
 
 
-def slot_of(judge: JudgeVersion, family: str) -> Slot:
-    """The slot of a family for a judge; every language but Korean is judged in English."""
-    return Slot(judge.project_id, judge.name, family, "ko" if judge.language.startswith("ko") else "en")
+def slot_of(judge: JudgeVersion, family: str, language: str = "") -> Slot:
+    """The slot of a family for a judge, in the judge's own language where no other is named; every language but Korean
+    is judged in English."""
+    written = language or judge.language
+    return Slot(judge.project_id, judge.name, family, "ko" if written.startswith("ko") else "en")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +120,19 @@ class Seat:
     standing: Standing
 
 
-def seats_of(judge: JudgeVersion, families: Sequence[str], chosen: Sequence[str]) -> list[list[Seat]]:
-    """By which versions a judge works in each family: those ``chosen`` as ``FAMILY@V``, else the one in force. The
-    offline baseline and juries read no rubric and stay with the one in force.
+def seats_of(
+    judge: JudgeVersion, families: Sequence[str], chosen: Sequence[str], language: str = ""
+) -> list[list[Seat]]:
+    """By which versions a judge works in each family: those ``chosen`` as ``FAMILY@V``, else the one in force; in the
+    judge's own language where none is named. The offline baseline and juries read no rubric and stay with the one in
+    force.
 
     :raises UnknownName: for a version the project does not have.
     """
     reads = not (judge.is_baseline or judge.is_jury)
     found = []
     for family in families:
-        slot = slot_of(judge, family)
+        slot = slot_of(judge, family, language)
         stand = standings(slot)
         named = [name for name in dict.fromkeys(chosen) if name.rpartition("@")[0] == family] if reads else []
         versions = [version_named(slot.project_id, slot.language, name) for name in named] or [stand.active]

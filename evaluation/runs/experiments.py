@@ -16,10 +16,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evaluation.core.described import read_yaml
 from evaluation.core.errors import InvalidFile, Problem, UnknownName
+from evaluation.criteria.rubrics import slot_of
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.formulas import JuryRule
 from evaluation.judging.rubric import FAMILY_PREFIX, is_criterion
-from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion, Run
+from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion, Run, RunJudge
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.work.lifecycle import RunConfig
 
@@ -40,6 +41,7 @@ class Experiment(BaseModel):
     no_baseline: bool | None = None
     jury: JuryRule | Literal[""] = ""
     rubric: Names = ()
+    language: Literal["", "en", "ko"] = ""
     embeddings: str = ""
     metrics: Names = ()
     reuse_answers: int | None = Field(default=None, ge=1)
@@ -148,6 +150,7 @@ def experiment_of(run: Run) -> str:
         "no_baseline": bool(seats) and not any(one.is_baseline for one in judges),
         "jury": jury,
         "rubric": list(dict.fromkeys(pinned)),
+        "language": _language(seats),
         "embeddings": _embedding(config),
         "metrics": _beside(run, config, [seat.rubric_version for seat in seats]),
         "reuse_answers": run.pk,
@@ -175,6 +178,12 @@ def _beside(run: Run, config: RunConfig, rubrics: Iterable[RubricVersion]) -> li
         if not set(names) & set(profile):
             found.setdefault(names[0])
     return list(found)
+
+
+def _language(seats: Iterable[RunJudge]) -> str:
+    """The language of the prompts where it is not the judges' own."""
+    other = (seat for seat in seats if seat.rubric_version.language != slot_of(seat.judge_version, "").language)
+    return next((seat.rubric_version.language for seat in other), "")
 
 
 def _embedding(config: RunConfig) -> str:

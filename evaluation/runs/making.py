@@ -80,27 +80,26 @@ def prepare_run(
     also: Collection[str] = (),
     batch: bool = False,
     rubrics: Sequence[str] = (),
+    language: str = "",
 ) -> Run:
     """A draft run of the profile's rule metrics and, with a judge, of its judge metrics; one unit per rubric family.
     Rule metrics that a family decides are left to the judge. ``also`` are metrics to compute beside the profile's.
 
-    ``judge`` is the one whose values count; those ``beside`` it are members of a jury or only compared.
-    A set of retrieved passages without answers has nothing to judge, so its runs have no judge. ``embeddings_of`` is
-    the name of an endpoint, ``local`` or ``none``; empty leaves the choice to :func:`chosen_embedding`. ``batch``: the
-    calls of judges whose endpoints take batches are handed over in such. ``rubrics`` are versions to judge by in place
-    of those in force, as ``FAMILY@V``; of several of one family the first one's values count.
+    ``judge`` is the one whose values count; those ``beside`` it are members of a jury or only compared. Passages
+    without answers have no judge. ``embeddings_of`` names an endpoint, ``local`` or ``none``; empty leaves it to
+    :func:`chosen_embedding`. ``batch``: calls go out in batches where endpoints take such. ``rubrics`` are versions
+    instead of those in force, as ``FAMILY@V``; of several of one family the first one's values count. ``language``
+    (``en``, ``ko``) is that of prompts and reasons, else each judge's own.
 
-    :raises Refused: see :func:`_criteria` and :func:`check_budget`; ``no_batches`` and ``feature_off`` where there can
-        be none; ``rubric_not_used`` for a version of a family that the run does not judge by, ``rubrics_of_jury`` for
-        several of one family under a jury, ``rubric_needs_answers`` by :func:`make_run`.
+    :raises Refused: see :func:`_criteria` and :func:`check_budget`; ``no_batches``, ``feature_off``;
+        ``rubric_not_used`` by the run's metrics, ``rubrics_of_jury``, ``rubric_needs_answers``.
     :raises UnknownName: for a name in ``also`` that nothing computes, or a version of a rubric that there is not.
     """
     spec = ProfileSpec.model_validate(profile.spec)
     rules, judged = {m.spec.name for m in RULE_METRICS}, {s.name for s in judge_metrics()}
     names, criteria = _named(profile, spec, also, [*rules, *judged, *EMBEDDING_NAMES])
-    generated = answer_set.evaluation_type == FULL_RAG
-    judge = judge if generated else None
-    families = sorted({judge_metric(name).rubric_family for name in names if name in judged}) if judge else []
+    judge = judge if (generated := answer_set.evaluation_type == FULL_RAG) else None
+    families = sorted({judge_metric(name).rubric_family for name in names if judge and name in judged})
     decided = {metric.spec.name for family in families for metric in family_named(family).decides}
     embeddings = tuple(name for name in names if name in EMBEDDING_NAMES) if generated else ()
     config = RunConfig(
@@ -118,14 +117,18 @@ def prepare_run(
         analysis=analysis(),
     )
     _check_batches(batch, [one for one in (judge, *beside) if one])
-    judges, stand = _seated((judge, *beside) if judge else (), families, rubrics, criteria)
+    judges, stand = _seated((judge, *beside) if judge else (), families, rubrics, criteria, language)
     check_budget(budget, [one for one, _, _ in judges], config)
     made = partial(make_run, answer_set, profile, config, judges=judges, standings=stand, start_token=start_token)
     return made(name=name, by=by, budget=budget)
 
 
 def _seated(
-    bench: Sequence[JudgeVersion], families: Sequence[str], rubrics: Sequence[str], criteria: Sequence[CriterionEvent]
+    bench: Sequence[JudgeVersion],
+    families: Sequence[str],
+    rubrics: Sequence[str],
+    criteria: Sequence[CriterionEvent],
+    language: str,
 ) -> tuple[list[tuple[JudgeVersion, RubricVersion, bool]], dict[tuple[int, int], Standing]]:
     """Every judge with each rubric it judges by and whether it counts, and why each rubric was taken.
 
@@ -135,10 +138,10 @@ def _seated(
     judges: list[tuple[JudgeVersion, RubricVersion, bool]] = []
     standings: dict[tuple[int, int], Standing] = {}
     for place, one in enumerate(bench):
-        for seats in seats_of(one, families, rubrics):
+        for seats in seats_of(one, families, rubrics, language):
             judges += [(one, seat.rubric, place == 0 and seat is seats[0]) for seat in seats]
             standings |= {(one.pk, seat.rubric.pk): seat.standing for seat in seats}
-        judges += [(one, event.rubric(one.language), place == 0) for event in criteria]
+        judges += [(one, event.rubric(language or one.language), place == 0) for event in criteria]
     return judges, standings
 
 
@@ -226,7 +229,8 @@ class Wanted:
     ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its other members;
     ``baseline`` sets the offline baseline beside them.
 
-    ``embeddings`` and ``metrics`` are ``embeddings_of`` and ``also`` of :func:`prepare_run`, ``rubrics`` its own.
+    ``embeddings`` and ``metrics`` are ``embeddings_of`` and ``also`` of :func:`prepare_run`, ``rubrics`` and
+    ``language`` its own.
     ``start_token`` makes asking twice one run. ``budget`` is in US dollars.
     """
 
@@ -235,6 +239,7 @@ class Wanted:
     beside: tuple[str, ...] = ()
     jury: str = ""
     rubrics: tuple[str, ...] = ()
+    language: str = ""
     baseline: bool = True
     embeddings: str = ""
     metrics: tuple[str, ...] = ()
@@ -275,6 +280,7 @@ def draft_run(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Ru
         embeddings_of=wanted.embeddings,
         also=wanted.metrics,
         rubrics=wanted.rubrics,
+        language=wanted.language,
     )
 
 

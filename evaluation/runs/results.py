@@ -148,7 +148,7 @@ def drift(run: Run) -> tuple[Drift, ...]:
 def _rubric_drift(seat: RunJudge, now: Mapping[Slot, RubricVersion]) -> Drift | None:
     """Another version than the one used is in force for the judge ``now``, or a newer one of everybody's is there."""
     used = seat.rubric_version
-    newest = now.get(slot_of(seat.judge_version, used.family))
+    newest = now.get(slot_of(seat.judge_version, used.family, used.language))
     if newest is None:
         everybodys = RubricVersion.objects.filter(project=None, family=used.family, language=used.language)
         newest = everybodys.order_by("-version").first()

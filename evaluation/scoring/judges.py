@@ -105,7 +105,7 @@ class Conversation:
             self._left_out |= {name: Result.failed(self.reason) for name in parts.metrics}
             return
         specs = tuple(spec for spec in parts.specs if spec.name not in self._left_out)
-        self._left_out |= ruled(self._setting.family, specs, question, said, self._setting.judge.language)
+        self._left_out |= ruled(self._setting.family, specs, question, said, self._setting.rubric.language)
         if specs := tuple(spec for spec in specs if spec.name not in self._left_out):
             expects = self._setting.judge.expects
             self._case = Case(self._setting.rubric, question, said, specs, self._setting.settings, expects)

@@ -17,14 +17,15 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
-from evaluation.criteria.rubrics import rubrics_for, slot_of, version_named
-from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names, judge_row
+from evaluation.criteria.rubrics import rubrics_for, version_named
+from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names
 from evaluation.models import AnswerSet, ProfileVersion, Project, QuestionSet, SystemVersion
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profiles
 from evaluation.runs.making import Asking, Wanted
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.web.forms import FileForm
+from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_refusal
 
 TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
@@ -240,6 +241,8 @@ def _held(source: AnswerSet | Asking) -> set[str]:
 
 
 NO_JUDGE = "-"
+LANGUAGES = [("ko", _("Korean")), ("en", _("English"))]
+READ = 50  # questions that tell in which language a set asks
 
 
 class RunForm(forms.Form):
@@ -247,6 +250,12 @@ class RunForm(forms.Form):
 
     profile = forms.ChoiceField(label=_("Profile"), widget=forms.RadioSelect, initial=DEFAULT_PROFILE)
     judge = forms.ChoiceField(label=_("Judge"))
+    language = forms.ChoiceField(
+        label=_("Language of the judge's reasons"),
+        choices=LANGUAGES,
+        required=False,
+        help_text=_("Its prompts are in this language too. What a prompt has proved holds for its own language alone."),
+    )
     name = forms.CharField(label=_("Name of the run"), max_length=300, required=False)
     categories = forms.MultipleChoiceField(
         label=_("Only these categories"), required=False, widget=forms.CheckboxSelectMultiple
@@ -281,6 +290,7 @@ class RunForm(forms.Form):
         _choices(self, "categories", [(one, one) for one in categories])
         _choices(self, "judge", _judges(source))
         self._project = source.project
+        self.fields["language"].initial = _asks_in(source.question_set)
         _choices(self, "rubrics", _rubrics(source.project))
         try:
             self.fields["judge"].initial = default_judge(source.project)
@@ -288,10 +298,10 @@ class RunForm(forms.Form):
             self.fields["judge"].initial = ""
 
     def clean(self) -> dict[str, Any]:
-        """Prompts in the language in which the judge works."""
+        """Prompts in the language that was chosen."""
         said: dict[str, Any] = super().clean() or self.cleaned_data
-        if said.get("rubrics") and said.get("judge") not in {None, "", NO_JUDGE}:
-            language = slot_of(judge_row(self._project, said["judge"]), "").language
+        if said.get("rubrics") and said.get("language") and said.get("judge") not in {None, "", NO_JUDGE}:
+            language = said["language"]
             for name in said["rubrics"]:
                 try:
                     version_named(self._project.pk, language, name)
@@ -317,8 +327,16 @@ class RunForm(forms.Form):
             repeat=said["repeat"],
             budget=said["budget"],
             rubrics=tuple(said["rubrics"]),
+            language=said["language"],
             start_token=said["token"],
         )
+
+
+def _asks_in(questions: QuestionSet) -> str:
+    """The language of most of a set's first questions."""
+    texts = [row.read().text for row in questions.questions.order_by("position")[:READ]]
+    korean = sum(language_of(text) == "ko" for text in texts)
+    return "ko" if 2 * korean > len(texts) else "en"
 
 
 def _choices(form: forms.Form, name: str, choices: Iterable[tuple[str, Any]]) -> None:

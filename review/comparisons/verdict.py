@@ -156,6 +156,8 @@ def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:
             return explain_reason(NO_OVERALL)
         return gettext("The runs have no question of any part of the score in common.")
     if overall.low is None or overall.high is None:
+        if not overall.value:
+            return gettext("Every score is the same for both.")
         return gettext("The scores differ in the same way everywhere, so nothing tells how sure that is.")
     if found.verdict is not Verdict.CANNOT_TELL:
         return _sure(found.verdict, overall.low, overall.high, names)

@@ -77,6 +77,7 @@ def _draft(options: dict[str, Any]) -> Run:
         use_cache=not options["no_cache"],
         batch=options["batch"],
         rubrics=tuple(options["rubric"]),
+        language=options["language"],
     )
     return draft_run(_answers(questions, options), wanted, by=None)
 

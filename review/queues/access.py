@@ -29,6 +29,12 @@ def queues_of(user: Person) -> QuerySet[ReviewQueue]:
     return ReviewQueue.objects.filter(led | mine).order_by("-id")
 
 
+def queues_led_by(user: Person) -> QuerySet[ReviewQueue]:
+    """The queues the person leads, newest first."""
+    led = access.projects_with(user, Action.MANAGE_REVIEW).values("pk")
+    return ReviewQueue.objects.filter(project__in=led).order_by("-id")
+
+
 def queue_for_lead(user: Person, pk: int | str) -> ReviewQueue:
     """A queue for who manages it.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.core.cache import cache
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from evaluation.core.registry import ScaleKind
@@ -22,6 +22,7 @@ from review.models.statements import KEPT_FOR, LAST_RATED, NOT_FOR_ALL, OWN_PROG
 from review.queues.draws import share_of_scale
 from review.ratings.settling import RATED
 
+MOST_UNDER_WAY = 5  # queues that the start page tells of, the newest first
 QUICK_MS = 3_000  # a decision about a whole answer in less is worth a look, and no error
 
 
@@ -177,6 +178,23 @@ def ratings_given(queues: Sequence[ReviewQueue]) -> dict[int, tuple[int, int]]:
     )
     needed = dict(served.order_by().values_list("queue").annotate(Sum("reviews_needed")))
     return {one.pk: (rated.get(one.pk, 0), needed.get(one.pk, 0)) for one in queues}
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """An open queue whose experts have ``given`` some of the ratings that are ``needed``."""
+
+    queue: ReviewQueue
+    given: int
+    needed: int
+
+
+def under_way(queues: QuerySet[ReviewQueue]) -> list[UnderWay]:
+    """Those of the queues that wait for ratings, in their order. Three queries."""
+    open_ones = list(queues.filter(state=ReviewQueue.State.OPEN)[:MOST_UNDER_WAY])
+    counts = ratings_given(open_ones)
+    found = (UnderWay(queue, *counts[queue.pk]) for queue in open_ones)
+    return [one for one in found if one.given < one.needed]
 
 
 def queue_progress(queue: ReviewQueue) -> QueueProgress:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
-from evaluation.wording.messages import explain_doubt, explain_reason
+from evaluation.wording.messages import explain_doubt
 from review.charts.forest import Shape
 from review.reports.entries import NOTHING, Entry, Output, Row
 from review.reports.figure import Figure, why_withheld
@@ -25,7 +25,7 @@ from review.reports.sections import (
     facts_of,
     figures_of,
 )
-from review.reports.verdict import verdict_of
+from review.reports.verdict import verdict_of, why_no_headline
 from review.statistics.paired_tests.gate import GateVerdict
 
 SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.CANNOT_TELL: "⚠️"}
@@ -56,7 +56,7 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
         yield _("The judge is the offline baseline: it compares words and understands nothing.")
     if header.reason:
         yield ""
-        yield "> " + escaped(explain_reason(header.reason))
+        yield "> " + escaped(why_no_headline(report))
     for doubt in report.doubts:
         yield ""
         yield "> ⚠️ " + escaped(explain_doubt(doubt.code, doubt.params))

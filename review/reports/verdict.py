@@ -7,6 +7,7 @@ on blind first ratings, beside what the experts reach among themselves.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.registry import JUDGED, Bilingual, Scale
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
+from evaluation.systems.protocol import RETRIEVAL_ONLY
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.evidence.scorers import RULES
@@ -147,6 +149,8 @@ def verdict_of(report: Report) -> Verdict:
     judge = judge_sentences(metrics)
     if not metrics and report.header.state in Run.ENDED and not report.header.judges:
         judge = gettext("No judge scored these answers: rules computed the figures, so there is no judge to doubt.")
+        if report.provenance.evaluation_type == RETRIEVAL_ONLY:
+            judge = gettext("Only passages were asked for: no answers, so there is nothing to judge.")
     if (carried := report.overall.carried) and metrics and all(one.trust is Trust.UNRATED for one in metrics):
         text = gettext(
             "No expert has rated an answer of this run, only equal ones of earlier runs (%(runs)s): see there how far "
@@ -230,7 +234,9 @@ def _about_score(report: Report) -> str:
     if report.header.state not in Run.ENDED:
         return ""
     if not report.header.complete:
-        return _no_score(report.header.reason or "not_finished")
+        return _no_score(why_no_headline(report) or explain_reason("not_finished"))
+    if report.provenance.evaluation_type == RETRIEVAL_ONLY and (measured := _measured(report)):
+        return gettext("There is no overall score without answers. Measured: %(metrics)s.") % {"metrics": measured}
     if (part := overall.part_only) is not None and part.value is not None:
         facts = {"value": numbers.plain(part.value), "share": numbers.share(overall.weight)}
         if overall.label is Label.RULES_ONLY:
@@ -262,13 +268,36 @@ def _about_score(report: Report) -> str:
         figure = overall.judge_only
         text = _("There is no score to quote yet: %(value)s is only what the judge says.")
     else:
-        return _no_score(report.header.reason or overall.judge_only.withheld)
+        return _no_score(why_no_headline(report) or explain_reason(overall.judge_only.withheld))
     facts = {"value": numbers.plain(figure.value or 0.0), "interval": numbers.interval(figure.low, figure.high)}
     return str(text) % facts
 
 
-def _no_score(reason: str) -> str:
-    return gettext("There is no score to quote. %(why)s") % {"why": explain_reason(reason)}
+def _measured(report: Report) -> str:
+    """The first means of what was computed, with their titles."""
+    language = get_language() or "en"
+    means = [(line.title.in_language(language), line.judge_only.value) for line in report.metrics]
+    return ", ".join(f"{title} {numbers.plain(mean)}" for title, mean in means if mean is not None)
+
+
+_FAILED = re.compile(r"(\w+): (\d+)/(\d+)")  # as a run that lacks results gives its reason, metric by metric
+
+
+def why_no_headline(report: Report) -> str:
+    """In words, why a run has no headline; empty where nothing says so."""
+    reason = report.header.reason
+    parts = [_FAILED.fullmatch(part) for part in reason.split(", ")]
+    found = [part.groups() for part in parts if part]
+    if not reason or len(found) < len(parts):
+        return explain_reason(reason) if reason else ""
+    titles = {line.name: line.title.in_language(get_language() or "en") for line in report.metrics}
+    text = gettext("%(metric)s for %(failed)s of %(all)s answers")
+    said = [text % {"metric": titles.get(name, name), "failed": bad, "all": every} for name, bad, every in found]
+    return gettext("Too many values failed: %(parts)s.") % {"parts": ", ".join(said)}
+
+
+def _no_score(why: str) -> str:
+    return gettext("There is no score to quote. %(why)s") % {"why": why}
 
 
 def _next(report: Report, metrics: Sequence[MetricTrust]) -> str:

@@ -295,3 +295,19 @@ def test_runs_are_steered_from_the_back_office(project: Project, asked_about: Qu
     }
     mine.refresh_from_db()
     assert mine.state == Run.State.PAUSED
+
+
+def test_reasons_come_in_the_language_of_the_questions_unless_another_is_chosen(
+    client: Client, project: Project, endpoint: Endpoint
+) -> None:
+    save_judge(project, "gpt", endpoint, model="m", language="en")
+    korean = [QuestionSpec(id=f"q{n}", category="c", text=text) for n, text in enumerate(["왜요?", "누구요?", "Why?"])]
+    answers = make_answer_set(make_question_set(project, specs=korean))
+    page = client.get(f"{reverse('evaluation-run')}?answers={answers.pk}").context["page"]
+    assert page.form["language"].initial == "ko"
+    assert page.form.fields["judge"].initial == "gpt"
+    for language in ("ko", "en"):
+        shown = start_page(client, answers, judge="gpt", language=language, token=str(uuid4()))
+        assert shown.context["page"].form.wanted.language == language
+    run = ask_for_run(answers, shown.context["page"].form.wanted, None)
+    assert set(run.judges.values_list("rubric_version__language", flat=True)) == {"en"}

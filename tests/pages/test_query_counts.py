@@ -38,7 +38,7 @@ def count(world: World, person: str, url: str) -> int:
 
 
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
-    "home of a lead": ("lead", lambda w: reverse("home"), 16),
+    "home of a lead": ("lead", lambda w: reverse("home"), 19),
     "runs": ("lead", lambda w: reverse("run-list"), 9),
     "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 14),
     "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 24),
@@ -47,7 +47,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "answer": ("lead", lambda w: reverse("answer", args=[w.answer.pk]), 27),
     "queues for a lead": ("lead", lambda w: reverse("queue-list"), 10),
     "queues for a member": ("member", lambda w: reverse("queue-list"), 8),
-    "home of a member": ("member", lambda w: reverse("home"), 10),
+    "home of a member": ("member", lambda w: reverse("home"), 11),
     "queue for a lead": ("lead", lambda w: reverse("queue", args=[w.queue.pk]), 11),
     "people of a queue": ("lead", lambda w: reverse("queue-people", args=[w.queue.pk]), 12),
     "items of a queue": ("lead", lambda w: reverse("queue-items", args=[w.queue.pk]), 10),

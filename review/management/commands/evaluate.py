@@ -64,6 +64,9 @@ class Command(SiteCommand):
             metavar="FAMILY@V",
             help="version to judge by, else the one in force. Named again: versions to compare with the first",
         )
+        parser.add_argument(
+            "--language", choices=["en", "ko"], default="", help="of the judges' prompts and reasons; else each its own"
+        )
         parser.add_argument("--max-concurrency", type=_positive, default=32)
         parser.add_argument("--repeat", type=_positive, default=1, help="judgements of each answer")
         parser.add_argument("--budget", type=dollars, metavar="USD", help="pause when judges' calls have cost so much")

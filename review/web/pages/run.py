@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, time_format
 from django.utils.translation import get_language, gettext
 
+from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.files.records import forms
 from evaluation.models import Endpoint, Run, System
@@ -20,13 +21,14 @@ from evaluation.wording import numbers
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
 from evaluation.work.plugins import BatchesOut
 from review.evidence.answers import RunAnswer
+from review.gold.licences import RunLicence
 from review.plans.ahead import ReviewPlan, guess_note, plan_json
 from review.reports.entries import Entry, Output
 from review.reports.exporting import REPORT_EXPORTS
-from review.reports.lines import Disagreement
+from review.reports.lines import Disagreement, HopsLine
 from review.reports.report import Report
 from review.reports.sections import ANSWERS, RUN, ToldAnswer
-from review.reports.verdict import Verdict, verdict_of
+from review.reports.verdict import Verdict, verdict_of, why_no_headline
 from review.web.pages.categories import CategoryCard, ProfileCard, category_card, profile_card
 from review.web.pages.figures import (
     FURTHEST,
@@ -180,6 +182,19 @@ class RunPage:
     plan_note: str
 
     @property
+    def hops(self) -> tuple[HopsLine, ...]:
+        """The run by the facts its questions link, where that tells several apart."""
+        lines = self.report.hops
+        return lines if len(lines) > 1 and any(one.judge_only.value is not None for one in lines) else ()
+
+    @property
+    def licences(self) -> tuple[tuple[Bilingual, RunLicence], ...]:
+        """What the judge's prompts have proved, with the titles of the metrics."""
+        titles = {line.name: line.title for line in self.report.metrics}
+        plain = ((one, Bilingual(one.metric, one.metric)) for one in self.report.licences)
+        return tuple((titles.get(one.metric, name), one) for one, name in plain)
+
+    @property
     def answers_shown(self) -> tuple[int, ...]:
         """The answers of which the page tells what the judge said of them."""
         worst = (answer.answer_id for answer, _said in self.worst)
@@ -211,7 +226,7 @@ def run_page(
     return RunPage(
         report=report,
         chip=state_chip(header.state),
-        reason=explain_reason(header.reason) if header.reason else "",
+        reason=why_no_headline(report),
         advice=advise(header.reason) if header.state == Run.State.PAUSED else "",
         doubts=tuple(explain_doubt(one.code, one.params) for one in report.doubts),
         judges=tuple(dict.fromkeys([*map(judge_title, primary), *report.provenance.imported_judges.values()])),

@@ -35,6 +35,8 @@ from review.decisions.assumptions import set_accepted
 from review.evidence.answers import expose, expose_answers
 from review.kept.reading import agreement_at_once, agreement_figures, compared, headlines_of, listed_lines, run_figures
 from review.plans.ahead import plan_json, planned_review
+from review.queues.access import queues_led_by
+from review.queues.progress import under_way
 from review.reports.exporting import REPORT_EXPORTS, SHORTENED, export, export_html
 from review.reports.records import export_records
 from review.results.retrieval import retrieval_by_depth
@@ -65,6 +67,7 @@ def home(request: HttpRequest) -> HttpResponse:
     shown = {
         "needs": needs,
         "busy": bool(needs.queues or needs.others or needs.disputed or needs.drafts or needs.incomplete),
+        "reviews": under_way(queues_led_by(me)) if allowed(roles, Action.MANAGE_REVIEW) else [],
         "runs": runs,  # none for people who see no runs
         "member": bool(roles),
         "evaluates": allowed(roles, Action.EVALUATE),  # whether the commands concern the person

@@ -31,8 +31,10 @@ from evaluation.models import (
     Standing,
     WorkUnit,
 )
+from evaluation.runs.experiments import experiment_of
 from evaluation.runs.making import Wanted, ask_for_run, prepare_run
 from evaluation.runs.planning import plan_of
+from evaluation.runs.results import drift
 from evaluation.work.lifecycle import planned_units, seal_of
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set
@@ -157,6 +159,26 @@ def seats(answers: AnswerSet, judge: JudgeVersion, *rubrics: str) -> list[tuple[
     run = prepare_run(answers, profile, judge=judge, rubrics=rubrics)
     rows = RunJudge.objects.filter(run=run, rubric_version__family=FAMILY).order_by("pk")
     return [(one.rubric_version.family, one.rubric_version.version, one.primary, one.standing) for one in rows]
+
+
+def test_a_run_may_be_judged_in_another_language_than_the_judge_s_own(project: Project, judge: JudgeVersion) -> None:
+    answers = make_answer_set(make_question_set(project))
+    activate(draft(project, reworded("채점", "ko"), by=None), other_judge(project, judge), by=None, reason="why")
+    made = {
+        language: prepare_run(answers, profile_row(project, "graphrag"), judge=judge, language=language)
+        for language in ("", "ko", "en")
+    }
+    rows = RunJudge.objects.filter(rubric_version__family=FAMILY).select_related("rubric_version")
+    used = {language: rows.get(run=run).rubric_version for language, run in made.items()}
+    shipped = {language: shipped_rubric_row(FAMILY, language) for language in ("en", "ko")}
+    assert used == {"": shipped["en"], **shipped}  # that another judge's Korean prompt is in force changes nothing
+    assert drift(made["ko"]) == ()
+    assert "language: ko" in experiment_of(made["ko"])
+    assert "language" not in experiment_of(made["en"])
+
+
+def other_judge(project: Project, judge: JudgeVersion) -> JudgeVersion:
+    return make_judge(project, endpoint=judge.endpoint, language="ko")
 
 
 def test_a_run_pins_the_version_in_force_and_those_it_names(project: Project, judge: JudgeVersion) -> None:

@@ -98,8 +98,7 @@ def test_worse_by_the_corrected_scores_leads() -> None:
     lead, other = first_and_second(reviewed([4] * 60, ([5] * 60, [4, 3, 2, 3] * 15)))
     assert lead == "By the corrected scores: new is worse by 0.091 to 0.109 on questions like these."
     assert other == (
-        "By the judge's scores alone, whose errors no interval here covers: The scores differ in the same way "
-        "everywhere, so nothing tells how sure that is."
+        "By the judge's scores alone, whose errors no interval here covers: Every score is the same for both."
     )
 
 
