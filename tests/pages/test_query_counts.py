@@ -38,7 +38,7 @@ def count(world: World, person: str, url: str) -> int:
 
 
 PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
-    "home of a lead": ("lead", lambda w: reverse("home"), 19),
+    "home of a lead": ("lead", lambda w: reverse("home"), 20),
     "runs": ("lead", lambda w: reverse("run-list"), 9),
     "run": ("lead", lambda w: reverse("run", args=[w.run.pk]), 14),
     "answers of a run": ("lead", lambda w: reverse("run-answers", args=[w.run.pk]), 24),
