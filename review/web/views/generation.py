@@ -115,14 +115,7 @@ def generation(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _rows(one: Generation, show: str) -> list[DraftRow]:
     found = [(draft, decided(draft)) for draft in one.drafts.prefetch_related("decisions")]
-    states = {
-        "waiting": lambda draft, decision: decision is None and not draft.removed_by,
-        "accepted": lambda draft, decision: decision is not None and decision.verb == Verb.ACCEPTED,
-        "rejected": lambda draft, decision: decision is not None and decision.verb == Verb.REJECTED,
-        "removed": lambda draft, decision: decision is None and bool(draft.removed_by),
-    }
-    wanted = states.get(show, states["waiting"])
-    rows = [(draft, decision) for draft, decision in found if wanted(draft, decision)][:SHOWN]
+    rows = [(draft, decision) for draft, decision in found if _stands(draft, decision) == show][:SHOWN]
     ids = {id_ for draft, _ in rows for id_ in draft.content["group"].split("+")}
     chunks = chunks_named(one.corpus, ids)
     return [
@@ -135,6 +128,11 @@ def _rows(one: Generation, show: str) -> list[DraftRow]:
         )
         for draft, decision in rows
     ]
+
+
+def _stands(draft: DraftQuestion, decision: DraftDecision | None) -> str:
+    """Where a question is shown: ``accepted`` or ``rejected`` by a lead, ``removed`` by a filter, else ``waiting``."""
+    return decision.verb if decision else "removed" if draft.removed_by else "waiting"
 
 
 @signed_in_post
