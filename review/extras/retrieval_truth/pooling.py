@@ -162,8 +162,8 @@ def _add_verdicts(pool: Mapping[Key, Pooled], runs: Sequence[Run]) -> None:
     """Every verdict of a judge on a passage of these runs' answers."""
     found = Finding.objects.filter(score__run__in=runs, score__metric__name=JUDGED_BY, kind="context")
     places: dict[int, list[tuple[int | None, bool]]] = defaultdict(list)
-    for answer, position, verdict in found.values_list("score__answer", "context", "verdict"):
-        places[answer].append((position, verdict in {RELEVANT, SUPPORTED}))
+    for key, position, said in found.values_list("score__answer", "context", "verdict"):
+        places[key].append((position, said in {RELEVANT, SUPPORTED}))
     for answer in Answer.objects.filter(pk__in=places).prefetch_related("contexts"):
         contexts = list(answer.contexts.all())
         for position, verdict in places[answer.pk]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 from django.utils import timezone
 
@@ -158,7 +158,19 @@ def _number(*parts: int) -> int:
     return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big")
 
 
-def left_for(found: RetrievalRepair, person: User) -> int:
-    """How many drawn passages nobody has a grade for and the person has not touched. One query."""
-    graded = PassageRating.objects.filter(passage__repair=found).filter(~Q(grade=CANNOT) | Q(rater=person))
-    return found.passages.filter(sampled=True).exclude(pk__in=graded.values("passage")).count()
+class Left(NamedTuple):
+    """How many passages of an open repair wait for a person."""
+
+    repair: int
+    name: str
+    count: int
+
+
+def left_for(person: User) -> list[Left]:
+    """The open repairs with drawn passages that nobody has a grade for and the person has not touched. One query."""
+    graded = PassageRating.objects.filter(~Q(grade=CANNOT) | Q(rater=person), passage=OuterRef("pk"))
+    mine = RetrievalRepair.objects.filter(closed_at=None, members__reviewer=person)
+    mine = mine.filter(project__in=access.projects_with(person, Action.RATE).values("pk"))
+    waiting = PooledPassage.objects.filter(~Exists(graded), sampled=True, repair__in=mine.values("pk"))
+    rows = waiting.order_by("repair").values_list("repair", "repair__name").annotate(left=Count("pk"))
+    return [Left(repair, name, left) for repair, name, left in rows]

@@ -162,7 +162,7 @@ def pool_of(found: RetrievalRepair, rows: Sequence[PooledPassage]) -> Pool:
 def _before(pool: Pool) -> Array:
     known = np.nan_to_num(pool.known)
     relevant = pool.sums(known)
-    return figures(pool, known, np.maximum(relevant, 1.0), relevant > 0).value.ravel()
+    return figures(pool, known, np.maximum(relevant, 1.0), np.asarray(relevant > 0)).value.ravel()
 
 
 def _figures(corrected: Sequence[Corrected], before: Array, names: Sequence[str]) -> list[RepairedFigure]:
@@ -218,8 +218,8 @@ def _csv(found: RetrievalRepair) -> Iterator[bytes]:
 def _rows(found: RetrievalRepair) -> Iterator[list[Cell]]:
     known, _ = relevance(found)
     said: dict[int, list[str]] = defaultdict(list)
-    for row in newest_ratings(found).values():
-        said[row.passage_id].append(f"{row.rater.get_username()}: {row.grade}")
+    for rating in newest_ratings(found).values():
+        said[rating.passage_id].append(f"{rating.rater.get_username()}: {rating.grade}")
     for row in found.passages.order_by("pk").select_related("question").iterator(chunk_size=500):
         ranks = " ".join(map(str, row.ranks))
         yield [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.core.errors import Refused
-from review.statistics.agreement.statistic import Array
-from review.statistics.retrieval_truth.pool import Metric, Pool, figures
+from review.statistics.agreement.statistic import Array, Indices
+from review.statistics.retrieval_truth.pool import Mask, Metric, Pool, figures
 
 UNIFORM_SHARE = 0.3  # of the size is spread evenly, so that no passage's weight explodes
 LEAST_LABELS = 20  # of known labels, and 5 on either side, before a guess is learnt from them
@@ -26,7 +26,7 @@ class PassageDraw:
 
     guess: Array
     probability: Array
-    sampled: Array
+    sampled: Mask
 
 
 def draw_passages(pool: Pool, size: int, seed: int, *, first_relevant: bool = False) -> PassageDraw:
@@ -59,7 +59,7 @@ def draw_passages(pool: Pool, size: int, seed: int, *, first_relevant: bool = Fa
     return PassageDraw(guess, probability, sampled)
 
 
-def needed_for_first(pool: Pool) -> Array:
+def needed_for_first(pool: Pool) -> Mask:
     """The unlabelled passages that stand, in some system's first k, above the first one known to be relevant."""
     found = np.zeros(len(pool.question), dtype=bool)
     for ranks in pool.ranks:
@@ -125,7 +125,7 @@ def _mass(pool: Pool, guess: Array) -> Array:
     return np.asarray(np.sqrt((share.sum(axis=1) * by_metric[:, None]).sum(axis=0)))
 
 
-def proportional(mass: Array, size: int, sure: Array) -> Array:
+def proportional(mass: Array, size: int, sure: Mask) -> Array:
     """Probabilities with sum ``size``: 1 where ``sure``, else in proportion to ``mass`` with ``UNIFORM_SHARE`` spread
     evenly; what would be above 1 is 1, and the rest is raised."""
     whole = float(mass.sum())
@@ -141,10 +141,10 @@ def proportional(mass: Array, size: int, sure: Array) -> Array:
         over = rest & (probability > 1.0)
         if not over.any():
             return probability
-        certain |= over
+        certain = certain | over
 
 
-def _systematic(probability: Array, random: np.random.Generator) -> Array:
+def _systematic(probability: Array, random: np.random.Generator) -> Indices:
     """A sample of fixed size with exactly these probabilities: systematic sampling down a list in random order
     (W. G. Madow, 1949, Annals of Mathematical Statistics 20)."""
     order = random.permutation(len(probability))

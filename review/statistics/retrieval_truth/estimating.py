@@ -10,7 +10,7 @@ import numpy as np
 from review.statistics.agreement.statistic import Array
 from review.statistics.correction.outcome import Method, Target, WithheldReason, t_quantile
 from review.statistics.retrieval_truth.drawing import LEAST_DOUBT, PassageDraw
-from review.statistics.retrieval_truth.pool import Metric, Pool, figures, pairs
+from review.statistics.retrieval_truth.pool import Mask, Metric, Pool, figures, pairs
 
 LEAST_RATED = 20
 MOST_UNANSWERED = 0.1
@@ -114,7 +114,7 @@ def _withheld(pool: Pool, why: WithheldReason) -> list[Corrected]:
     return [Corrected(metric, *cell, None, None, None, None, why) for metric in Metric for cell in _cells(pool)]
 
 
-def _told(pool: Pool, value: Array, half: Array, method: Method, counted: Array) -> list[Corrected]:
+def _told(pool: Pool, value: Array, half: Array, method: Method, counted: Mask) -> list[Corrected]:
     told = []
     for row, metric in enumerate(Metric):
         for column, (one, other) in enumerate(_cells(pool)):
@@ -122,8 +122,9 @@ def _told(pool: Pool, value: Array, half: Array, method: Method, counted: Array)
                 told.append(Corrected(metric, one, other, None, None, None, None, WithheldReason.NO_VALUES))
                 continue
             least = 0.0 if other is None else -1.0
-            ends = (value[row, column] + sign * half[row, column] for sign in (0.0, -1.0, 1.0))
-            told.append(Corrected(metric, one, other, *(float(min(max(end, least), 1.0)) for end in ends), method))
+            middle, reach = float(value[row, column]), float(half[row, column])
+            shown, low, high = (min(max(end, least), 1.0) for end in (middle, middle - reach, middle + reach))
+            told.append(Corrected(metric, one, other, shown, low, high, method))
     return told
 
 

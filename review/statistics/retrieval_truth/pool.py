@@ -9,8 +9,12 @@ from enum import StrEnum
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from review.statistics.agreement.statistic import Array, Indices
+
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Metric(StrEnum):
@@ -67,7 +71,7 @@ class Pool:
         """The sum of values of passages (last axis) by question."""
         flat = values.reshape(-1, len(self.question))
         found = [np.bincount(self.question, row, minlength=self.questions) for row in flat]
-        return np.array(found).reshape(*values.shape[:-1], self.questions)
+        return np.array(found, dtype=np.float64).reshape(*values.shape[:-1], self.questions)
 
 
 def ideal_gain(relevant: Array, k: int) -> tuple[Array, Array]:
@@ -94,7 +98,7 @@ def pairs(systems: int) -> Sequence[tuple[int, int]]:
     return list(combinations(range(systems), 2))
 
 
-def figures(pool: Pool, relevance: Array, least: Array, counted: Array) -> Figures:
+def figures(pool: Pool, relevance: Array, least: Array, counted: Mask) -> Figures:
     """Precision, recall and nDCG at k, means over questions, for relevances that may be estimates of sums (a passage's
     value may lie outside 0 to 1).
 
