@@ -14,8 +14,8 @@ def passages_left(user: User) -> list[Waiting]:
     """Open repairs with passages that the person could still rate."""
     return [
         Waiting(
-            count=row.count,
-            what=ngettext("retrieved passage waits to be rated", "retrieved passages wait to be rated", row.count),
+            count=row.passages,
+            what=ngettext("retrieved passage waits to be rated", "retrieved passages wait to be rated", row.passages),
             name=row.name,
             href=reverse("truth-rate", args=[row.repair]),
             action=gettext("Rate passages"),

@@ -163,7 +163,7 @@ class Left(NamedTuple):
 
     repair: int
     name: str
-    count: int
+    passages: int
 
 
 def left_for(person: User) -> list[Left]:

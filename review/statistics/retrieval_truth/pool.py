@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from review.statistics.agreement.statistic import Array, Indices
 
-
 Mask = npt.NDArray[np.bool_]
 
 

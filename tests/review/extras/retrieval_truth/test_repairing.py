@@ -32,7 +32,7 @@ def figure(found: RepairResult, metric: str, at: int = 0, *, difference: bool = 
 def waiting(person: User) -> int:
     """How many passages of the one repair wait for the person."""
     (row,) = left_for(person)
-    return row.count
+    return row.passages
 
 
 def test_the_pool_holds_what_was_retrieved_and_what_is_labelled() -> None:
