@@ -59,7 +59,7 @@ REFUSALS = {
     "answers_unfinished": _("Another run still asks the system for these answers. Wait for it, or resume it."),
     "not_asked": _("Answers of %(system)s are imported, so it cannot be asked. Add a version with a connector."),
     "no_traces": _("There is no trace of “%(system)s” to import: none is whole, or the sampling takes none."),
-    "rule_invalid": _("“%(rule)s” is no JMESPath expression: %(detail)s"),
+    "rule_invalid": _("“%(rule)s” is no JMESPath expression (%(detail)s)."),
     # Embeddings
     "embedding_changed": _("The embedding model is no longer the one the run was made with. Start a new run."),
     "no_local_model": _(
