@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+
+from django.db.models import Count, OuterRef, Q, Subquery
 
 from evaluation.models import Project
 from evaluation.scoring.side_calls import spent_on
@@ -74,6 +77,31 @@ def overview(generation: Generation) -> Overview:
         calls=calls.exclude(reply=None).count(),
         spent=spent_on(calls),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of a generation in a list."""
+
+    written: int = 0
+    waiting: int = 0
+    accepted: int = 0
+
+
+def counts_of(generations: Iterable[Generation]) -> dict[int, Counts]:
+    """By their keys, in one query; without those of which nothing is written yet."""
+    latest = DraftDecision.objects.filter(draft=OuterRef("pk")).order_by("-seq").values("verb")[:1]
+    drafts = DraftQuestion.objects.filter(generation__in=generations).annotate(verb=Subquery(latest))
+    rows = (
+        drafts.order_by()
+        .values_list("generation")
+        .annotate(
+            written=Count("pk"),
+            waiting=Count("pk", filter=Q(verb=None, removed_by="")),
+            accepted=Count("pk", filter=Q(verb=Verb.ACCEPTED)),
+        )
+    )
+    return {pk: Counts(*counted) for pk, *counted in rows}
 
 
 def acceptance_by_writer(project: Project) -> list[Acceptance]:

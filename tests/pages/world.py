@@ -126,7 +126,7 @@ class World:
             question = read_question(written, KINDS["single_hop"], [corpus.chunks.get().chunk_id])
             content = question.model_dump(mode="json", exclude={"id"})
             DraftQuestion.objects.create(generation=generation, position=0, kind="single_hop", content=content)
-        return generation.drafts.get()
+        return generation.drafts.earliest("position")
 
     @property
     def look(self) -> Look:

@@ -21,7 +21,7 @@ from evaluation.corpora.selectors import chunks_named
 from evaluation.models import Chunk, Corpus, JudgeVersion
 from evaluation.runs.planning import plan_sentences
 from evaluation.wording.messages import explain, explain_refusal
-from review.generation.selectors import Overview, acceptance_by_writer, decided, overview
+from review.generation.selectors import Counts, Overview, acceptance_by_writer, counts_of, decided, overview
 from review.generation.services import decide, edited, make_set, open_generation, plan_of
 from review.generation.working import ask_for
 from review.models import DraftDecision, DraftQuestion, Generation
@@ -39,9 +39,10 @@ def generation_list(request: HttpRequest) -> HttpResponse:
     projects = access.projects_with(request.user, Action.EVALUATE)
     if not projects.exists():
         raise PermissionDenied
-    rows = access.visible(GENERATIONS, request.user, Action.EVALUATE, path=PATH).order_by("-pk")[:SHOWN]
+    rows = list(access.visible(GENERATIONS, request.user, Action.EVALUATE, path=PATH).order_by("-pk")[:SHOWN])
+    counts = counts_of(rows)
     shown = {
-        "generations": [(one, overview(one)) for one in rows],
+        "generations": [(one, counts.get(one.pk, Counts())) for one in rows],
         "writers": [(project, acceptance_by_writer(project)) for project in projects],
     }
     return render(request, "review/generations.html", shown)
