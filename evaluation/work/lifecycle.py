@@ -170,7 +170,10 @@ def planned_units(run: Run, asked: Iterable[WorkUnit] = ()) -> Iterator[WorkUnit
     """One rules unit per answer, one for its embeddings, and one judge unit per answer, judge and repeat. Answers that
     are still to be given are those of the questions ``asked``, for which their units wait."""
     config, bench = RunConfig.model_validate(run.config), bench_of(run)
-    for answer in answers_in(run).order_by("question__position", "sample").iterator(chunk_size=UNIT_BATCH):
+    answers = answers_in(run).order_by("question__position", "sample")
+    if not bench.sealed:  # the texts are read only where a seal may be on them
+        answers = answers.only("sample", "question__external_id")
+    for answer in answers.iterator(chunk_size=UNIT_BATCH):
         of = WorkUnit(question=answer.question, sample=answer.sample, answer=answer)
         yield from (_unit(run, config, step, of) for step in steps(config, bench.may_judge(answer)))
     for unit in asked:
