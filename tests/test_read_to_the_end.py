@@ -1,43 +1,49 @@
-"""An answer given before the request's body arrived reaches the client, and the connection goes on (real sockets)."""
+"""Bodies that come slowly, late or too large, and answers that are not taken (real sockets): one request does not hold
+up another, and an answer given before the body arrived reaches the client, and the connection goes on."""
 
 from __future__ import annotations
 
 import http.client
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from io import BytesIO
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from config.wsgi import read_to_the_end
+from config import entrance
+from config.entrance import Entrance
+from evaluation.work.serving import web_command
 from tests.faults.site import free_port
 
 HERE = Path(__file__).parent
+entrance.BODY_SECONDS = entrance.PIECE_SECONDS = 2.0
+AT_MOST = 30_000_000
 
 
-def refuse(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    """An application that decides by the headers alone."""
-    start_response("403 Forbidden", [("Content-Length", "2")])
+def told(asked: dict[str, Any], start_response: Any) -> Any:
+    """An application that decides by the headers alone, but for two addresses."""
+    start_response("403 Forbidden", [])
+    if asked["PATH_INFO"] == "/many":
+        return (b"x" * 100_000 for _ in range(1000))
+    if asked["PATH_INFO"] == "/자세히".encode().decode("latin-1"):
+        keys = ["QUERY_STRING", "HTTP_COOKIE", "HTTP_X_A", "HTTP_X_FORWARDED_FOR", "REMOTE_ADDR", "CONTENT_TYPE"]
+        return [repr([asked.get(key) for key in keys]).encode(), b"|", asked["wsgi.input"].read()]
     return [b"no"]
 
 
-patient = read_to_the_end(refuse, at_most=30_000_000)
+patient = Entrance(told, AT_MOST)
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """The web server of the product, with the application above."""
+    """The web server of the product, with the application above, in one process of two threads."""
     number = free_port()
-    address = ["--interface", "wsgi", "--host", "127.0.0.1", "--port", str(number), "--blocking-threads", "2"]
-    size = ["--workers-kill-timeout", "2", "--log-level", "error"]
     server = subprocess.Popen(
-        [sys.executable, "-m", "granian", *address, *size, "tests.test_read_to_the_end:patient"],
-        cwd=HERE.parent,
+        web_command("127.0.0.1", number, 1, "tests.test_read_to_the_end:patient"), cwd=HERE.parent
     )
     try:
         for _ in range(300):
@@ -52,35 +58,76 @@ def port() -> Iterator[int]:
         server.wait()
 
 
+def opened(port: int, start: str) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    connection.sendall(f"{start} HTTP/1.1\r\nHost: here\r\n".encode())
+    return connection
+
+
+def answer(connection: socket.socket) -> tuple[int, bytes]:
+    response = http.client.HTTPResponse(connection)
+    response.begin()
+    return response.status, response.read()
+
+
 @pytest.mark.parametrize("size", [2, 100_000, 20_000_000])
 def test_the_connection_goes_on_after_a_body_nobody_wanted(port: int, size: int) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         for _ in range(3):
             connection.sendall(f"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: {size}\r\n\r\n".encode())
-            time.sleep(0.05)  # the headers have been answered before the body comes
+            time.sleep(0.05)  # the headers could have been answered before the body comes
             connection.sendall(b"x" * size)
-            response = http.client.HTTPResponse(connection)
-            response.begin()
-            assert (response.status, response.read()) == (403, b"no")
+            assert answer(connection) == (403, b"no")
 
 
-def test_who_sends_more_than_is_read_is_cut_off(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 900000000\r\n\r\n")
+@pytest.mark.parametrize("announced", [900_000_000, None])
+def test_who_sends_more_than_is_read_is_cut_off(port: int, announced: int | None) -> None:
+    with opened(port, "POST /") as connection:
+        how = f"Content-Length: {announced}" if announced else "Transfer-Encoding: chunked"
+        connection.sendall(f"{how}\r\n\r\n".encode())
+        chunks = (b"f4240\r\n" + bytes(1_000_000) + b"\r\n") * 100
         with pytest.raises(ConnectionError):
-            connection.sendall(bytes(100_000_000))
+            connection.sendall(chunks)
 
 
-@pytest.mark.parametrize(
-    ("environ", "left"),
-    [
-        ({"CONTENT_LENGTH": "4", "wsgi.input_terminated": True}, b""),
-        ({"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}, b""),
-        ({"CONTENT_LENGTH": "4"}, b"body"),  # such an input has no end of its own
-        ({"CONTENT_LENGTH": "", "wsgi.input_terminated": True}, b"body"),
-    ],
-)
-def test_only_bodies_with_an_end_are_read(environ: dict[str, Any], left: bytes) -> None:
-    body = BytesIO(b"body")
-    assert patient({**environ, "wsgi.input": body}, lambda *_: None) == [b"no"]
-    assert body.read() == left
+def test_two_hundred_bodies_that_do_not_come_hold_nobody_up_and_are_given_up(port: int) -> None:
+    with ExitStack() as stack:
+        slow = [stack.enter_context(opened(port, "POST /")) for _ in range(200)]
+        for connection in slow:
+            connection.sendall(b"Content-Length: 1000000\r\n\r\n0123456789")
+        with opened(port, "GET /") as other:
+            other.sendall(b"\r\n")
+            assert answer(other) == (403, b"no")
+        for connection in slow:  # which would wait for ever if a thread waited with them
+            assert answer(connection) == (408, b"")
+
+
+def test_a_slow_body_that_keeps_coming_is_waited_for(port: int) -> None:
+    with opened(port, "POST /") as connection:
+        connection.sendall(b"Content-Length: 300000\r\n\r\n")
+        for _ in range(6):
+            connection.sendall(b"x" * 50_000)
+            time.sleep(0.5)
+        assert answer(connection) == (403, b"no")
+
+
+def test_answers_that_nobody_takes_hold_nobody_up_for_long(port: int) -> None:
+    with ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(opened(port, "GET /many")).sendall(b"\r\n")
+        other = stack.enter_context(opened(port, "GET /"))
+        other.sendall(b"\r\n")
+        assert answer(other) == (403, b"no")
+    with opened(port, "GET /many") as reading:
+        reading.sendall(b"\r\n")
+        assert answer(reading) == (403, b"x" * 100_000_000)
+
+
+def test_the_application_is_told_what_was_asked(port: int) -> None:
+    with opened(port, "POST /%EC%9E%90%EC%84%B8%ED%9E%88?a=%20b") as connection:
+        connection.sendall(b"Cookie: a=1\r\nCookie: b=2\r\nX-A: 1\r\nX-A: 2\r\nX_Forwarded_For: 6.6.6.6\r\n")
+        connection.sendall(
+            b"Content-Type: text/x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+        )
+        told_of = ["a=%20b", "a=1; b=2", "1,2", None, "127.0.0.1", "text/x"]
+        assert answer(connection) == (403, f"{told_of!r}|abcde".encode())

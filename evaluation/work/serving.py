@@ -190,13 +190,12 @@ def port_taken(host: str, port: int) -> bool:
     return False
 
 
-def web_command(host: str, port: int, count: int, application: str = "config.wsgi:application") -> list[str]:
-    """The command that serves a WSGI application by so many processes.
+def web_command(host: str, port: int, count: int, application: str = "config.rsgi:application") -> list[str]:
+    """The command that serves an application by so many processes.
 
     A process that is still loading the application loses a signal (until then it has its parent's handler, which asks
     only the parent to stop), and the parent would wait for it without end: after ``KILL_SECONDS`` it kills it.
     """
-    address = ["--interface", "wsgi", "--host", host, "--port", str(port)]
-    size = ["--workers", str(count), "--blocking-threads", str(THREADS)]
-    size += ["--workers-kill-timeout", str(KILL_SECONDS), "--respawn-failed-workers"]
+    address = ["--interface", "rsgi", "--host", host, "--port", str(port)]
+    size = ["--workers", str(count), "--workers-kill-timeout", str(KILL_SECONDS), "--respawn-failed-workers"]
     return [sys.executable, "-m", "granian", *address, *size, "--log-level", "warning", application]

@@ -1,4 +1,5 @@
-"""A bare Django view to compare with: no middleware, session, user or template. It is a WSGI application.
+"""A bare Django view to compare with: no middleware, session, user or template. It is
+served as the product is.
 
 GET reads one answer by primary key and returns it as JSON, POST inserts one row.
 """
@@ -15,6 +16,8 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
+
+from config.entrance import Entrance
 
 DATABASE = dict(environ.Env.db_url_config(os.environ["DATABASE_URL"]))
 if DATABASE["ENGINE"].endswith("sqlite3"):
@@ -46,4 +49,4 @@ if not settings.configured:
     if "--table" in sys.argv:
         with connection.cursor() as made:
             made.execute("CREATE TABLE bench_floor (answer_id bigint, value integer)")
-application = get_wsgi_application()
+application = Entrance(get_wsgi_application(), at_most=1_000_000)

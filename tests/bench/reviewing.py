@@ -219,7 +219,7 @@ def come_to_rest(url: str) -> None:
 
 def report(site: Site, made: dict[str, dict[str, int]], turns: int) -> None:
     """Each queue for one reviewer and for eight; growth between the queues; memory."""
-    server, floor = served(site, "config.wsgi:application"), served(site, "tests.bench.floor:application")
+    server, floor = served(site, "config.rsgi:application"), served(site, "tests.bench.floor:application")
     alone: dict[str, tuple[Times, Times]] = {}
     for size, queue in made["queues"].items():
         for people in (made["people"][:1], made["people"]):  # type: ignore[index]  # a list, by its key

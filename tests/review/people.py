@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluation.work.serving import web_command
 from tests.faults.site import Site, free_port
 
 VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 4}}
@@ -23,8 +24,7 @@ VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 4}}
 def web_server(site: Site) -> int:
     """The port of a started web server."""
     port = free_port()
-    server = ["--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
-    site.start("-m", "granian", *server, "--workers", "2", "--blocking-threads", "6", "config.wsgi:application")
+    site.start(*web_command("127.0.0.1", port, 2)[1:])
     end = time.monotonic() + 60
     while time.monotonic() < end:
         try:

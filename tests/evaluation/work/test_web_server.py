@@ -28,7 +28,7 @@ def test_without_a_setting_there_is_one_process_a_core_and_at_most_four(
 def test_the_server_is_started_with_so_many() -> None:
     command = web_command("127.0.0.1", 8001, 3)
     assert command[command.index("--workers") + 1] == "3"
-    assert command[-1] == "config.wsgi:application"
+    assert command[-1] == "config.rsgi:application"
 
 
 def test_without_debug_the_files_of_the_pages_are_collected_first_or_it_is_said_why_not(
