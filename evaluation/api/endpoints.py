@@ -3,11 +3,13 @@ body itself with the options in the address), answers written by the serializer 
 caller may see."""
 
 from collections.abc import Callable, Mapping
-from functools import cache, wraps
+from contextlib import nullcontext
+from functools import cache, partial, update_wrapper, wraps
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
@@ -24,7 +26,18 @@ from rest_framework.utils.serializer_helpers import ReturnDict, ReturnList
 from rest_framework.viewsets import ViewSetMixin
 
 from evaluation.accounts.access import fetch, projects_with, visible
-from evaluation.api.requests import Body, FileBody, FormWithFile, LengthRequired, Pages, StrictJSON, TooLarge
+from evaluation.api.preconditions import KEY, as_seen, once, tagged
+from evaluation.api.requests import (
+    ENVELOPE,
+    Body,
+    FileBody,
+    FormWithFile,
+    LengthRequired,
+    Pages,
+    StrictJSON,
+    TooLarge,
+    limited,
+)
 from evaluation.core.roles import Action
 from evaluation.models import Project, User
 
@@ -65,8 +78,18 @@ class Endpoint(GenericAPIView[Any]):
         super().initial(request, *args, **kwargs)
         if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
             raise LengthRequired
+        if KEY in request.headers and request.method == "POST":
+            limited({"request": request}, settings.CONCORD_UPLOAD_BYTES + ENVELOPE)
+            post = getattr(self, "post", self.http_method_not_allowed)
+            vars(self)["post"] = update_wrapper(partial(once, post), post)  # as a ViewSet sets its methods
         if request.query_params and (unknown := sorted(set(request.query_params) - self._known())):
             raise ValidationError({name: [_("This parameter is not known here.")] for name in unknown})
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """The answer, with its ETag where it is JSON that was asked for."""
+        if isinstance(response, Response) and request.method == "GET" and response.status_code == 200:
+            response = tagged(request, response)
+        return super().finalize_response(request, response, *args, **kwargs)
 
     def _known(self) -> set[str]:
         """The parameters of the method that answers: its own, and for pages of a list the filters and the cursor."""
@@ -172,7 +195,10 @@ def verb(
         def done(self: Endpoint, request: Request, pk: int) -> Any:
             one = find(request.user, pk)
             read = self.body() if body else None
-            return method(self, one, read) if fields else method(self, one)
+            with transaction.atomic() if "If-Match" in request.headers else nullcontext():
+                if "If-Match" in request.headers:
+                    as_seen(request, one, lambda: current(self, pk))
+                return method(self, one, read) if fields else method(self, one)
 
         options: dict[str, Any] = {
             "serializer_class": body or StrictSerializer,
@@ -197,6 +223,17 @@ def part(
         return written_by(*kinds, paged=pages is not None, **declared)(routed)
 
     return decorate
+
+
+def current(view: Endpoint, pk: int) -> Any:
+    """What a GET of the thing says now.
+
+    :raises ValidationError: where there is no such GET.
+    """
+    read = getattr(view, "retrieve", None)
+    if read is None:
+        raise ValidationError({"If-Match": [_("There is nothing here that could be read before.")]})
+    return read(view.request, pk=pk).data
 
 
 def _declared(kinds: tuple[Kind, ...], many: bool = False) -> Any:
@@ -248,7 +285,8 @@ class RowsViewSet(ListModelMixin, ViewSet):
 
     def retrieve(self, request: Request, pk: int) -> Response:
         """The version."""
-        return Response(self.get_serializer(self.get_object()).data)
+        kind: Any = type(self).serializer_class  # not that of a verb which looks at the thing, too
+        return Response(kind(self.get_object(), context=self.get_serializer_context()).data)
 
 
 def person(request: Request) -> User:

@@ -1,12 +1,14 @@
 """REST errors: our own become clear 4xx answers, everything else stays DRF's; what the OpenAPI document is told of them
 and of tokens."""
 
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.exceptions import APIException, ErrorDetail
 from rest_framework.response import Response
 from rest_framework.serializers import CharField, DictField, IntegerField, Serializer
 from rest_framework.views import exception_handler
@@ -34,7 +36,31 @@ class ProblemSerializer(Serializer[Any]):
     message = SentenceField(source="*")
 
 
+PROBLEM = "application/problem+json"
+
+
+def problem(status: int, said: Any) -> dict[str, Any]:
+    """What is said as a problem of RFC 9457: ``type`` and ``title`` by the status, for what is known by nothing closer;
+    ``code``, ``problems`` and the fields that were refused stand beside them, the fields in ``errors`` as well, because
+    one of them may be called like a member."""
+    members = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    if not isinstance(said, dict):
+        return members | {"errors": {"non_field_errors": said}}
+    if set(said) <= {"detail", "code", "problems", "known"} and "detail" in said:
+        return said | members
+    return {**said, **members, "errors": said}
+
+
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The answer to an error as a problem of RFC 9457; ``None`` for what is none of ours."""
+    response = _answer(error, context)
+    if response is not None:
+        response.data = problem(response.status_code, response.data)
+        response.content_type = PROBLEM
+    return response
+
+
+def _answer(error: Exception, context: dict[str, Any]) -> Response | None:
     """400 with every problem for a refused file, 409 for an impossible action, 429 for one taken too often, 400 for an
     unknown name."""
     if isinstance(error, InvalidFile):
@@ -47,13 +73,17 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         return Response({"detail": explain_refusal(error), "code": error.code}, status=409)
     if isinstance(error, UnknownName):
         return Response({"detail": str(error), "known": error.known}, status=400)
-    return exception_handler(error, context)
+    response = exception_handler(error, context)
+    if response is not None and isinstance(error, APIException) and isinstance(error.detail, ErrorDetail):
+        response.data["code"] = error.detail.code
+    return response
 
 
 @csrf_exempt
 def unknown(request: HttpRequest, rest: str = "") -> JsonResponse:
     """404 with a hint. There is nothing to protect here, so programs without a CSRF token get it too."""
-    return JsonResponse({"detail": _("There is nothing here. Addresses end with a slash.")}, status=404)
+    said = {"detail": _("There is nothing here. Addresses end with a slash.")}
+    return JsonResponse(problem(404, said), status=404, content_type=PROBLEM)
 
 
 ERRORS = {
@@ -63,10 +93,22 @@ ERRORS = {
     "404": "There is no such thing, or none the caller may know of.",
 }
 WRITING_ERRORS = {
+    "412": "The thing is no longer as If-Match has it.",
+    "422": "The Idempotency-Key stood on another request.",
     "409": "The present state does not allow it; the body holds a code and a sentence.",
     "413": "The body is larger than allowed.",
     "415": "Bodies of this type are not read here.",
 }
+
+
+CONDITIONS = [
+    {
+        "in": "header",
+        "name": "Idempotency-Key",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+        "description": "The same key twice within a day is one request: the second is given the first one's answer.",
+    }
+]
 
 
 class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -82,10 +124,14 @@ class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 def describe_errors(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
     """Add the answers that every endpoint may give to the schema (a postprocessing hook of drf-spectacular)."""
-    content: dict[str, Any] = {"application/json": {"schema": {}}}
+    members = {"type": "string"}, {"type": "string"}, {"type": "integer"}
+    shape = {"type": "object", "properties": dict(zip(("type", "title", "status"), members, strict=True))}
+    content: dict[str, Any] = {PROBLEM: {"schema": shape | {"required": ["type", "title", "status"]}}}
     for operations in result.get("paths", {}).values():
         for method, operation in operations.items():
             possible = ERRORS if method == "get" else ERRORS | WRITING_ERRORS
+            if method == "post":
+                operation.setdefault("parameters", []).extend(CONDITIONS)
             for status, description in possible.items():
                 operation["responses"].setdefault(status, {"description": description, "content": content})
     return result

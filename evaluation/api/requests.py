@@ -95,7 +95,7 @@ class Body:
     named: bool = True
 
 
-def _limited(context: Mapping[str, Any] | None, limit: int) -> None:
+def limited(context: Mapping[str, Any] | None, limit: int) -> None:
     """:raises TooLarge: when the announced length exceeds the limit; servers cut a body at its announced length."""
     length = str((context or {})["request"].META.get("CONTENT_LENGTH") or 0)
     if not length.isdigit() or int(length) > limit:
@@ -111,7 +111,7 @@ class StrictJSON(JSONParser):
         :raises ParseError: for anything else.
         :raises TooLarge: beyond the limit.
         """
-        _limited(parser_context, LARGEST_JSON)
+        limited(parser_context, LARGEST_JSON)
         try:
             text = stream.read().decode("utf-8")
             value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
@@ -142,7 +142,7 @@ class FormWithFile(MultiPartParser):
 
         :raises TooLarge: beyond the limit, before anything is read.
         """
-        _limited(parser_context, settings.CONCORD_UPLOAD_BYTES + ENVELOPE)
+        limited(parser_context, settings.CONCORD_UPLOAD_BYTES + ENVELOPE)
         return super().parse(stream, media_type, parser_context)
 
 
@@ -172,7 +172,7 @@ class FileBody(BaseParser):
 
         :raises TooLarge: beyond the limit.
         """
-        _limited(parser_context, settings.CONCORD_UPLOAD_BYTES)
+        limited(parser_context, settings.CONCORD_UPLOAD_BYTES)
         ending = self.ENDINGS.get((media_type or "").partition(";")[0].strip().lower(), "")
         return Body(f"body.{ending}" if ending else "body", stream.read(), named=False)
 

@@ -1,6 +1,15 @@
 """All tables of the machine's half, a file a domain; code imports them from here."""
 
-from evaluation.models.accounts import ApiToken, AuditEvent, FailedLogin, Project, RoleGrant, TakenExport, User
+from evaluation.models.accounts import (
+    ApiToken,
+    AuditEvent,
+    FailedLogin,
+    Project,
+    RepeatableRequest,
+    RoleGrant,
+    TakenExport,
+    User,
+)
 from evaluation.models.corpora import Chunk, Corpus, Document
 from evaluation.models.judges import (
     AttackResult,
@@ -79,6 +88,7 @@ __all__ = [
     "Project",
     "Question",
     "QuestionSet",
+    "RepeatableRequest",
     "Reply",
     "RoleGrant",
     "RubricEvent",

@@ -83,6 +83,20 @@ class TakenExport(Row):
         constraints = [models.CheckConstraint(condition=models.Q(kind__in=["file", "figures"]), name="known_export")]
 
 
+class RepeatableRequest(Row):
+    """A POST with an ``Idempotency-Key``, by hashes of the key and of what was asked, with its answer; kept for a day.
+    ``status`` is none only within the transaction that makes the row."""
+
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=64)
+    asked = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    answer = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["person", "key"], name="one_request_of_a_key")]
+
+
 class Project(Row):
     """The scope of roles: everything else belongs to one project. A site starts with one."""
 
