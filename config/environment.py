@@ -90,6 +90,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         600,
         "Agreements, corrections and comparisons one person may have computed by REST an hour; 0: any.",
     ),
+    "CONCORD_REPLY_DAYS": (int, 0, "Age at which `purge` empties the texts of judges' replies; 0 keeps them."),
     "CONCORD_LICENCE_DAYS": (int, 180, "How long the proof of a judge's prompt licenses it."),
     "CONCORD_ANCHOR_DAYS": (
         int,

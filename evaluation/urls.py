@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", views.SignIn.as_view(), name="login"),
     path("logout/", views.SignOut.as_view(), name="logout"),
     path("account/", login_required(views.Account.as_view()), name="account"),
+    path("account/kept/", views.kept, name="kept"),
     path("account/tokens/", views.make_token, name="token-make"),
     path("account/tokens/<int:pk>/revoke/", views.revoke_token, name="token-revoke"),
     path("password/<uidb64>/<token>/", views.ChoosePassword.as_view(), name="password-choose"),

@@ -37,6 +37,7 @@ PAGES = {
     ("POST", "logout"): ANYBODY,
     ("GET", "account"): LOGGED_IN,
     ("POST", "account"): LOGGED_IN,
+    ("GET", "kept"): LOGGED_IN,
     ("POST", "token-make"): LOGGED_IN,
     ("POST", "token-revoke"): OWNS_TOKEN,
     ("GET", "password-choose"): ANYBODY,

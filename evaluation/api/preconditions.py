@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.http import parse_etags, quote_etag
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.renderers import JSONRenderer
@@ -35,7 +35,7 @@ class KeyReused(APIException):
 
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "key_reused"
-    default_detail = _lazy("This Idempotency-Key was sent with another request within a day. Make a new one.")
+    default_detail = gettext_lazy("This Idempotency-Key was sent with another request within a day. Make a new one.")
 
 
 class Changed(APIException):
@@ -43,7 +43,7 @@ class Changed(APIException):
 
     status_code = status.HTTP_412_PRECONDITION_FAILED
     default_code = "changed_meanwhile"
-    default_detail = _lazy("It is no longer as If-Match has it. Read it again and decide anew.")
+    default_detail = gettext_lazy("It is no longer as If-Match has it. Read it again and decide anew.")
 
 
 def once(method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:

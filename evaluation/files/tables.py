@@ -57,12 +57,17 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
     :raises InvalidFile: where quotes are not closed, or there are too many rows or columns. Ragged rows, an odd
         header and overlong cells are collected.
     """
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text, problems), strict=True)
+    delimiter = delimiter_of(text, problems)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     builder = TreeBuilder(problems, limits)
     header: list[str] = []
     nodes: list[Node] = []
     number = 0
     try:
+        if text.count("\n") > limits.rows:  # to be refused before nodes are made of a hundred thousand rows
+            for number, _cells in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), start=1):
+                if number > limits.rows:
+                    problems.stop("too_many_rows", number, limit=limits.rows)
         for number, cells in enumerate(rows, start=1):
             if number > limits.rows:
                 problems.stop("too_many_rows", number, limit=limits.rows)

@@ -271,6 +271,9 @@ class RubricEvent(Activation):
     a version was offered for acceptance (``proposed``). ``ground`` tells why it was put in force: it proved itself on
     answers it had never seen (``accepted``), or a lead ``decided`` it, whose ``reason`` is then there."""
 
+    erasable = ("reason",)
+    written_by = "created_by"
+
     OF = ("project", "judge", "family", "language")
 
     class Verb(models.TextChoices):

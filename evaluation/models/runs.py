@@ -280,6 +280,9 @@ class Preflight(PreflightRow):
 class RunEvent(AppendOnly, Authored):
     """What happened to a run: started, paused, resumed, cancelled, retried, completed, and why."""
 
+    erasable = ("reason",)
+    written_by = "created_by"
+
     run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=PROTECT, related_name="events")
     verb = models.CharField(_("event"), max_length=30)
     reason = models.TextField(_("reason"), blank=True)

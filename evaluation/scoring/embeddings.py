@@ -276,7 +276,7 @@ class EmbeddingSession:
         good = [Outcome.OK, Outcome.CACHED]
         replies = Reply.objects.filter(attempt__unit=asked, attempt__round=asked.round, outcome__in=good)
         raw = replies.order_by("-id").values_list("raw", flat=True).first()
-        written = asked_back.written_in(raw) if raw is not None else None
+        written = asked_back.written_in(raw) if raw else None
         if written is None:
             task.results[asked_back.METRIC] = Result.failed("upstream")
             return

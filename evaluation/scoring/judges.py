@@ -140,7 +140,8 @@ def earlier_replies(units: Collection[WorkUnit]) -> dict[int, dict[str, JudgeRep
         return {}
     rounds = {unit.pk: unit.round for unit in units}
     found: dict[int, dict[str, JudgeReply]] = {}
-    rows = Reply.objects.filter(attempt__unit__in=units, outcome__in=[Outcome.OK, Outcome.CACHED]).order_by("id")
+    rows = Reply.objects.filter(attempt__unit__in=units, outcome__in=[Outcome.OK, Outcome.CACHED])
+    rows = rows.exclude(raw="").order_by("id")  # ``purge`` empties old ones
     columns = ("attempt__unit_id", "attempt__round", "request_hash", "raw", "chances")
     for pk, number, digest, raw, chances in rows.values_list(*columns):
         if number == rounds[pk]:

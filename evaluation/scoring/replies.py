@@ -66,13 +66,17 @@ class KeptReplies:
 
     def find(self, digests: Collection[str]) -> dict[str, JudgeReply]:
         """The newest good reply to each of the requests that has one, marked as cached and free. One query."""
-        rows = Reply.objects.filter(
-            request_hash__in=digests,
-            outcome=Outcome.OK,
-            attempt__unit__state=WorkUnit.State.DONE,
-            attempt__unit__run__project_id=self.project_id,
-            attempt__unit__run_judge__judge_version__endpoint_id=self.endpoint_id,
-        ).order_by("id")
+        rows = (
+            Reply.objects.filter(
+                request_hash__in=digests,
+                outcome=Outcome.OK,
+                attempt__unit__state=WorkUnit.State.DONE,
+                attempt__unit__run__project_id=self.project_id,
+                attempt__unit__run_judge__judge_version__endpoint_id=self.endpoint_id,
+            )
+            .exclude(raw="")
+            .order_by("id")
+        )
         found = rows.values_list("request_hash", "raw", "model_returned", "chances", "cost")
         return {digest: kept_reply(raw, model, chances, cost) for digest, raw, model, chances, cost in found}
 

@@ -31,11 +31,14 @@ class AppendOnly(Row):
     """A row that is inserted and never changed or deleted; triggers in the database refuse both.
 
     ``evaluation/storage/append_only.py`` installs the triggers for every subclass. Of tables that are ``in_seals`` the
-    audit log holds digests, of all columns but the ``erasable`` ones, which hold what people wrote.
+    audit log holds digests, of all columns but the ``erasable`` ones, which hold what people wrote: the person that
+    the path ``written_by`` leads to, whose rows ``erased_where`` narrows.
     """
 
     in_seals: ClassVar[bool] = False
     erasable: ClassVar[tuple[str, ...]] = ()
+    written_by: ClassVar[str] = ""
+    erased_where: ClassVar[dict[str, Any]] = {}
 
     class Meta:
         abstract = True
@@ -123,7 +126,7 @@ def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str) -
 
 
 def uninstall() -> None:
-    """Remove all triggers. For tests that flush the database, and for ``purge``."""
+    """Remove all triggers. For tests that flush the database, and for ``purge``, in a transaction."""
     with connection.cursor() as cursor:
         existing = set(connection.introspection.table_names(cursor))
         for table in set(tables()) & existing:
@@ -134,7 +137,7 @@ def uninstall() -> None:
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """The one maintenance door: triggers are away inside and back after, whatever happens."""
+    """Triggers are away inside and back after, whatever happens; for tests."""
     uninstall()
     try:
         yield

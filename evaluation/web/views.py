@@ -103,6 +103,14 @@ class Account(PasswordChangeView):
         return response
 
 
+@signed_in_get
+def kept(request: HttpRequest) -> HttpResponse:
+    """What is kept of people and their work, and for how long."""
+    days = settings.CONCORD_REPLY_DAYS
+    sessions = settings.SESSION_COOKIE_AGE // 86_400
+    return render(request, "evaluation/kept.html", {"reply_days": days, "session_days": sessions})
+
+
 def own_tokens(person: User, form: OwnTokenForm) -> dict[str, Any]:
     """The person's tokens that still work, the newest first, and the form for another."""
     tokens = ApiToken.objects.filter(user=person, revoked_at=None, expires_at__gt=timezone.now())

@@ -31,6 +31,9 @@ class GoldSet(AppendOnly, Authored):
 class GoldRetirement(AppendOnly, Authored):
     """A lineage at whose hold-out nobody looks any more, and why; what its looks saw may be told from then on."""
 
+    erasable = ("reason",)
+    written_by = "created_by"
+
     project = models.ForeignKey(Project, on_delete=PROTECT, related_name="+")
     lineage = models.CharField(max_length=100)
     reason = models.TextField()

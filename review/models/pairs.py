@@ -73,6 +73,9 @@ class Preference(AppendOnly):
     shown on the left. A judge's row joins its verdicts in both orders (``detail``): where they disagree it is a tie.
     """
 
+    erasable = ("reason",)
+    written_by = "rater"
+
     pair = models.ForeignKey(Pair, on_delete=PROTECT, related_name="preferences")
     metric = models.CharField(max_length=100, default="preference")
     rater = models.ForeignKey(User, on_delete=PROTECT, null=True, related_name="+")

@@ -254,6 +254,8 @@ class Assignment(Row):
 class Draft(Row):
     """What a reviewer has entered and not yet submitted."""
 
+    deleted_with = "assignment__reviewer"
+
     assignment = models.OneToOneField(Assignment, on_delete=PROTECT, related_name="draft")
     payload = models.JSONField(default=dict)
     saved_at = models.DateTimeField(auto_now=True)
@@ -261,6 +263,9 @@ class Draft(Row):
 
 class ItemEvent(AppendOnly):
     """What a reviewer did with an item other than rating it."""
+
+    erasable = ("comment",)
+    written_by = "assignment__reviewer"
 
     assignment = models.ForeignKey(Assignment, on_delete=PROTECT, related_name="events")
     verb = models.CharField(max_length=20)
@@ -273,6 +278,9 @@ class EventRuling(AppendOnly):
 
     An upheld flag of a bad question or reference takes the answer out of all means.
     """
+
+    erasable = ("reason",)
+    written_by = "by"
 
     event = models.ForeignKey(ItemEvent, on_delete=PROTECT, related_name="rulings")
     seq = models.PositiveIntegerField()

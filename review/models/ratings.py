@@ -20,6 +20,7 @@ class Rating(AppendOnly):
 
     in_seals = True
     erasable = ("comment",)
+    written_by = "reviewer"
 
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="ratings")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="ratings")
@@ -83,6 +84,8 @@ class RatingPart(AppendOnly):
 
     in_seals = True
     erasable = ("text",)
+    written_by = "rating__reviewer"
+    erased_where = {"added": True}
 
     rating = models.ForeignKey(Rating, on_delete=PROTECT, related_name="rated_parts")
     position = models.PositiveIntegerField()
@@ -103,6 +106,9 @@ class RatingPart(AppendOnly):
 class SuggestedAnswer(AppendOnly):
     """What an expert would have answered, given with a rating; the newest of an assignment counts."""
 
+    erasable = ("text",)
+    written_by = "assignment__reviewer"
+
     assignment = models.ForeignKey(Assignment, on_delete=PROTECT, related_name="suggestions")
     text = models.TextField()
 
@@ -115,6 +121,7 @@ class Override(AppendOnly):
 
     in_seals = True
     erasable = ("reason",)
+    written_by = "by"
 
     class Kind(models.TextChoices):
         OVERRIDE = "override", _("override")

@@ -207,7 +207,7 @@ class KeptPairReplies(NamedTuple):
             outcome=Outcome.OK,
             attempt__judging__pair_set__project_id=self.project_id,
             attempt__judging__judge_version__endpoint_id=self.endpoint_id,
-        ).order_by("id")
+        ).exclude(raw="").order_by("id")
         found = rows.values_list("request_hash", "raw", "model_returned", "chances", "cost")
         return {digest: kept_reply(raw, model, chances, cost) for digest, raw, model, chances, cost in found}
 
@@ -321,7 +321,7 @@ class PairSession(CallSession[PairFlight]):
                 attempt__judging=self.judging, attempt__pair__in=rounds, outcome__in=[Outcome.OK, Outcome.CACHED]
             )
             columns = ("attempt__pair_id", "attempt__round", "request_hash", "raw", "chances")
-            for pair_id, number, digest, raw, chances in good.order_by("id").values_list(*columns):
+            for pair_id, number, digest, raw, chances in good.exclude(raw="").order_by("id").values_list(*columns):
                 if number == rounds[pair_id]:
                     found.setdefault(pair_id, {})[digest] = JudgeReply(Outcome.OK, raw=raw, chances=chances)
         return found

@@ -47,7 +47,7 @@ def test_what_is_needed_is_named(lacking: str) -> None:
         response = caller.client.post("/api/v1/answer-sets/", fields)
     else:
         response = caller.upload("answer-sets/", as_lines(ROWS), **fields)
-    assert (response.status_code, list(response.json())) == (400, [lacking])
+    assert (response.status_code, list(response.json()["errors"])) == (400, [lacking])
 
 
 def test_problems_have_lines_and_nothing_is_imported() -> None:
@@ -65,7 +65,7 @@ def test_problems_have_lines_and_nothing_is_imported() -> None:
 def test_a_k_out_of_range_is_400(k: str) -> None:
     asked = make_question_set(specs=3)
     response = evaluator(asked.project).upload("answer-sets/", as_lines(ROWS), question_set=asked.pk, system="s", k=k)
-    assert (response.status_code, list(response.json())) == (400, ["k"])
+    assert (response.status_code, list(response.json()["errors"])) == (400, ["k"])
 
 
 def test_a_judge_shows_neither_address_nor_key_of_its_endpoint() -> None:

@@ -91,9 +91,8 @@ def test_the_project_is_needed_where_there_are_several(caller: Caller) -> None:
     RoleGrant.objects.create(user=caller.user, project=other, role="evaluator")
     caller.client.credentials()
     caller.client.force_authenticate(caller.user)
-    assert caller.upload("question-sets/", as_json([question(1)])).json() == {
-        "project": ["Name the project by its id."]
-    }
+    refused = caller.upload("question-sets/", as_json([question(1)])).json()
+    assert refused["errors"] == {"project": ["Name the project by its id."]}
     assert caller.upload("question-sets/", as_json([question(1)]), project=other.pk).status_code == 201
     assert QuestionSet.objects.get().project == other
 
@@ -114,6 +113,9 @@ def test_problems_come_with_file_line_field_and_sentence(caller: Caller) -> None
                 "message": "x.json, line 3, id: The id “a” stands twice; first in line or row 2.",
             }
         ],
+        "type": "about:blank",
+        "title": "Bad Request",
+        "status": 400,
     }
 
 
@@ -197,7 +199,7 @@ def test_unknown_fields_are_400(caller: Caller, fields: dict[str, Any]) -> None:
     """A9."""
     response = caller.upload("question-sets/", as_json([question(1)]), **fields)
     assert response.status_code == 400
-    assert list(response.json()) == list(fields)
+    assert list(response.json()["errors"]) == list(fields)
     assert caller.send(f"question-sets/?{next(iter(fields))}=1", as_json([question(1)])).status_code == 400
     assert not QuestionSet.objects.exists()
 
@@ -229,7 +231,7 @@ def test_lists_cost_the_same_few_queries_for_any_number(django_assert_num_querie
 
 def test_a_body_without_any_name_has_to_be_named(caller: Caller) -> None:
     response = caller.send("question-sets/", as_json([question(1)]))
-    assert (response.status_code, list(response.json())) == (400, ["name"])
+    assert (response.status_code, list(response.json()["errors"])) == (400, ["name"])
 
 
 def test_a_body_in_chunks_is_411_and_not_taken_for_an_empty_one(caller: Caller) -> None:

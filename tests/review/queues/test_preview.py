@@ -151,5 +151,5 @@ def test_what_cannot_be_is_refused_over_rest_and_named(field: str, value: object
     body = {"runs": [run.pk], "metrics": ["correctness"], "reviewers": [person.username], "size": 2, field: value}
     response = Caller(make_user("lead", run.project)).post("review-queues/", body)
     assert response.status_code == 400
-    assert list(response.json()) == [field]
+    assert list(response.json()["errors"]) == [field]
     assert not ReviewQueue.objects.exists()

@@ -1,0 +1,53 @@
+"""Take out what is not to be kept: a person's name and texts, or old replies of judges."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from evaluation.accounts.purging import erase, purge_replies
+from evaluation.core.errors import Refused
+from evaluation.management.site_command import SiteCommand
+from evaluation.models import User
+from evaluation.wording.messages import explain_refusal
+
+
+class Command(SiteCommand):
+    """``purge [--person NAME] [--by NAME]``: without a person, by the rule of ``CONCORD_REPLY_DAYS``."""
+
+    help = "Take out old replies of judges by CONCORD_REPLY_DAYS, or a person's name and texts; figures stay."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Whose name and texts go, and who says so."""
+        parser.add_argument("--person", metavar="NAME", help="user name of the person to be erased")
+        parser.add_argument("--by", metavar="NAME", help="user name of who decided this, for the audit log")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Purge, and say what went.
+
+        :raises CommandError: for unknown names, the last administrator of the site, and where no rule is set.
+        """
+        by = self._user(options["by"]) if options["by"] else None
+        if options["person"]:
+            try:
+                rows = erase(self._user(options["person"]), by=by)
+            except Refused as error:
+                raise CommandError(explain_refusal(error)) from error
+            for table, count in rows.items():
+                self.stdout.write(f"{table}: {count}")
+            self.stdout.write("The person is erased here. Backups of before still hold name and texts.")
+            return
+        if not settings.CONCORD_REPLY_DAYS:
+            raise CommandError("Nothing is to be purged: CONCORD_REPLY_DAYS is 0. Set it, or name a --person.")
+        count = purge_replies(timezone.now() - timedelta(days=settings.CONCORD_REPLY_DAYS), by=by)
+        self.stdout.write(
+            f"{count} replies of judges that were older than {settings.CONCORD_REPLY_DAYS} days are emptied"
+        )
+
+    def _user(self, name: str) -> User:
+        found = User.objects.filter(username=name).first()
+        if found is None:
+            raise CommandError(f"There is nobody called {name}.")
+        return found
