@@ -195,7 +195,7 @@ class QueueViewSet(ViewSet):
             by=person(request),
         )
 
-    @written_by(LedQueueShown)
+    @written_by(LedQueueShown, QueueShown)
     def retrieve(self, request: Request, pk: int) -> ReviewQueue | Response:
         """The queue."""
         queue = queue_for_reading(request.user, pk)

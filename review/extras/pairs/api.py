@@ -148,7 +148,7 @@ class PairSetViewSet(ViewSet):
         people = people_named(body.pop("reviewers"), one.project_id)
         return make_pairs(one, other, reviewers=people, by=person(request), **body)
 
-    @written_by(LedPairSetShown)
+    @written_by(LedPairSetShown, PairSetShown)
     def retrieve(self, request: Request, pk: int) -> PairSet | Response:
         """The comparison."""
         found = pair_set_for(request.user, pk)

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluation', '0029_corpora'),
+        ('evaluation', '0030_large_uploads'),
     ]
 
     operations = [
