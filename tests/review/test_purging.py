@@ -104,7 +104,7 @@ def test_old_replies_lose_their_texts_and_answer_no_call_any_more(settings: Any)
     run = make_draft_run()
     units = make_units(run, 2)
     for unit, age in zip(units, (40, 1), strict=True):
-        attempt = Attempt.objects.create(unit=unit, number=1, fence=1)
+        attempt = Attempt.objects.create(unit=unit, number=1, fence=1, round=0)
         made = timezone.now() - timedelta(days=age)
         Reply.objects.create(attempt=attempt, outcome="ok", raw=f"old {age}", request_hash="h", cost=1, created_at=made)
     with pytest.raises(CommandError, match="CONCORD_REPLY_DAYS is 0"):
