@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
@@ -39,52 +40,60 @@ def erase(person: User, *, by: User | None) -> dict[str, int]:
     others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=person.pk)
     if person.is_superuser and person.is_active and not others.exists():
         raise Refused("last_superuser")
-    rows: dict[str, int] = {}
-    with _door():
-        for model in apps.get_models():
-            if issubclass(model, AppendOnly) and model.written_by:
-                theirs = model._base_manager.filter(**{model.written_by: person}, **model.erased_where)
-                for column in model.erasable:
-                    texts = theirs.exclude(**{f"{column}__in": ["", ERASED]})
-                    rows[model._meta.db_table] = _rewrite(texts, **{column: ERASED})
-            elif path := getattr(model, "deleted_with", ""):
-                rows[model._meta.db_table] = model._base_manager.filter(**{path: person}).delete()[0]
+    with transaction.atomic():
+        with _door():
+            rows = _erase_texts(person)
+        rows = {name: count for name, count in rows.items() if count}
         _make_nobody(person)
-        audit.record(by, PERSON_ERASED, person, rows={name: count for name, count in rows.items() if count})
-    return {name: count for name, count in rows.items() if count}
+        audit.record(by, PERSON_ERASED, person, rows=rows)
+    return rows
+
+
+def _erase_texts(person: User) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for model in apps.get_models():
+        if issubclass(model, AppendOnly) and model.written_by:
+            theirs = model._base_manager.filter(**{model.written_by: person}, **model.erased_where)
+            for column in model.erasable:
+                texts = theirs.exclude(**{f"{column}__in": ["", ERASED]})
+                rows[model._meta.db_table] = _rewrite(texts, **{column: ERASED})
+        elif path := getattr(model, "deleted_with", ""):
+            rows[model._meta.db_table] = model._base_manager.filter(**{path: person}).delete()[0]
+    return rows
 
 
 def purge_replies(before: datetime, *, by: User | None) -> int:
     """Empty the texts of replies of judges from before that moment; how many. Outcome, hash of the request, tokens and
     cost stay, and the tombstone of each table holds the SHA-256 of the texts in the order of their keys."""
-    count = 0
-    with _door():
-        for model in apps.get_models():
-            if not issubclass(model, ReplyRow):
-                continue
-            old = model._base_manager.filter(created_at__lt=before).exclude(raw="").order_by("pk")
-            digest, last = hashlib.sha256(), None
-            for last in old.iterator():
-                digest.update(last.raw.encode())
-            if last is not None:
-                emptied = _rewrite(old, raw="")
-                audit.record(
-                    by, REPLIES_PURGED, last, rows=emptied, before=before.isoformat(), sha256=digest.hexdigest()
-                )
-                count += emptied
-    return count
+    stones: list[tuple[models.Model, dict[str, str | int]]] = []
+    with transaction.atomic():
+        with _door():
+            for model in apps.get_models():
+                if issubclass(model, ReplyRow):
+                    stones += _purge_texts(model._base_manager.filter(created_at__lt=before).exclude(raw=""))
+        for last, told in stones:
+            audit.record(by, REPLIES_PURGED, last, before=before.isoformat(), **told)
+    return sum(int(told["rows"]) for _, told in stones)
+
+
+def _purge_texts(old: models.QuerySet[Any]) -> Iterator[tuple[models.Model, dict[str, str | int]]]:
+    digest, last = hashlib.sha256(), None
+    for last in old.order_by("pk").iterator():
+        digest.update(last.raw.encode())
+    if last is not None:
+        yield last, {"rows": _rewrite(old, raw=""), "sha256": digest.hexdigest()}
 
 
 @contextmanager
 def _door() -> Iterator[None]:
-    """A transaction without triggers, at whose end they are back; taken back as a whole where anything fails."""
-    with transaction.atomic():
-        append_only.uninstall()
-        yield
-        append_only.install()
+    """Within a transaction, which is taken back as a whole where anything fails: no triggers. Nothing is inserted
+    inside, because PostgreSQL makes no trigger on a table with checks that are left for the end."""
+    append_only.uninstall()
+    yield
+    append_only.install()
 
 
-def _rewrite(rows: models.QuerySet[AppendOnly], **values: str) -> int:
+def _rewrite(rows: models.QuerySet[Any], **values: str) -> int:
     keys = list(rows.order_by().values_list("pk", flat=True))
     return sum(
         rows.model._base_manager.filter(pk__in=keys[start : start + 500]).update(**values)
