@@ -110,13 +110,13 @@ def report(site: Site, made: dict[str, Any], answers: int, turns: int) -> None:
         started = time.monotonic()
         peak = site.python("-m", "tests.bench.keeping", kind, *map(str, runs)).strip()
         print(f"made from nothing: {kind} of {runs} in {time.monotonic() - started:.0f} s, peak {peak} MB", flush=True)
-    server, floor = served(site, "config.wsgi:application"), served(site, "tests.bench.floor:application")
+    server, floor = served(site, "config.rsgi:application"), served(site, "tests.bench.floor:application")
     lead = Lead(server, floor, made["lead"]["session"])
     shown("as it stands, warm", lead, places, turns)
     rate(server, queue, made["people"][0]["token"])
     shown("right after a rating: all of it old, a worker asked", lead, places, turns)
     print(f"{PROCESSES} processes of the web server, peak resident memory of one: {server.peak_memory():.0f} MB")
-    again = Lead(served(site, "config.wsgi:application"), floor, made["lead"]["session"])
+    again = Lead(served(site, "config.rsgi:application"), floor, made["lead"]["session"])
     shown("after a start of the server, once each", again, places, 1)
 
 
