@@ -64,7 +64,7 @@ def test_what_is_not_of_the_project_is_named(place: Place, rung: list[int]) -> N
     version = place.drafted("SKILLED")
     for name in ("judge", "rubric"):
         told = lead.post("calibrations/", asked(place, version) | {name: 10**6})
-        assert (told.status_code, list(told.json())) == (400, [name])
+        assert (told.status_code, list(told.json()["errors"])) == (400, [name])
     assert lead.post("calibrations/", asked(place, version) | {"claim": "worse"}).status_code == 400
 
 

@@ -330,7 +330,7 @@ def test_by_rest_for_evaluators_of_the_project(
     assert stranger.post("calibrations/searches/", body).status_code == 404
     for wrong in ({"judge": 10**6}, {"family": "claims"}, {"strategy": "luck"}, {"rounds": 0}):
         told = evaluator.post("calibrations/searches/", body | wrong)
-        assert (told.status_code, list(told.json())) == (400, list(wrong))
+        assert (told.status_code, list(told.json()["errors"])) == (400, list(wrong))
     told = evaluator.post("calibrations/searches/", body)
     assert (told.status_code, told.json()["outcome"], rung) == (202, None, [told.json()["id"]])
     calibrate("examples", "--project", gold.project.name)
