@@ -201,13 +201,17 @@ class KeptPairReplies(NamedTuple):
             round=OuterRef("attempt__round"),
             value__isnull=False,
         )
-        rows = PairReply.objects.filter(
-            Exists(valued),
-            request_hash__in=digests,
-            outcome=Outcome.OK,
-            attempt__judging__pair_set__project_id=self.project_id,
-            attempt__judging__judge_version__endpoint_id=self.endpoint_id,
-        ).exclude(raw="").order_by("id")
+        rows = (
+            PairReply.objects.filter(
+                Exists(valued),
+                request_hash__in=digests,
+                outcome=Outcome.OK,
+                attempt__judging__pair_set__project_id=self.project_id,
+                attempt__judging__judge_version__endpoint_id=self.endpoint_id,
+            )
+            .exclude(raw="")
+            .order_by("id")
+        )
         found = rows.values_list("request_hash", "raw", "model_returned", "chances", "cost")
         return {digest: kept_reply(raw, model, chances, cost) for digest, raw, model, chances, cost in found}
 
