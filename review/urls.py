@@ -35,6 +35,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/agreement/intervals/", runs.run_agreement_intervals, name="run-agreement-intervals"),
     path("runs/<int:pk>/agreement/over-time/", runs.run_agreement_over_time, name="run-agreement-over-time"),
     path("runs/<int:pk>/retrieval/", runs.run_retrieval, name="run-retrieval"),
+    path("question-sets/<int:pk>/quality/", corpora.set_quality_page, name="set-quality"),
     path("corpora/", corpora.corpus_list, name="corpus-list"),
     path("corpora/upload/", corpora.corpus_upload, name="corpus-upload"),
     path("corpora/<int:pk>/", corpora.corpus, name="corpus"),

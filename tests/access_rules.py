@@ -51,6 +51,7 @@ PAGES = {
     ("GET", "question-set-preview"): EVALUATES,
     ("POST", "question-set-confirm"): EVALUATES,
     ("POST", "question-set-columns"): EVALUATES,
+    ("GET", "set-quality"): SEES_RUNS,
     ("GET", "corpus-list"): LOGGED_IN,
     ("GET", "corpus"): SEES_RUNS,
     ("GET", "corpus-document"): SEES_RUNS,

@@ -21,6 +21,7 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "question-set-confirm": lambda w: w.batch.uuid,
     "question-set-columns": lambda w: w.batch.uuid,
     "question-set": lambda w: w.question_set.pk,
+    "set-quality": lambda w: w.question_set.pk,
     "corpus": lambda w: w.corpus.pk,
     "corpus-document": lambda w: w.corpus.documents.get().pk,
     "run": lambda w: w.run.pk,

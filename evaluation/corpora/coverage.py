@@ -72,6 +72,12 @@ def _newest(project_id: int) -> QuerySet[QuestionSet]:
     return QuestionSet.objects.filter(~Exists(newer), project=project_id)
 
 
+def newest_corpora(project_id: int) -> QuerySet[Corpus]:
+    """The newest version of every corpus of a project."""
+    newer = Corpus.objects.filter(project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version"))
+    return Corpus.objects.filter(~Exists(newer), project=project_id)
+
+
 def coverage_of(corpus: Corpus) -> Coverage:
     """Count the questions of the newest versions of the project's sets, by the ids of passages that they name."""
     chunks = corpus.chunks.order_by("position").values_list("chunk_id", "document_id")

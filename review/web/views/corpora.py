@@ -1,4 +1,5 @@
-"""Corpora: the list, a version with what is asked about it, a document with its chunks, and the upload."""
+"""Corpora: the list, a version with what is asked about it, a document with its chunks, and the upload. And how good
+the questions of a set are."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ from evaluation.corpora.importing import SourceDocument, difference, import_corp
 from evaluation.corpora.indexing import search
 from evaluation.corpora.selectors import chunks_named
 from evaluation.files.documents import read_documents
-from evaluation.models import Corpus, Document
+from evaluation.models import Corpus, Document, QuestionSet
 from evaluation.wording.messages import explain, explain_refusal
+from review.comparisons.set_quality import set_quality
 from review.web.forms.corpus import CorpusForm
 from review.web.pages.corpora import (
     DRAWN,
@@ -33,7 +35,7 @@ from review.web.pages.corpora import (
     document_rows,
 )
 
-MOST_LISTED, MOST_FOUND, LONGEST = 200, 20, 1_000
+MOST_LISTED, MOST_FOUND, LONGEST, MOST_SHOWN = 200, 20, 1_000, 50
 
 
 @signed_in_get
@@ -83,6 +85,14 @@ def document(request: HttpRequest, pk: int) -> HttpResponse:
     counts: Counter[str] = asked_counts(found.corpus.project_id, {one.chunk_id for one in chunks})
     page = DocumentPage(found, [(one, counts[one.chunk_id]) for one in chunks])
     return render(request, "review/corpora/document.html", {"page": page})
+
+
+@signed_in_get
+def set_quality_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """How good the questions of a set are. Of scores it tells those of rules alone."""
+    found = access.fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk)
+    shown = {"found": found, "quality": set_quality(found), "most": MOST_SHOWN}
+    return render(request, "review/set_quality.html", shown)
 
 
 @signed_in_form

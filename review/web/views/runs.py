@@ -117,7 +117,7 @@ def run_assume(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in_get
 def run_retrieval(request: HttpRequest, pk: int) -> HttpResponse:
     """What a run retrieved, by depth. It tells no value of a judge."""
-    rows = Run.objects.select_related("answer_set__question_set")
+    rows = Run.objects.select_related("answer_set__question_set", "answer_set__system_version__system")
     found = access.fetch(rows, request.user, Action.VIEW, pk)
     by = "hops" if request.GET.get("by") == "hops" else "category"
     page = retrieval_page(found, retrieval_by_depth(found), by)
