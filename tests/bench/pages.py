@@ -29,7 +29,7 @@ PAGES = {
     "run": "/runs/{run}/",
     "answers": "/runs/{run}/answers/",
     "answers, last page": "/runs/{run}/answers/?page={last}",
-    "answers, by value": "/runs/{run}/answers/?metric=faithfulness&high=0.5&category=category%203",
+    "answers, by value": "/runs/{run}/answers/?metric=faithfulness&high=2&category=category%203",
     "answers, by word": "/runs/{run}/answers/?q=country+1234",
     "agreement": "/runs/{run}/agreement/",
     "comparison of two": "/runs/compare/?runs={run},{other}",

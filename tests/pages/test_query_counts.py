@@ -50,7 +50,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "home of a member": ("member", lambda w: reverse("home"), 11),
     "queue for a lead": ("lead", lambda w: reverse("queue", args=[w.queue.pk]), 11),
     "people of a queue": ("lead", lambda w: reverse("queue-people", args=[w.queue.pk]), 12),
-    "items of a queue": ("lead", lambda w: reverse("queue-items", args=[w.queue.pk]), 10),
+    "items of a queue": ("lead", lambda w: reverse("queue-items", args=[w.queue.pk]), 11),
     "questions of a queue": ("lead", lambda w: reverse("queue-questions", args=[w.queue.pk]), 8),
     "item": ("member", lambda w: reverse("review-item", args=[w.assignment.pk]), 9),
     "retrieval of a run": ("lead", lambda w: reverse("run-retrieval", args=[w.run.pk]), 10),

@@ -226,8 +226,9 @@ def _items(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse
         rows = rows.filter(reserved=True, reservations__isnull=True)
     number = whole_number(request.GET.get("page", "1"), 6) or 1
     start = (number - 1) * ITEMS_ON_A_PAGE
+    keys = list(rows.values_list("pk", flat=True)[start : start + ITEMS_ON_A_PAGE + 1])  # texts are not sorted
     people = rows.prefetch_related("reservations__reviewer", "assignments__reviewer")
-    found = list(people[start : start + ITEMS_ON_A_PAGE + 1])
+    found = list(people.filter(pk__in=keys))
     kept = "&waiting=1" if waiting else ""
     shown = {
         "queue": queue,
