@@ -100,7 +100,11 @@ class QueueForm(forms.Form):
         required=False,
         help_text=_("Tick some to ask for these alone; otherwise the choice above decides."),
     )
-    reviewers = forms.MultipleChoiceField(label=_("Reviewers"), widget=forms.CheckboxSelectMultiple)
+    reviewers = forms.MultipleChoiceField(
+        label=_("Reviewers"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Whoever may rate in this project. A superuser too needs a role for that (back office, Roles)."),
+    )
     width = forms.FloatField(
         label=_("Interval wanted, either way"),
         min_value=0.001,
