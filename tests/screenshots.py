@@ -42,12 +42,12 @@ LEAD_PAGES = {
     "agreement": "/runs/4/agreement/",
     "answer": "/answers/42/?run=4",
     "queues": "/queues/",
-    "queue": "/queues/1/",
+    "queue": "/queues/2/",
     "queue-new": "/queues/new/?run=4",
     "question-sets": "/question-sets/",
     "question-set": "/question-sets/1/",
     "answers": "/runs/4/answers/",
-    "queue-people": "/queues/2/people/",
+    "queue-people": "/queues/1/people/",  # of the examples, whose ratings are there
     "judges": "/judges/",
     "disputes": "/adjudication/",
     "pairs-new": "/pairs/new/?run=4",
@@ -158,7 +158,8 @@ def main() -> None:
             reviewer.shoot("reviewer-home", "/")
             reviewer.shoot("practice", "/practice/1/")
             reviewer.shoot("keys", "/keys/")
-            reviewer.shoot("review", "/review/1/")
+            reviewer.shoot("review", "/review/2/")
+            assert reviewer.page.locator("#rating").count(), "there is nothing to rate"
             rate_far_from_the_judge(reviewer)
         workbench = prepared_workbench(environment)
         for language, width in views:  # last, because its judge and runs stand on other pages too
@@ -196,6 +197,7 @@ def rate_far_from_the_judge(reviewer: Camera) -> None:
         if reviewer.page.locator("form[action*=finalise]").count():
             reviewer.shoot("reveal")
             return
+    raise AssertionError("the judge was never shown")
 
 
 if __name__ == "__main__":
