@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from evaluation.core.registry import Bilingual
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result, Status
+from evaluation.judging import baseline
 from evaluation.judging.catalogue import families
+from evaluation.judging.lexical import Grade
 from tests.evaluation.judging.families.scripted import before
 from tests.evaluation.judging.samples import answer, by_baseline, question
 
@@ -119,3 +122,12 @@ def test_a_question_back_costs_nothing_where_it_is_welcome() -> None:
     assert {result.value for result in results.values()} == {1.0}
     results = judged("regulation_quality", "ko", "어떤 휴학을 말씀하시나요?")
     assert results["accuracy"].value != 1.0
+
+
+def test_only_the_two_lowest_levels_are_issues(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("accuracy", "answer_completeness", "citations", "context_relevance")
+    for level, name in enumerate(asked, start=1):
+        grade = Grade(level, Bilingual(f"at {level}", f"{level}"), level / 5)
+        monkeypatch.setitem(baseline.SCORERS, name, lambda _, grade=grade: grade)
+    found = [one.text for result in judged("regulation_quality", "en", EN["good"]).values() for one in result.findings]
+    assert [level for level in range(1, 5) if any(f"at {level}" in text for text in found)] == [1, 2]

@@ -152,3 +152,13 @@ def test_intervals_of_experts_do_not_depend_on_the_order_of_ratings() -> None:
     for name, interval in first.items():
         assert interval == pytest.approx(second[name], abs=0.1)
         assert interval[0] < interval[1]
+
+
+def test_two_groups_of_answers_are_enough_for_intervals_and_one_is_not() -> None:
+    given = ratings(a="1234512345", b="1234412355")
+    of = {1: dict.fromkeys(range(10), "x"), 2: {at: f"x{at % 2}" for at in range(10)}}
+    one, two = (compare_experts(given, LEVELS, groups=of[n], resampling=Resampling(200)) for n in (1, 2))
+
+    assert one.interval_reasons["krippendorff_alpha_interval"] == "too_few_groups"
+    assert "krippendorff_alpha_interval" not in one.intervals
+    assert "krippendorff_alpha_interval" in two.intervals
