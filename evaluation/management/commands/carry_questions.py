@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.corpora.selectors import corpus_named
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals
 from evaluation.runs.carrying import carry_questions
 from evaluation.runs.selectors import project_named, question_set_named
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``carry_questions NAME --from CORPUS@1 --to CORPUS@2``: exit 0 with the version of the set that fits the new
     chunks, 1 where passages cannot be found again."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.corpora.importing import SourceDocument, difference, import_corpus
@@ -14,11 +14,12 @@ from evaluation.corpora.splitting import Splitting
 from evaluation.files.documents import ENDINGS, read_documents
 from evaluation.files.reading import ending
 from evaluation.management.commands.import_questions import read_bytes
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
 from evaluation.runs.selectors import project_named
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``import_corpus FILE|FOLDER``: exit 0 with the version that has the content now, 1 with every problem."""
 
     help = "Import documents (text, Markdown, HTML, PDF, DOCX, JSON Lines, Parquet) or a folder of them as a corpus."

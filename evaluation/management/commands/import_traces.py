@@ -4,16 +4,17 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.management.commands.import_questions import read_bytes
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, remarks, say_why_paused, work_off
 from evaluation.runs.selectors import project_named
 from evaluation.runs.traces import QUIET_SECONDS, Sampling, import_received, import_traces
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``import_traces [FILE] --system NAME``: prints ``run ID``; 1 with every problem of the file, or where no trace is
     taken."""
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
@@ -10,11 +10,12 @@ from evaluation.asking.corpora import embed
 from evaluation.core.errors import Refused
 from evaluation.corpora.selectors import corpus_named
 from evaluation.judges.clients import chosen_embedding
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import refusals
 from evaluation.runs.selectors import project_named
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``index_corpus NAME``: exit 0 when every chunk has its vector, 1 when some could not be made; those that were
     are kept, and the next call goes on there."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.corpora.selectors import corpus_named
 from evaluation.judges.shipping import judge_row
+from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, dollars, refusals, table
 from evaluation.runs.planning import plan_sentences
 from evaluation.runs.selectors import project_named
@@ -18,7 +19,7 @@ from review.generation.working import step
 from review.models import Generation, GenerationResult
 
 
-class Command(BaseCommand):
+class Command(SiteCommand):
     """``generate_questions CORPUS -n NAME -q 1 -m 20``: exit 0 at its end, 1 where it stands still."""
 
     help = "Have a model write and check questions about passages of a corpus; a lead then accepts them on the site."
