@@ -125,6 +125,7 @@ def pages_of_a_reviewer(person: User) -> list[str]:
         reverse("queue", args=[waiting.pk]),
         reverse("review-item", args=[held(waiting, person).pk]),
         reverse("account"),
+        reverse("kept"),
         reverse("my-ratings"),
         reverse("review-item", args=[rated.pk]),
         reverse("review-again", args=[rated.pk]),
