@@ -18,7 +18,7 @@ from django.utils.http import parse_etags, quote_etag
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from rest_framework import status
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -58,7 +58,9 @@ def once(method: Callable[..., Response], request: Request, *args: Any, **kwargs
     key = request.headers[KEY]
     if not 0 < len(key) <= LONGEST_KEY:
         raise ValidationError({KEY: [_("A text of 1 to 200 characters.")]})
-    person: User = request.user
+    person = request.user
+    if not isinstance(person, User):
+        raise NotAuthenticated
     mine = RepeatableRequest.objects.filter(person=person)
     asked = _digest(request.get_full_path(), str(person.token_project_id), request.body)
     with transaction.atomic():

@@ -35,7 +35,7 @@ class Command(SiteCommand):
             made = carry_questions(questions, old, new, drop_lost=options["drop_lost"], by=None)
         found, stored = made.carried, made.imported
         if options["format"] == "json":
-            facts = {"question_set": stored.question_set.pk, "version": stored.question_set.version}
+            facts: dict[str, Any] = {"question_set": stored.question_set.pk, "version": stored.question_set.version}
             facts |= {"carried": len(found.chunks), "lost": list(found.lost), "unknown": list(found.unknown)}
             as_json(self, facts | {"created": stored.created})
             return
