@@ -187,7 +187,7 @@ def prepared_workbench(environment: dict[str, str]) -> str:
 
 def rate_far_from_the_judge(reviewer: Camera) -> None:
     """Rate items from one end of the scale, by keys alone, until the judge is revealed; a picture of that."""
-    for _ in range(6):
+    for _ in range(12):
         for _ in range(3):
             reviewer.page.keyboard.press("1")
             reviewer.page.wait_for_timeout(120)
