@@ -67,6 +67,11 @@ class Exports(Generic[Of]):
         return list(self._writers)
 
     @property
+    def media_types(self) -> list[str]:
+        """The media types of its formats, each once and without parameters."""
+        return list(dict.fromkeys(FORMATS[name].media_type.partition(";")[0] for name in self.names))
+
+    @property
     def endings(self) -> dict[str, str]:
         """The ending of files -> the name of the format."""
         return {FORMATS[name].ending: name for name in self._writers}

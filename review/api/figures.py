@@ -132,7 +132,7 @@ class RunViewSet(ViewSet):
     """The figures of runs that the caller may see, and overriding a metric of many answers with one reason, for leads
     and assigned experts."""
 
-    @limited(ReportQuery, {(200, "application/json"): OBJECT, (200, "text/csv"): OBJECT})
+    @limited(ReportQuery, {(200, kind): OpenApiTypes.ANY for kind in REPORT_EXPORTS.media_types})
     def report(self, request: Request, pk: int) -> StreamingHttpResponse:
         """The report in the asked format; it tells the judge's values, so that reviewers who read it are recorded."""
         run, asked = self._run(pk), self.asked(request.query_params.dict())

@@ -264,7 +264,7 @@ class QueueViewSet(ViewSet):
         """Reopen."""
         reopen(queue, by=person(self.request))
 
-    @limited(ExportQuery, {(200, "application/x-ndjson"): OpenApiTypes.STR, (200, "text/csv"): OpenApiTypes.STR})
+    @limited(ExportQuery, {(200, kind): OpenApiTypes.ANY for kind in ITEM_EXPORTS.media_types})
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:
         """One row for each item; who rates in an open queue of these answers is recorded as having seen the judge."""
         queue, me = queue_for_reading(request.user, pk), person(request)
