@@ -191,7 +191,7 @@ def truth(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _verdict(result: RepairResult) -> str:
     """The one sentence that comes first."""
-    if any(one.withheld and one.value is None for one in result.figures):
+    if result.figures[0].value is None:  # precision, which has a value wherever there are ratings enough
         told = {"rated": result.rated, "drawn": result.drawn}
         return gettext("Rated so far: %(rated)d of %(drawn)d. There are no corrected figures yet.") % told
     if not result.better:
