@@ -191,6 +191,7 @@ SPECTACULAR_SETTINGS = {
         "QueueStateEnum": "review.models.queues.ReviewQueue.State",
         "StrategyEnum": "review.api.requests.strategies",
         "SearchStrategyEnum": "review.models.searches.Search.Strategy",
+        "LanguageEnum": "review.models.generation.Generation.Language",
     },
 }
 
