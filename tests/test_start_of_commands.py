@@ -10,7 +10,7 @@ from evaluation.management.site_command import SiteCommand
 
 HEAVY = ("aiohttp", "kiwipiepy", "markdown_it", "openai", "openpyxl", "rest_framework.serializers", "rich", "scipy")
 OURS = ("config.urls", "evaluation.runs.draining", "review.comparisons.difference", "review.results.run_agreement")
-#: They migrate or serve, and check all.
+#: They migrate or serve, and check more.
 CHECK_ALL = {"serve", "restore", "migrate"}
 
 

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
+from evaluation.checks import OF_SETTINGS
 from evaluation.storage import guards
 from evaluation.work.database import make_file
 
@@ -23,7 +25,10 @@ TOO_OLD = (
 
 
 class Command(Migrate):
-    """Django's own; afterwards every guard is there as it is defined now."""
+    """Django's own; afterwards every guard is there as it is defined now. It checks tables, the database and what
+    an operator sets, not the addresses, which take a second to load."""
+
+    requires_system_checks = [Tags.models, Tags.database, OF_SETTINGS]
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Migrate. Django checks the database before it handles the command, when no guard is there yet. ``--plan`` and
