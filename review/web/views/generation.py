@@ -25,7 +25,7 @@ from review.generation.selectors import Counts, Overview, acceptance_by_writer, 
 from review.generation.services import decide, edited, make_set, open_generation, plan_of
 from review.generation.working import ask_for
 from review.models import DraftDecision, DraftQuestion, Generation
-from review.web.forms.generation import DraftForm, GenerationForm
+from review.web.forms.generation import KIND_LABELS, DraftForm, GenerationForm
 
 GENERATIONS = Generation.objects.select_related("corpus__project", "judge_version", "result", "turn")
 PATH = "corpus__project_id"
@@ -75,9 +75,10 @@ def generation_new(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class DraftRow:
-    """A question with the decision that counts, the words that count, and the passages it is about."""
+    """A question with its kind in words, the decision and the words that count, and the passages it is about."""
 
     draft: DraftQuestion
+    kind: Any
     decision: DraftDecision | None
     content: dict[str, Any]
     passages: list[Chunk]
@@ -122,6 +123,7 @@ def _rows(one: Generation, show: str) -> list[DraftRow]:
     return [
         DraftRow(
             draft,
+            KIND_LABELS.get(draft.kind, draft.kind),
             decision,
             content := (decision and decision.content) or draft.content,
             [chunks[id_] for id_ in draft.content["group"].split("+") if id_ in chunks],
