@@ -11,8 +11,8 @@ from evaluation.storage import append_only
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluation', '0001_squashed_0028_all_tables_of_the_machines_half'),
-        ('review', '0001_squashed_0021_all_tables_of_the_human_half'),
+        ('evaluation', '0028_endpoints_that_are_down'),
+        ('review', '0021_retired_gold_sets'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

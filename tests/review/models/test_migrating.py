@@ -15,7 +15,7 @@ from evaluation.storage import guards
 from review.management.commands.migrate import JOINED
 
 pytestmark = pytest.mark.django_db
-SQUASHED = ("evaluation", "0001_squashed_0028_all_tables_of_the_machines_half")
+SQUASHED = ("evaluation", "0001_squashed_0031_all_tables_of_the_machines_half")
 
 
 @pytest.fixture

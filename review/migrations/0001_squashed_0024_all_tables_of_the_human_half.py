@@ -27,16 +27,143 @@ class Migration(migrations.Migration):
         ('review', '0019_anchors'),
         ('review', '0020_proofs_beside_others'),
         ('review', '0021_retired_gold_sets'),
+        ('review', '0022_retrieval_repairs'),
+        ('review', '0023_generated_questions'),
+        ('review', '0024_kept_for_pages'),
     ]
 
     initial = True
 
     dependencies = [
-        ('evaluation', '0001_squashed_0028_all_tables_of_the_machines_half'),
+        ('evaluation', '0001_squashed_0031_all_tables_of_the_machines_half'),
     ]
 
     operations = [
         CreateTables([
+            migrations.CreateModel(
+                name='Generation',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                    ('corpus', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='generations', to='evaluation.corpus', verbose_name='corpus')),
+                    ('judge_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.judgeversion', verbose_name='written by')),
+                    ('name', models.CharField(max_length=200, verbose_name='name')),
+                    ('language', models.CharField(choices=[('ko', 'Korean'), ('en', 'English')], max_length=5, verbose_name='language')),
+                    ('kinds', models.JSONField(verbose_name='kinds of questions')),
+                    ('passages', models.PositiveIntegerField(verbose_name='passages')),
+                    ('per_passage', models.PositiveIntegerField(verbose_name='questions a passage')),
+                    ('seed', models.PositiveBigIntegerField(verbose_name='seed')),
+                    ('budget', models.DecimalField(decimal_places=4, max_digits=12, null=True, verbose_name='budget')),
+                    ('writer', models.CharField(max_length=64, verbose_name='generator version')),
+                ],
+                options={
+                    'verbose_name': 'generated question set',
+                    'verbose_name_plural': 'generated question sets',
+                    'constraints': [models.CheckConstraint(condition=models.Q(('passages__gte', 1), ('passages__lte', 1000)), name='passages_of_generation'), models.CheckConstraint(condition=models.Q(('per_passage__gte', 1), ('per_passage__lte', 10)), name='questions_a_passage'), models.CheckConstraint(condition=models.Q(('budget', None), ('budget__gt', 0), _connector='OR'), name='budget_of_generation')],
+                },
+            ),
+            migrations.CreateModel(
+                name='GenerationTurn',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('token', models.UUIDField(null=True)),
+                    ('until', models.DateTimeField(null=True)),
+                    ('reason', models.CharField(blank=True, default='', max_length=100)),
+                    ('generation', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='turn', to='review.generation')),
+                    ('rung', models.CharField(blank=True, default='', max_length=20)),
+                ],
+                options={
+                    'abstract': False,
+                },
+            ),
+            migrations.CreateModel(
+                name='GenerationCall',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('generation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='review.generation')),
+                    ('step', models.CharField(max_length=40)),
+                ],
+                options={
+                    'abstract': False,
+                },
+            ),
+            migrations.CreateModel(
+                name='GenerationReply',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('outcome', models.CharField(max_length=30)),
+                    ('http_status', models.PositiveIntegerField(null=True)),
+                    ('model_returned', models.CharField(blank=True, max_length=200)),
+                    ('request_hash', models.CharField(blank=True, db_index=True, max_length=64)),
+                    ('tokens_in', models.PositiveBigIntegerField(null=True)),
+                    ('tokens_out', models.PositiveBigIntegerField(null=True)),
+                    ('tokens_cached', models.PositiveBigIntegerField(null=True)),
+                    ('tokens_reasoning', models.PositiveBigIntegerField(null=True)),
+                    ('cost', models.DecimalField(decimal_places=8, max_digits=14, null=True)),
+                    ('saved', models.DecimalField(decimal_places=8, max_digits=14, null=True)),
+                    ('elapsed_seconds', models.FloatField(null=True)),
+                    ('raw', models.TextField(blank=True)),
+                    ('chances', models.JSONField(null=True)),
+                    ('attempt', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='reply', to='review.generationcall')),
+                ],
+                options={
+                    'verbose_name_plural': 'replies to generations',
+                },
+            ),
+            migrations.CreateModel(
+                name='DraftQuestion',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('generation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='drafts', to='review.generation')),
+                    ('position', models.PositiveIntegerField()),
+                    ('kind', models.CharField(max_length=20, verbose_name='kind')),
+                    ('content', models.JSONField()),
+                    ('removed_by', models.CharField(blank=True, choices=[('no_question', 'is not a question with an answer'), ('leaked', 'gives its answer or its passage away'), ('duplicate', 'asks what another one asks'), ('trivial', 'its words alone find the passage'), ('not_answerable', 'its passages do not answer it'), ('elsewhere', 'another passage answers it as well, or one of several is enough'), ('known', 'the model knows the answer without the passage'), ('unchecked', 'could not be checked')], default='', max_length=16, verbose_name='filtered out')),
+                    ('detail', models.JSONField(default=dict)),
+                ],
+                options={
+                    'verbose_name': 'generated question',
+                    'verbose_name_plural': 'generated questions',
+                    'ordering': ['generation', 'position'],
+                    'constraints': [models.UniqueConstraint(fields=('generation', 'position'), name='one_draft_per_position')],
+                },
+            ),
+            migrations.CreateModel(
+                name='DraftDecision',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                    ('draft', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='decisions', to='review.draftquestion')),
+                    ('seq', models.PositiveIntegerField()),
+                    ('verb', models.CharField(choices=[('accepted', 'accepted'), ('rejected', 'rejected')], max_length=10)),
+                    ('content', models.JSONField(null=True)),
+                ],
+                options={
+                    'verbose_name': 'decision on a generated question',
+                    'verbose_name_plural': 'decisions on generated questions',
+                    'ordering': ['draft', 'seq'],
+                    'constraints': [models.UniqueConstraint(fields=('draft', 'seq'), name='one_decision_per_turn'), models.CheckConstraint(condition=models.Q(('content', None), ('verb', 'accepted'), _connector='OR'), name='what_is_edited_is_accepted')],
+                },
+            ),
+            migrations.CreateModel(
+                name='GenerationResult',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('generation', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='result', to='review.generation')),
+                    ('outcome', models.CharField(choices=[('done', 'written and checked'), ('budget', 'the budget is used up')], max_length=8)),
+                    ('figures', models.JSONField(default=dict)),
+                ],
+                options={
+                    'abstract': False,
+                },
+            ),
             migrations.CreateModel(
                 name='GoldSet',
                 fields=[
@@ -231,6 +358,40 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('check_of', 'metric'), name='one_shift_per_metric_of_check')],
+                },
+            ),
+            migrations.CreateModel(
+                name='Touched',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('answer', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='evaluation.answer')),
+                ],
+            ),
+            migrations.CreateModel(
+                name='Revision',
+                fields=[
+                    ('question_set', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='evaluation.questionset')),
+                    ('number', models.PositiveBigIntegerField(default=0)),
+                ],
+            ),
+            migrations.CreateModel(
+                name='Kept',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('kind', models.CharField(max_length=40)),
+                    ('subject', models.CharField(max_length=200)),
+                    ('stamp', models.CharField(blank=True, max_length=64)),
+                    ('content', models.BinaryField(default=bytes)),
+                    ('made_at', models.DateTimeField(null=True)),
+                    ('seconds', models.FloatField(default=0.0)),
+                    ('asked_at', models.DateTimeField(null=True)),
+                ],
+                options={
+                    'verbose_name': 'kept page figures',
+                    'verbose_name_plural': 'kept page figures',
+                    'indexes': [models.Index(fields=['made_at'], name='kept_by_age')],
+                    'constraints': [models.UniqueConstraint(fields=('kind', 'subject'), name='kept_once')],
                 },
             ),
             migrations.CreateModel(
@@ -726,6 +887,106 @@ class Migration(migrations.Migration):
                     'verbose_name': 'kept figures',
                     'verbose_name_plural': 'kept figures',
                     'indexes': [models.Index(fields=['created_at'], name='kept_figures_by_age')],
+                },
+            ),
+            migrations.CreateModel(
+                name='RetrievalRepair',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='retrieval_repairs', to='evaluation.project')),
+                    ('question_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.questionset')),
+                    ('name', models.CharField(max_length=200, verbose_name='name')),
+                    ('guideline', models.TextField(blank=True, verbose_name='guideline')),
+                    ('k', models.PositiveIntegerField()),
+                    ('partly_counts', models.BooleanField(default=False)),
+                    ('first_relevant', models.BooleanField(default=False)),
+                    ('size', models.PositiveIntegerField()),
+                    ('seed', models.PositiveBigIntegerField()),
+                    ('closed_at', models.DateTimeField(null=True)),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='one_repair_per_name'), models.CheckConstraint(condition=models.Q(('k__gte', 1), ('k__lte', 50)), name='depth_of_repair_in_range')],
+                },
+            ),
+            migrations.CreateModel(
+                name='RepairSystem',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('repair', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='systems', to='review.retrievalrepair')),
+                    ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.run')),
+                    ('position', models.PositiveIntegerField()),
+                    ('name', models.CharField(max_length=300)),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('repair', 'position'), name='one_system_per_place')],
+                },
+            ),
+            migrations.CreateModel(
+                name='RepairMember',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('repair', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='members', to='review.retrievalrepair')),
+                    ('reviewer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('repair', 'reviewer'), name='one_repair_membership')],
+                },
+            ),
+            migrations.CreateModel(
+                name='PooledPassage',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('repair', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='passages', to='review.retrievalrepair')),
+                    ('question', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.question')),
+                    ('chunk_id', models.CharField(blank=True, max_length=300)),
+                    ('text_hash', models.CharField(blank=True, max_length=64)),
+                    ('text', models.TextField(blank=True)),
+                    ('ranks', models.JSONField()),
+                    ('label', models.FloatField(null=True)),
+                    ('judge', models.FloatField(null=True)),
+                    ('guess', models.FloatField()),
+                    ('stratum', models.CharField(choices=[('labelled', 'has a label'), ('certain', 'drawn with certainty'), ('drawn', 'drawn with a probability below 1')], max_length=10)),
+                    ('probability', models.FloatField()),
+                    ('sampled', models.BooleanField()),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('repair', 'question', 'chunk_id', 'text_hash'), name='one_passage_per_question'), models.CheckConstraint(condition=models.Q(models.Q(('label__isnull', False), ('sampled', False), ('stratum', 'labelled')), models.Q(('label__isnull', True), ('probability__gt', 0), ('probability__lte', 1)), _connector='OR'), name='unlabelled_has_a_probability')],
+                },
+            ),
+            migrations.CreateModel(
+                name='PassageRating',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('passage', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ratings', to='review.pooledpassage')),
+                    ('rater', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('grade', models.CharField(choices=[('relevant', 'Relevant'), ('partly', 'Partly relevant'), ('not', 'Not relevant'), ('cannot', 'Cannot judge')], max_length=10)),
+                    ('reason', models.TextField(blank=True)),
+                    ('seconds', models.FloatField(null=True)),
+                    ('round', models.PositiveIntegerField(default=0)),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('passage', 'rater', 'round'), name='one_passage_rating_per_round'), models.CheckConstraint(condition=models.Q(('grade__in', ['relevant', 'partly', 'not', 'cannot'])), name='grade_of_a_passage')],
+                },
+            ),
+            migrations.CreateModel(
+                name='AcceptedLabels',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                    ('repair', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='accepted', to='review.retrievalrepair')),
+                    ('question_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.questionset')),
+                    ('relevant', models.PositiveIntegerField()),
+                    ('unrated', models.PositiveIntegerField()),
+                ],
+                options={
+                    'abstract': False,
                 },
             ),
             migrations.CreateModel(

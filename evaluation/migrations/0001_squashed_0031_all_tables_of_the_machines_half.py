@@ -38,6 +38,9 @@ class Migration(migrations.Migration):
         ('evaluation', '0026_endpoints_at_azure'),
         ('evaluation', '0027_tokens_of_their_makers'),
         ('evaluation', '0028_endpoints_that_are_down'),
+        ('evaluation', '0029_corpora'),
+        ('evaluation', '0030_large_uploads'),
+        ('evaluation', '0031_requests_that_are_repeated'),
     ]
 
     initial = True
@@ -104,6 +107,21 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
+                name='RepeatableRequest',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('key', models.CharField(max_length=64)),
+                    ('asked', models.CharField(max_length=64)),
+                    ('status', models.PositiveSmallIntegerField(null=True)),
+                    ('answer', models.JSONField(null=True)),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('person', 'key'), name='one_request_of_a_key')],
+                },
+            ),
+            migrations.CreateModel(
                 name='Project',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -167,6 +185,69 @@ class Migration(migrations.Migration):
                     'verbose_name': 'audit event',
                     'verbose_name_plural': 'audit events',
                     'indexes': [models.Index(fields=['object_type', 'object_id'], name='audit_by_object')],
+                },
+            ),
+            migrations.CreateModel(
+                name='Corpus',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='corpora', to='evaluation.project', verbose_name='project')),
+                    ('name', models.CharField(max_length=200, verbose_name='name')),
+                    ('version', models.PositiveIntegerField(verbose_name='version')),
+                    ('content_hash', models.CharField(editable=False, max_length=64, verbose_name='content hash')),
+                    ('predecessor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='successors', to='evaluation.corpus', verbose_name='version before')),
+                    ('splitting', models.JSONField(default=dict, verbose_name='splitting')),
+                    ('metadata', models.JSONField(blank=True, default=dict, verbose_name='metadata')),
+                ],
+                options={
+                    'verbose_name': 'corpus',
+                    'verbose_name_plural': 'corpora',
+                    'indexes': [models.Index(fields=['project', 'name', 'content_hash'], name='corpus_by_content')],
+                    'constraints': [models.UniqueConstraint(fields=('project', 'name', 'version'), name='one_corpus_per_version')],
+                },
+            ),
+            migrations.CreateModel(
+                name='Document',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('corpus', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='documents', to='evaluation.corpus', verbose_name='corpus')),
+                    ('external_id', models.CharField(max_length=200, verbose_name='id')),
+                    ('position', models.PositiveIntegerField(verbose_name='position')),
+                    ('title', models.CharField(blank=True, max_length=300, verbose_name='title')),
+                    ('media', models.CharField(max_length=20, verbose_name='kind')),
+                    ('text', models.TextField(verbose_name='text')),
+                    ('content_hash', models.CharField(editable=False, max_length=64, verbose_name='content hash')),
+                    ('metadata', models.JSONField(blank=True, default=dict, verbose_name='metadata')),
+                ],
+                options={
+                    'verbose_name': 'document',
+                    'verbose_name_plural': 'documents',
+                    'ordering': ['corpus', 'position'],
+                    'constraints': [models.UniqueConstraint(fields=('corpus', 'external_id'), name='one_document_per_id')],
+                },
+            ),
+            migrations.CreateModel(
+                name='Chunk',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('corpus', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='chunks', to='evaluation.corpus', verbose_name='corpus')),
+                    ('document', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='chunks', to='evaluation.document', verbose_name='document')),
+                    ('position', models.PositiveIntegerField(verbose_name='position')),
+                    ('chunk_id', models.CharField(max_length=200, verbose_name='id')),
+                    ('start', models.PositiveIntegerField(verbose_name='start')),
+                    ('end', models.PositiveIntegerField(verbose_name='end')),
+                    ('text', models.TextField(verbose_name='text')),
+                    ('content_hash', models.CharField(editable=False, max_length=64, verbose_name='content hash')),
+                ],
+                options={
+                    'verbose_name': 'chunk',
+                    'verbose_name_plural': 'chunks',
+                    'ordering': ['corpus', 'position'],
+                    'constraints': [models.UniqueConstraint(fields=('corpus', 'chunk_id'), name='one_chunk_per_id'), models.UniqueConstraint(fields=('corpus', 'position'), name='one_chunk_per_position'), models.CheckConstraint(condition=models.Q(('end__gt', models.F('start'))), name='chunk_holds_text')],
                 },
             ),
             migrations.CreateModel(
@@ -395,12 +476,24 @@ class Migration(migrations.Migration):
                     ('content', models.BinaryField(verbose_name='file content')),
                     ('options', models.JSONField(default=dict, verbose_name='options')),
                     ('rows', models.PositiveIntegerField(default=0, verbose_name='rows')),
-                    ('state', models.CharField(choices=[('parsed', 'waiting for confirmation'), ('confirmed', 'confirmed'), ('expired', 'expired')], default='parsed', max_length=10, verbose_name='state')),
+                    ('state', models.CharField(choices=[('checking', 'being checked'), ('parsed', 'waiting for confirmation'), ('importing', 'being imported'), ('confirmed', 'confirmed'), ('expired', 'expired'), ('refused', 'refused'), ('cancelled', 'cancelled')], default='parsed', max_length=10, verbose_name='state')),
                     ('result_id', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='result')),
                 ],
                 options={
                     'verbose_name': 'upload',
                     'verbose_name_plural': 'uploads',
+                },
+            ),
+            migrations.CreateModel(
+                name='ImportChunk',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('batch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='evaluation.importbatch')),
+                    ('position', models.PositiveIntegerField()),
+                    ('content', models.BinaryField()),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('batch', 'position'), name='one_chunk_per_place')],
                 },
             ),
             migrations.CreateModel(
@@ -455,6 +548,7 @@ class Migration(migrations.Migration):
                     ('source', models.CharField(blank=True, max_length=300, verbose_name='source')),
                     ('file_sha256', models.CharField(blank=True, max_length=64, verbose_name='hash of the file')),
                     ('content_hash', models.CharField(blank=True, editable=False, max_length=64, null=True, verbose_name='content hash')),
+                    ('is_unfinished', models.BooleanField(default=False, editable=False)),
                 ],
                 options={
                     'verbose_name': 'answer set',
@@ -668,6 +762,26 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'verbose_name_plural': 'replies',
+                },
+            ),
+            migrations.CreateModel(
+                name='ImportWork',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('token', models.UUIDField(null=True)),
+                    ('until', models.DateTimeField(null=True)),
+                    ('reason', models.CharField(blank=True, default='', max_length=100)),
+                    ('batch', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='work', to='evaluation.importbatch')),
+                    ('size', models.PositiveBigIntegerField()),
+                    ('done', models.PositiveBigIntegerField(default=0)),
+                    ('total', models.PositiveBigIntegerField(default=0)),
+                    ('found', models.JSONField(default=dict)),
+                    ('problems', models.JSONField(default=list)),
+                    ('answer_set', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.answerset')),
+                ],
+                options={
+                    'abstract': False,
                 },
             ),
             migrations.CreateModel(
