@@ -18,7 +18,7 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.rubrics import rubrics_for, version_named
-from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names
+from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names, judge_row
 from evaluation.models import AnswerSet, ProfileVersion, Project, QuestionSet, SystemVersion
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profiles
 from evaluation.runs.making import Asking, Wanted
@@ -298,10 +298,10 @@ class RunForm(forms.Form):
             self.fields["judge"].initial = ""
 
     def clean(self) -> dict[str, Any]:
-        """Prompts in the language that was chosen."""
+        """Prompts in the language that was chosen, else in the judge's own."""
         said: dict[str, Any] = super().clean() or self.cleaned_data
-        if said.get("rubrics") and said.get("language") and said.get("judge") not in {None, "", NO_JUDGE}:
-            language = said["language"]
+        if said.get("rubrics") and said.get("judge") not in {None, "", NO_JUDGE}:
+            language = said.get("language") or judge_row(self._project, said["judge"]).language
             for name in said["rubrics"]:
                 try:
                     version_named(self._project.pk, language, name)

@@ -9,17 +9,18 @@ from urllib.parse import urlsplit
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
 
-from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
+from evaluation.models import Corpus, Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
 from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
 from review.extras.pairs.making import make_pairs
 from review.extras.retrieval_truth.pooling import make_repair
 from review.gold.freezing import freeze
-from review.models import Assignment, GoldSet, ReviewQueue
+from review.models import Assignment, Generation, GoldSet, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import escalate, metrics_of, submit
 from tests.factories import make_judge
+from tests.pages.world import drafted_question
 from tests.review.builders import imported_rating
 
 #: Addresses that answer a GET and are no page of their own.
@@ -57,6 +58,7 @@ def prepare(people: dict[str, User]) -> None:
     freeze(graph, "Gold", by=people["lead"])
     make_judge(graph.project, "remote", endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
     make_pairs(vector, graph, name="Which one?", reviewers=raters, size=3, guideline="Read both.", seed=3)
+    drafted_question(Corpus.objects.get(), JudgeVersion.objects.earliest("pk"))
     make_repair([vector, graph], name="What helps?", reviewers=raters[:1], size=30, k=5, guideline="Read it.", seed=3)
 
 
@@ -80,6 +82,7 @@ def pages_of_a_lead() -> list[str]:
     queues = [queue.pk for queue in ReviewQueue.objects.order_by("pk")]
     case = Assignment.objects.get(state=Assignment.State.FLAGGED).item_id
     pairs = vector.project.pair_sets.get(name="Which one?").pk
+    corpus = Corpus.objects.get()
     compared = f"runs={vector.pk},{run.pk}"
     return [
         reverse("home"),
@@ -109,8 +112,17 @@ def pages_of_a_lead() -> list[str]:
         reverse("truth-list"),
         f"{reverse('truth-new')}?run={run.pk}",
         reverse("truth", args=[vector.project.retrieval_repairs.get().pk]),
+        reverse("run-retrieval", args=[run.pk]),
+        reverse("corpus-list"),
+        reverse("corpus-upload"),
+        reverse("corpus", args=[corpus.pk]) + "?q=14",
+        reverse("corpus-document", args=[corpus.documents.earliest("position").pk]),
+        reverse("generation-list"),
+        f"{reverse('generation-new')}?corpus={corpus.pk}",
+        reverse("generation", args=[Generation.objects.get().pk]),
         reverse("question-set-list"),
         reverse("question-set", args=[QuestionSet.objects.latest("pk").pk]),
+        reverse("set-quality", args=[QuestionSet.objects.latest("pk").pk]),
         reverse("question-set-upload"),
     ]
 

@@ -19,6 +19,7 @@ from evaluation.models import (
     Corpus,
     CriterionVersion,
     ImportBatch,
+    JudgeVersion,
     Project,
     QuestionSet,
     Run,
@@ -116,17 +117,7 @@ class World:
         if corpus is None:
             text = "A library lends ten books for fourteen days to everybody who lives in the town and has a card."
             corpus = import_corpus(self.project, "town", [SourceDocument("library.txt", text)], by=None).corpus
-        about = {"corpus": corpus, "judge_version": self.run.judges.get().judge_version, "name": "asked"}
-        sizes = {"language": "en", "kinds": ["single_hop"], "passages": 1, "per_passage": 1, "seed": 0, "writer": "w"}
-        generation, made = Generation.objects.get_or_create(**about, defaults=sizes)
-        if made:
-            GenerationTurn.objects.create(generation=generation)
-            GenerationResult.objects.create(generation=generation, outcome="done")
-            written = {"question": "How many books?", "answer": "Ten.", "keywords": ["ten"], "required_info": []}
-            question = read_question(written, KINDS["single_hop"], [corpus.chunks.get().chunk_id])
-            content = question.model_dump(mode="json", exclude={"id"})
-            DraftQuestion.objects.create(generation=generation, position=0, kind="single_hop", content=content)
-        return generation.drafts.earliest("position")
+        return drafted_question(corpus, self.run.judges.get().judge_version)
 
     @property
     def look(self) -> Look:
@@ -161,6 +152,21 @@ class World:
     def system_version(self) -> SystemVersion:
         """The version of the system that answered."""
         return self.run.answer_set.system_version
+
+
+def drafted_question(corpus: Corpus, judge: JudgeVersion) -> DraftQuestion:
+    """The only question of a generation that has ended, about a corpus's first passage; made where there is none."""
+    about = {"corpus": corpus, "judge_version": judge, "name": "asked"}
+    sizes = {"language": "en", "kinds": ["single_hop"], "passages": 1, "per_passage": 1, "seed": 0, "writer": "w"}
+    generation, made = Generation.objects.get_or_create(**about, defaults=sizes)
+    if made:
+        GenerationTurn.objects.create(generation=generation)
+        GenerationResult.objects.create(generation=generation, outcome="done")
+        written = {"question": "How many books?", "answer": "Ten.", "keywords": ["ten"], "required_info": []}
+        question = read_question(written, KINDS["single_hop"], [corpus.chunks.earliest("position").chunk_id])
+        content = question.model_dump(mode="json", exclude={"id"})
+        DraftQuestion.objects.create(generation=generation, position=0, kind="single_hop", content=content)
+    return generation.drafts.earliest("position")
 
 
 def make_world() -> World:

@@ -244,7 +244,7 @@ def test_a_body_in_chunks_is_411_and_not_taken_for_an_empty_one(caller: Caller) 
 def test_the_schema_says_that_a_form_brings_the_file_itself(client: Client) -> None:
     told = client.get("/api/v1/schema/?format=json").json()["components"]["schemas"]
     forms = {name for name, one in told.items() if "file" in one.get("properties", {}) and name.endswith("Form")}
-    assert forms == {"AnswerForm", "QuestionSetForm", "RatingFileForm"}
+    assert forms == {"AnswerForm", "CorpusForm", "QuestionSetForm", "RatingFileForm"}
     assert {told[name]["properties"]["file"]["format"] for name in forms} == {"binary"}
 
 
