@@ -146,6 +146,7 @@ def pages_of_a_reviewer(person: User) -> list[str]:
         reverse("practice-example", args=[1]),
         reverse("pair-list"),
         reverse("pairs-rate", args=[waiting.project.pair_sets.get(name="Which one?").pk]),
+        reverse("truth-rate", args=[waiting.project.retrieval_repairs.get().pk]),
     ]
 
 
