@@ -66,10 +66,14 @@ def test_two_people_press_start_and_one_run_starts(site: Site, judge: JudgeServe
 
 
 def test_a_worker_that_slept_past_its_lease_writes_nothing_but_its_attempt(site: Site, judge: JudgeServer) -> None:
-    judge.latency = 1.0
+    judge.latency = 3.0
     run = prepared(site, judge, 8)
     zombie = site.start("manage.py", "drain", str(run))
     wait_until(lambda: judge.stats()["calls"] >= IN_FLIGHT)
+    # rules are done while calls are out: who is stopped in the middle of a transaction holds SQLite's lock
+    done = "SELECT COUNT(*) FROM evaluation_workunit WHERE kind = 'rules' AND state = 'done'"
+    wait_until(lambda: site.rows(done) == [(8,)])
+    time.sleep(0.5)
     zombie.send_signal(signal.SIGSTOP)
     time.sleep(5)  # the lease is 4 seconds
     judge.latency = 0.01
