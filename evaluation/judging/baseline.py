@@ -20,6 +20,7 @@ from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.formulas import IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical import (
     Grade,
+    Said,
     Word,
     claimed_words,
     completeness,
@@ -28,6 +29,7 @@ from evaluation.judging.lexical import (
     coverage,
     denies,
     faithfulness,
+    joined,
     named,
     negates,
     numbers,
@@ -65,15 +67,14 @@ def support(text: str, contexts: Sequence[str], question: str) -> Support:
     share = coverage(words, evidence)
     foreign = numbers(words) - numbers(evidence) - numbers(asked)
     verdict = SUPPORTED if share >= FULLY else PARTIAL if share >= PARTLY else UNSUPPORTED
-    percent = round(100 * share)
-    en, ko = f"{percent}% of its words are in the passages.", f"낱말의 {percent}%가 문단에 있습니다."
+    reason = Said.IN_PASSAGES.of(percent=round(100 * share))
     if foreign:
-        verdict, listed = UNSUPPORTED, ", ".join(sorted(foreign))
-        en, ko = f"{en} Numbers that are in none: {listed}.", f"{ko} 어디에도 없는 숫자: {listed}."
+        verdict = UNSUPPORTED
+        reason = joined(reason, Said.IN_NO_PASSAGE.of(listed=", ".join(sorted(foreign))))
     place = best_of(words, contexts) if verdict != UNSUPPORTED else None
     parts = sentences(contexts[place]) if place is not None else ()
     best = best_of(words, parts)
-    return Support(verdict, place, parts[best] if best is not None else "", Bilingual(en, ko))
+    return Support(verdict, place, parts[best] if best is not None else "", reason)
 
 
 def best_of(words: Sequence[Word], texts: Sequence[str]) -> int | None:
@@ -114,8 +115,7 @@ def assigned_nuggets(call: JudgeCall) -> dict[str, Any]:
         words = [wanted for text in wordings if (wanted := content_words(text))]
         share = max((coverage(wanted, given) for wanted in words), default=0.0)
         verdict = SUPPORTED if share >= _NAMED else PARTIAL if share >= _HINTED else UNSUPPORTED
-        percent = round(100 * share)
-        reason = told(call, Bilingual(f"{percent}% of its words occur.", f"낱말의 {percent}%가 있습니다."))
+        reason = told(call, Said.OF_NUGGET.of(percent=round(100 * share)))
         quote = ""
         if verdict != UNSUPPORTED:  # the sentence of the answer that holds most of any wording
             held = {s: max(coverage(wanted, content_words(s)) for wanted in words) for s in sentences(call.answer.text)}
@@ -160,13 +160,14 @@ def helps(passage: str, question: QuestionSpec) -> bool:
 
 def rated_passages(call: JudgeCall) -> dict[str, Any]:
     """A verdict on each passage of the request."""
-    yes = Bilingual("Holds words of the expected answer.", "기대 답변의 낱말이 있습니다.")
-    no = Bilingual("Holds hardly any words of the expected answer.", "기대 답변의 낱말이 거의 없습니다.")
     found = {}
     for context in call.ask.blocks["contexts"]:
         relevant = helps(context["text"], call.question)
         verdict = RELEVANT if relevant else IRRELEVANT
-        found[f"context_{context['number']}"] = {"reason": told(call, yes if relevant else no), "verdict": verdict}
+        found[f"context_{context['number']}"] = {
+            "reason": told(call, (Said.HELPS if relevant else Said.HELPS_NOT).value),
+            "verdict": verdict,
+        }
     return found
 
 
@@ -189,11 +190,10 @@ def shares(call: JudgeCall) -> dict[str, Any]:
 
 def factual_accuracy(call: JudgeCall) -> dict[str, Any]:
     """Correctness and completeness by words. Contradictions are not looked for, so nothing is sure."""
-    unseen = Bilingual("Contradictions are not looked for.", "모순은 살펴보지 않습니다.")
     steps = {
         "correctness": correctness(call.question, call.answer),
         "completeness": completeness(call.question, call.answer),
-        "consistency": Grade(5, unseen, 1.0),
+        "consistency": Grade(5, Said.NOT_LOOKED_FOR.value, 1.0),
     }
     return {**{name: _real(call, grade, 100) for name, grade in steps.items()}, "confidence": 0}
 
@@ -201,7 +201,7 @@ def factual_accuracy(call: JudgeCall) -> dict[str, Any]:
 def regulation_quality(call: JudgeCall) -> dict[str, Any]:
     """The scores of source 003 that are asked for. A question back where one is welcome costs nothing."""
     asks_back = call.question.clarification_ok and call.answer.text.strip().endswith("?")
-    welcome = Grade(5, Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다."), 1.0)
+    welcome = Grade(5, Said.ASKS_BACK.value, 1.0)
     grades = {name: welcome if asks_back else SCORERS[name](call) for name in call.ask.names}
     low = [f"{name}: {told(call, grade.reason)}" for name, grade in grades.items() if grade.level <= 2]
     high = [f"{name}: {told(call, grade.reason)}" for name, grade in grades.items() if grade.level == 5]
@@ -218,10 +218,9 @@ def _responds(call: JudgeCall) -> Grade:
     asked, given = content_words(call.question.text), content_words(call.answer.text)
     new = {word.surface for word in given} - {word.surface for word in asked}
     if refuses(call.answer.text) or not new:
-        return Grade(1, Bilingual("Refuses or says nothing new.", "답을 피하거나 새로 말하는 것이 없습니다."), 0.0)
+        return Grade(1, Said.NOTHING_NEW.value, 0.0)
     share = 0.5 + 0.5 * coverage(asked, given)
-    percent = round(200 * (share - 0.5))
-    return Grade.of(share, f"Takes up {percent}% of the question's words.", f"질문 낱말의 {percent}%를 이어받습니다.")
+    return Grade.of(share, Said.TAKES_UP.of(percent=round(200 * (share - 0.5))))
 
 
 def _accuracy(call: JudgeCall) -> Grade:
@@ -234,8 +233,7 @@ def _answer_completeness(call: JudgeCall) -> Grade:
         return completeness(call.question, call.answer)
     given, points = content_words(call.answer.text), call.question.required_info
     count = sum(named((point,), given) for point in points)
-    en, ko = f"Names {count} of {len(points)} points.", f"{len(points)}개 중 {count}개를 말합니다."
-    return Grade.of(count / len(points), en, ko)
+    return Grade.of(count / len(points), Said.POINTS.of(count=count, total=len(points)))
 
 
 def _citations(call: JudgeCall) -> Grade:
@@ -243,17 +241,14 @@ def _citations(call: JudgeCall) -> Grade:
     form = citation_format(call.question, call.answer, _SETTINGS).value or 0.0
     valid = citation_validity(call.question, call.answer, _SETTINGS).value
     if valid is None:
-        return Grade.of(form, f"Form {form:g}.", f"형식 {form:g}.")
-    return Grade.of(
-        form * valid, f"Form {form:g}, in the sources {valid}.", f"형식 {form:g}, 출처에 있는 비율 {valid}."
-    )
+        return Grade.of(form, Said.FORM.of(form=f"{form:g}"))
+    return Grade.of(form * valid, Said.FORM_AND_SOURCES.of(form=f"{form:g}", valid=valid))
 
 
 def _context_relevance(call: JudgeCall) -> Grade:
     contexts = call.answer.contexts or ()
     count = sum(helps(context.text, call.question) for context in contexts)
-    en, ko = f"{count} of {len(contexts)} passages help.", f"문단 {len(contexts)}개 중 {count}개가 도움이 됩니다."
-    return Grade.of(count / len(contexts) if contexts else 0.0, en, ko)
+    return Grade.of(count / len(contexts) if contexts else 0.0, Said.HELPING.of(count=count, total=len(contexts)))
 
 
 #: By metric, and by the stand-ins of custom criteria (:class:`Offline`).
@@ -291,20 +286,14 @@ def labelled_negative(call: JudgeCall) -> dict[str, Any]:
     wanted = [wanted_words(reference, call.question) for reference in call.question.references]
     alike = max((coverage(words, given) for words in wanted), default=0.0)
     if alike >= _LIKE_REFERENCE and negates(text) and not all(map(denies, call.question.references)):
-        label, why = "correct_premise", Bilingual("Negates in the reference's words.", "기대 답변의 말로 부정합니다.")
+        label, why = "correct_premise", Said.NEGATES
     elif denies(text):
-        label, why = "abstain", Bilingual("Says that it is not there.", "없거나 알 수 없다고 말합니다.")
+        label, why = "abstain", Said.NOT_THERE
     elif call.answer.contexts and faithfulness(call.question, call.answer).level >= _RIGHT:
-        label, why = "answer", Bilingual("Answers in the passages' words.", "문단의 말로 답합니다.")
+        label, why = "answer", Said.PASSAGES_WORDS
     else:
-        label, why = "fabricate", Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
-    return {"negative_label": {"reason": told(call, why), "label": label}}
-
-
-_NOTE = Bilingual(
-    "Counted by words ({offline}), not judged by the criterion.",
-    "기준으로 판정한 것이 아니라 낱말을 센 값입니다({offline}).",
-)
+        label, why = "fabricate", Said.NO_PASSAGES_WORDS
+    return {"negative_label": {"reason": told(call, why.value), "label": label}}
 
 
 def unanswerable(rubric: Rubric, metrics: Iterable[str]) -> dict[str, Result]:
@@ -326,9 +315,9 @@ def stand_in(call: JudgeCall) -> dict[str, Any]:
     share = (grade.level - 1) / 4 if scale.levels else grade.unit
     place = math.ceil(share * scale.width - 0.5) if scale.levels else share * scale.width
     value = scale.low + place if terms.direction is Direction.HIGHER else scale.high - place
-    note = told(call, _NOTE).replace("{offline}", terms.offline)
+    reason = told(call, joined(grade.reason, Said.COUNTED.of(offline=str(terms.offline))))
     score = int(value) if scale.levels else value
-    return {metric.name: {"reason": f"{told(call, grade.reason)} {note}", "score": score}}
+    return {metric.name: {"reason": reason, "score": score}}
 
 
 NAME = "baseline"
@@ -363,7 +352,7 @@ ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
 
 class BaselineJudge:
     """Answers any call at once, from the fields the rubric declares, with a reason in the rubric's language, in
-    Korean also for a Korean question."""
+    Korean also for a Korean question; pages tell it in the reader's."""
 
     async def call(self, request: JudgeCall) -> JudgeReply:
         """The reply: the same JSON text a remote judge is asked for, no tokens.

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from functools import cache
 from itertools import pairwise
 
 from evaluation.core.registry import Bilingual
@@ -92,9 +94,86 @@ def _pieces(stem: str) -> frozenset[str]:
     return frozenset({stem})
 
 
+class Said(Enum):
+    """Every sentence of the baseline's reasons, with names of values in braces."""
+
+    IN_PASSAGES = Bilingual("{percent}% of its words are in the passages.", "낱말의 {percent}%가 문단에 있습니다.")
+    IN_NO_PASSAGE = Bilingual("Numbers that are in none: {listed}.", "어디에도 없는 숫자: {listed}.")
+    OF_NUGGET = Bilingual("{percent}% of its words occur.", "낱말의 {percent}%가 있습니다.")
+    HELPS = Bilingual("Holds words of the expected answer.", "기대 답변의 낱말이 있습니다.")
+    HELPS_NOT = Bilingual("Holds hardly any words of the expected answer.", "기대 답변의 낱말이 거의 없습니다.")
+    HELPING = Bilingual("{count} of {total} passages help.", "문단 {total}개 중 {count}개가 도움이 됩니다.")
+    NOT_LOOKED_FOR = Bilingual("Contradictions are not looked for.", "모순은 살펴보지 않습니다.")
+    ASKS_BACK = Bilingual("Asks back where that is welcome.", "되물어도 되는 질문에 되묻습니다.")
+    NOTHING_NEW = Bilingual("Refuses or says nothing new.", "답을 피하거나 새로 말하는 것이 없습니다.")
+    TAKES_UP = Bilingual("Takes up {percent}% of the question's words.", "질문 낱말의 {percent}%를 이어받습니다.")
+    POINTS = Bilingual("Names {count} of {total} points.", "{total}개 중 {count}개를 말합니다.")
+    FORM = Bilingual("Form {form}.", "형식 {form}.")
+    FORM_AND_SOURCES = Bilingual("Form {form}, in the sources {valid}.", "형식 {form}, 출처에 있는 비율 {valid}.")
+    NEGATES = Bilingual("Negates in the reference's words.", "기대 답변의 말로 부정합니다.")
+    NOT_THERE = Bilingual("Says that it is not there.", "없거나 알 수 없다고 말합니다.")
+    PASSAGES_WORDS = Bilingual("Answers in the passages' words.", "문단의 말로 답합니다.")
+    NO_PASSAGES_WORDS = Bilingual("Says what no passage says.", "어느 문단에도 없는 말을 합니다.")
+    COUNTED = Bilingual(
+        "Counted by words ({offline}), not judged by the criterion.",
+        "기준으로 판정한 것이 아니라 낱말을 센 값입니다({offline}).",
+    )
+    DENIES_NOT = Bilingual("The reference denies; the answer does not.", "기대 답변과 달리 부정하지 않습니다.")
+    BY_SENTENCE = Bilingual(
+        "On average {percent}% of the content words of each sentence of the reference occur in the answer.",
+        "기대 답변의 문장마다 평균 {percent}%의 내용어가 답변에 있습니다.",
+    )
+    NO_CLAIM = Bilingual("The answer makes no factual claim.", "답변에 사실 주장이 없습니다.")
+    ECHO = Bilingual("Says nothing beyond the question.", "질문 외에 말하는 것이 없습니다.")
+    NOT_RETRIEVED = Bilingual("Nothing was retrieved to support it.", "검색된 문단이 없어 근거가 없습니다.")
+    SUPPORTED = Bilingual(
+        "{percent}% of the answer's content words are supported by the contexts; {weak} of {total} sentences are not.",
+        "답변 내용어의 {percent}%가 문단에 있습니다. 문장 {total}개 중 {weak}개는 근거가 부족합니다.",
+    )
+    REFUSES_RIGHTLY = Bilingual("Refuses as the reference does.", "기대 답변처럼 답이 없다고 말합니다.")
+    ANSWERS_WRONGLY = Bilingual("Answers where the reference refuses.", "답이 없다고 해야 하는데 답을 내놓습니다.")
+    REFUSES_WRONGLY = Bilingual("Refuses although there is an answer.", "답이 있는데도 없다고 말합니다.")
+    IN_ANSWER = Bilingual(
+        "{count} of {total} content words of the reference occur in the answer.",
+        "기대 답변의 내용어 {total}개 중 {count}개가 답변에 있습니다.",
+    )
+    MISSING_WORDS = Bilingual("Missing: {listed}.", "없는 말: {listed}.")
+    REQUIRED_POINTS = Bilingual("Names {count} of {total} required points.", "요점 {total}개 중 {count}개를 말합니다.")
+    MISSING_POINTS = Bilingual("Missing points: {listed}.", "없는 요점: {listed}.")
+    OTHER_NUMBERS = Bilingual("Gives other numbers: {listed}.", "다른 숫자를 말합니다: {listed}.")
+
+    def of(self, **values: object) -> Bilingual:
+        """The sentence with its values."""
+        return Bilingual(self.value.en.format(**values), self.value.ko.format(**values))
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], Bilingual], ...]:
+    """What a sentence looks like in either language: values are numbers, but for lists of words and names."""
+    found = []
+    for said in Said:
+        for text in (said.value.en, said.value.ko):
+            value = r"(?P<\1>.+?)" if "{listed}" in text or "{offline}" in text else r"(?P<\1>[0-9.e+-]+)"
+            found.append((re.compile(re.sub(r"\\{(\w+)\\}", value, re.escape(text)) + r"(?: |\Z)"), said.value))
+    return tuple(found)
+
+
+def retold(reason: str, language: str) -> str:
+    """A reason of the baseline in this language, whichever it was given in; any other text as it is."""
+    parts, place = [], 0
+    while place < len(reason):
+        found = ((pattern.match(reason, place), said) for pattern, said in _patterns())
+        match, said = next(((m, said) for m, said in found if m), (None, None))
+        if match is None or said is None:
+            return reason
+        parts.append(said.in_language(language).format(**match.groupdict()))
+        place = match.end()
+    return " ".join(parts)
+
+
 def told(call: JudgeCall, reason: Bilingual) -> str:
-    """A reason in the rubric's language, and in Korean for a Korean question whatever the rubric is written in: whoever
-    can judge the answer can read why it got its level."""
+    """A reason as it is kept: in the rubric's language, and in Korean for a Korean question whatever the rubric is
+    written in. Pages tell it in the reader's language (:func:`retold`)."""
     asked_in_korean = any("가" <= letter <= "힣" for letter in call.question.text)
     return reason.in_language("ko" if asked_in_korean else call.rubric.language)
 
@@ -163,9 +242,9 @@ class Grade:
     share: float | None = None
 
     @classmethod
-    def of(cls, share: float, en: str, ko: str) -> Grade:
+    def of(cls, share: float, reason: Bilingual) -> Grade:
         """The grade that a share makes."""
-        return cls(level_of(share), Bilingual(en, ko), share)
+        return cls(level_of(share), reason, share)
 
     @property
     def unit(self) -> float:
@@ -189,8 +268,7 @@ def correctness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     reference = max(question.references, key=lambda text: coverage(wanted_words(text, question), given))
     grade = _covered(wanted_words(reference, question), given)
     if question.category == NEGATIVE_CATEGORY and negates(reference) and not negates(answer.text):
-        note = Bilingual("The reference denies; the answer does not.", "기대 답변과 달리 부정하지 않습니다.")
-        return _capped(grade, 2, note)
+        return _capped(grade, 2, Said.DENIES_NOT.value)
     return _numbers_checked(grade, content_words(reference), given, content_words(question.text))
 
 
@@ -202,12 +280,7 @@ def completeness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     if not question.references:
         return _named_points(question, given)
     best = max(_mean_over_sentences(text, given, question) for text in question.references)
-    percent = round(100 * best)
-    return Grade.of(
-        best,
-        f"On average {percent}% of the content words of each sentence of the reference occur in the answer.",
-        f"기대 답변의 문장마다 평균 {percent}%의 내용어가 답변에 있습니다.",
-    )
+    return Grade.of(best, Said.BY_SENTENCE.of(percent=round(100 * best)))
 
 
 def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
@@ -220,19 +293,13 @@ def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
     supports = [coverage(words, evidence) / (2 if numbers(words) - known else 1) for words in claims if words]
     if not supports:  # an honest refusal claims nothing; a blank answer or an echo says nothing, and earns nothing
         if any(map(states_ignorance, sentences(answer.text))):
-            return Grade(5, Bilingual("The answer makes no factual claim.", "답변에 사실 주장이 없습니다."))
-        return Grade(1, Bilingual("Says nothing beyond the question.", "질문 외에 말하는 것이 없습니다."))
+            return Grade(5, Said.NO_CLAIM.value)
+        return Grade(1, Said.ECHO.value)
     if not answer.contexts:
-        return Grade(1, Bilingual("Nothing was retrieved to support it.", "검색된 문단이 없어 근거가 없습니다."))
+        return Grade(1, Said.NOT_RETRIEVED.value)
     share = sum(supports) / len(supports)
     weak = sum(support < _LOWER_ENDS[1][0] for support in supports)
-    return Grade.of(
-        share,
-        f"{round(100 * share)}% of the answer's content words are supported by the contexts; "
-        f"{weak} of {len(supports)} sentences are not.",
-        f"답변 내용어의 {round(100 * share)}%가 문단에 있습니다. "
-        f"문장 {len(supports)}개 중 {weak}개는 근거가 부족합니다.",
-    )
+    return Grade.of(share, Said.SUPPORTED.of(percent=round(100 * share), weak=weak, total=len(supports)))
 
 
 def claimed_words(sentence: str, asked: Sequence[Word]) -> tuple[Word, ...]:
@@ -250,14 +317,14 @@ def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
     refused = denies(answer.text) if negative else refuses(answer.text)
     if negative and question.references and all(denies(reference) for reference in question.references):
         if refused:
-            return Grade(5, Bilingual("Refuses as the reference does.", "기대 답변처럼 답이 없다고 말합니다."))
-        return Grade(1, Bilingual("Answers where the reference refuses.", "답이 없다고 해야 하는데 답을 내놓습니다."))
+            return Grade(5, Said.REFUSES_RIGHTLY.value)
+        return Grade(1, Said.ANSWERS_WRONGLY.value)
     if refused:
         given = content_words(answer.text)
         held = [coverage(wanted_words(reference, question), given) for reference in question.references]
         held = held or [sum(named(point, given) for point in question.keywords) / max(len(question.keywords), 1)]
         if max(held) < _LOWER_ENDS[2][0]:
-            return Grade(1, Bilingual("Refuses although there is an answer.", "답이 있는데도 없다고 말합니다."))
+            return Grade(1, Said.REFUSES_WRONGLY.value)
     return None
 
 
@@ -266,22 +333,20 @@ def _covered(wanted: Sequence[Word], given: Sequence[Word]) -> Grade:
     share = coverage(wanted, given)
     missing = [surface for surface, value in found.items() if not value][:_MOST_LISTED]
     count = sum(value > 0 for value in found.values())
-    en = f"{count} of {len(found)} content words of the reference occur in the answer."
-    ko = f"기대 답변의 내용어 {len(found)}개 중 {count}개가 답변에 있습니다."
+    reason = Said.IN_ANSWER.of(count=count, total=len(found))
     if missing:
-        en, ko = f"{en} Missing: {', '.join(missing)}.", f"{ko} 없는 말: {', '.join(missing)}."
-    return Grade.of(share, en, ko)
+        reason = joined(reason, Said.MISSING_WORDS.of(listed=", ".join(missing)))
+    return Grade.of(share, reason)
 
 
 def _named_points(question: QuestionSpec, given: Sequence[Word]) -> Grade:
     missing = [point[0] for point in question.keywords if point and not named(point, given)]
     total = len(question.keywords)
     count = total - len(missing)
-    en, ko = f"Names {count} of {total} required points.", f"요점 {total}개 중 {count}개를 말합니다."
+    reason = Said.REQUIRED_POINTS.of(count=count, total=total)
     if missing:
-        listed = ", ".join(missing[:_MOST_LISTED])
-        en, ko = f"{en} Missing: {listed}.", f"{ko} 없는 요점: {listed}."
-    return Grade.of(count / total if total else 0.0, en, ko)
+        reason = joined(reason, Said.MISSING_POINTS.of(listed=", ".join(missing[:_MOST_LISTED])))
+    return Grade.of(count / total if total else 0.0, reason)
 
 
 def named(alternatives: Sequence[str], given: Sequence[Word]) -> bool:
@@ -308,13 +373,16 @@ def _numbers_checked(grade: Grade, wanted: Sequence[Word], given: Sequence[Word]
     if not missing or not foreign:
         return grade
     listed = ", ".join(sorted(foreign)[:_MOST_LISTED])
-    note = Bilingual(f"Gives other numbers: {listed}.", f"다른 숫자를 말합니다: {listed}.")
-    return _capped(grade, 2 if missing == expected else 3, note)
+    return _capped(grade, 2 if missing == expected else 3, Said.OTHER_NUMBERS.of(listed=listed))
 
 
 def _capped(grade: Grade, top: int, note: Bilingual) -> Grade:
-    reason = Bilingual(f"{grade.reason.en} {note.en}", f"{grade.reason.ko} {note.ko}")
-    return Grade(min(grade.level, top), reason, min(grade.unit, (top - 1) / 4))
+    return Grade(min(grade.level, top), joined(grade.reason, note), min(grade.unit, (top - 1) / 4))
+
+
+def joined(one: Bilingual, other: Bilingual) -> Bilingual:
+    """One reason after the other."""
+    return Bilingual(f"{one.en} {other.en}", f"{one.ko} {other.ko}")
 
 
 def _beyond(words: Sequence[Word], asked: Sequence[Word]) -> tuple[Word, ...]:

@@ -13,6 +13,7 @@ from evaluation.core.samples import QuestionSpec, Result, Status
 from evaluation.criteria.services import Trial
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
+from evaluation.judging.lexical import retold
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -194,7 +195,9 @@ def _value(result: Result) -> str:
 
 
 def _reason(result: Result) -> str:
-    return result.reason if result.status is Status.SCORED else explain_reason(result.reason)
+    if result.status is Status.SCORED:
+        return retold(result.reason, get_language() or "en")
+    return explain_reason(result.reason)
 
 
 def _written(korean: CriterionTexts | None, english: CriterionTexts | None) -> Iterator[Written]:

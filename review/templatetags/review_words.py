@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from django import template
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.models import Finding
 from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
@@ -30,6 +31,7 @@ KINDS = {
     "strength": _("strength"),
     "next_step": _("next step"),
 }
+ISSUES = {"issue", "strength"}
 VERDICTS = {
     "supported": _("supported"),
     "partial": _("supported in part"),
@@ -89,7 +91,14 @@ def finding_verdict(verdict: str) -> str:
 def finding_reason(reason: str) -> str:
     """A judge's own words as they are; a code in words."""
     named = TIERS.get(reason) or VERDICTS.get(reason)
-    return str(named) if named else explain_reason(reason)
+    return str(named) if named else item.judge_reason(explain_reason(reason))
+
+
+@register.filter
+def finding_text(finding: Finding) -> str:
+    """A part's text; an issue of the baseline is the name of a metric and a reason."""
+    name, colon, reason = finding.text.partition(": ")
+    return f"{name}{colon}{item.judge_reason(reason)}" if colon and finding.kind in ISSUES else finding.text
 
 
 @register.filter

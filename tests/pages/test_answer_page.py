@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.utils import translation
 
 from evaluation.core.roles import Role
-from evaluation.models import Answer, Run, User
+from evaluation.judging.lexical import Said
+from evaluation.models import Answer, Run, Score, User
 from evaluation.storage import append_only
 from review.evidence.rating_input import Given
 from review.models import Exposure, Override, ReviewQueue
@@ -65,6 +66,16 @@ def test_every_score_stands_with_its_reason(world: World) -> None:
     page = world.client("viewer").get(address(world)).content.decode()
     assert page.count("The judge&#x27;s reason.") >= 2  # correctness and faithfulness, and again in the history
     assert world.answer.question.text in page
+
+
+def test_the_baselines_reason_is_read_in_the_readers_language_and_a_persons_words_stay(world: World) -> None:
+    with append_only.maintenance():
+        Score.objects.filter(answer=world.answer).update(reason=Said.ECHO.value.ko)
+    override(world, "lead", reason=Said.NO_CLAIM.value.ko)
+    page = world.client("viewer").get(address(world)).content.decode()
+    assert page.count(Said.ECHO.value.en) >= 2
+    assert Said.ECHO.value.ko not in page
+    assert Said.NO_CLAIM.value.ko in page
 
 
 def test_a_decision_says_what_it_did_to_the_score_and_not_to_agreement() -> None:

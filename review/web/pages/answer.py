@@ -28,7 +28,7 @@ from review.evidence.rating_input import FlagKind, OverrideReason
 from review.ratings.card import CardMetric, Passage, card_metric
 from review.results.answers import Event, EventKind, Selected
 from review.web.forms.rating import Decided
-from review.web.pages.item import MetricField, Piece, Span, metric_field, pieces, said, value_text
+from review.web.pages.item import MetricField, Piece, Span, judge_reason, metric_field, pieces, said, value_text
 from review.web.pages.reveal import REASONS
 from review.web.pages.review_card import FLAGS
 
@@ -91,6 +91,7 @@ class Line(NamedTuple):
     who: str
     value: str
     why: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,7 @@ def _score(row: Score, metric: MetricDefinition) -> ScoreView:
         by=row.author or by,
         value=str(STATUS[row.status]) if said(row) is None else value_text(row, metric.read_scale()),
         note=_note(row, metric),
-        reason=row.reason if row.status == "scored" else explain_reason(row.reason),
+        reason=judge_reason(row.reason) if row.status == "scored" else explain_reason(row.reason),
     )
 
 
@@ -228,7 +229,8 @@ def _line(event: Event, run: str) -> Line:
     mark, what = EVENTS[event.kind]
     if event.kind is EventKind.SCORE and not event.who:
         mark = "rule"
-    return Line(event, mark, str(what), run, _who(event), _value(event), _why(event))
+    text = judge_reason(event.text) if event.kind is EventKind.SCORE else event.text
+    return Line(event, mark, str(what), run, _who(event), _value(event), _why(event), text)
 
 
 def _value(event: Event) -> str:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.registry import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
+from evaluation.judging.lexical import retold
 from evaluation.wording import numbers
 from evaluation.wording.markdown import render
 from evaluation.wording.marking import Mark
@@ -110,6 +111,11 @@ def value_text(one: Valued | None, scale: Scale) -> str:
 def judge_text(one: Valued | None, scale: Scale) -> str:
     """The same of a judge, in words where it gave none."""
     return gettext("no value") if said(one) is None else value_text(one, scale)
+
+
+def judge_reason(reason: str) -> str:
+    """A judge's reason as it was given, that of the offline baseline in the reader's language."""
+    return retold(reason, get_language() or "en")
 
 
 WHY_NOT = {

@@ -25,7 +25,7 @@ from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.reveals import JudgeSaid
 from review.web.forms.rating import field_text
-from review.web.pages.item import MetricField, judge_text, metric_field, numbered_html, value_text
+from review.web.pages.item import MetricField, judge_reason, judge_text, metric_field, numbered_html, value_text
 from review.web.pages.item import said as value_said
 from review.web.pages.review_card import Keys
 
@@ -245,4 +245,4 @@ def _judge_title(one: JudgeSaid) -> str:
 def _why(one: JudgeSaid) -> str:
     if one.said is None:
         return explain_reason("no_value")
-    return explain_reason(one.said.reason) if value_said(one.said) is None else one.said.reason
+    return explain_reason(one.said.reason) if value_said(one.said) is None else judge_reason(one.said.reason)

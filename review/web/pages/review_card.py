@@ -25,6 +25,7 @@ from review.web.forms.rating import entered, entered_parts, entered_why
 from review.web.pages.item import (
     MetricField,
     Piece,
+    judge_reason,
     judge_text,
     metric_field,
     numbered_html,
@@ -203,7 +204,7 @@ def _judge_lines(card: Card) -> tuple[tuple[str, str, str], ...]:
         (
             titles[one.metric.name],
             judge_text(one.said, one.metric.read_scale()),
-            one.said.reason if one.said and said(one.said) is not None else "",
+            judge_reason(one.said.reason) if one.said and said(one.said) is not None else "",
         )
         for one in card.judge or ()
     )

@@ -11,7 +11,7 @@ from evaluation.core.registry import Bilingual
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result, Status
 from evaluation.judging import baseline
 from evaluation.judging.catalogue import families
-from evaluation.judging.lexical import Grade
+from evaluation.judging.lexical import Grade, Said, retold
 from tests.evaluation.judging.families.scripted import before
 from tests.evaluation.judging.samples import answer, by_baseline, question
 
@@ -131,3 +131,33 @@ def test_only_the_two_lowest_levels_are_issues(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setitem(baseline.SCORERS, name, lambda _, grade=grade: grade)
     found = [one.text for result in judged("regulation_quality", "en", EN["good"]).values() for one in result.findings]
     assert [level for level in range(1, 5) if any(f"at {level}" in text for text in found)] == [1, 2]
+
+
+@pytest.mark.parametrize("language", TEXTS)
+@pytest.mark.parametrize("text", ["good", "bad"])
+def test_every_reason_can_be_read_in_the_other_language(language: str, text: str) -> None:
+    other, reasons = {"ko": "en", "en": "ko"}[language], set()
+    for family in families():
+        for result in judged(family, language, str(TEXTS[language][text])).values():
+            found = [f.text.partition(": ")[2] for f in result.findings if f.kind in {"issue", "strength"}]
+            found += [f.reason for f in result.findings if f.reason and f.kind != "next_step"]
+            reasons |= {result.reason, *found} if result.status is Status.SCORED else set()
+    told = {reason: retold(reason, other) for reason in reasons if reason}
+    assert len(told) > 5
+    assert [reason for reason, anew in told.items() if anew == reason] == []
+    assert [reason for reason, anew in told.items() if retold(anew, language) != reason] == []
+
+
+@pytest.mark.parametrize("said", Said)
+def test_every_sentence_is_read_in_both_languages(said: Said) -> None:
+    names = {"percent": 40, "count": 2, "total": 5, "weak": 1, "form": "0.5", "valid": 0.25}
+    made = said.of(**names, listed="3.5, 학칙, {leave}", offline="correctness")
+    twice = f"{made.en} {Said.ECHO.value.en}"
+    assert retold(made.en, "ko") == made.ko == retold(made.ko, "ko")
+    assert retold(made.ko, "en") == made.en == retold(made.en, "en")
+    assert retold(twice, "ko") == f"{made.ko} {Said.ECHO.value.ko}"
+
+
+def test_what_a_judge_said_in_words_of_its_own_stays() -> None:
+    for text in ("", "The answer is right.", "Form 1. And more.", "Refuses as the reference does"):
+        assert retold(text, "ko") == text
