@@ -69,7 +69,7 @@ def test_every_score_stands_with_its_reason(world: World) -> None:
 
 
 def test_the_baselines_reason_is_read_in_the_readers_language_and_a_persons_words_stay(world: World) -> None:
-    with append_only.maintenance():
+    with append_only.suspended():
         Score.objects.filter(answer=world.answer).update(reason=Said.ECHO.value.ko)
     override(world, "lead", reason=Said.NO_CLAIM.value.ko)
     page = world.client("viewer").get(address(world)).content.decode()
