@@ -86,6 +86,12 @@ class CallPool(Generic[C, R]):
         return len(self._tasks)
 
     @property
+    def may_be_out(self) -> int:
+        """Calls that are out, or will be before more are submitted or less is allowed: others get no place of these."""
+        waiting = self.waiting  # looked at first: one that is sent meanwhile counts twice rather than never
+        return max(self.sent, min(self.pace.limit.most, self.sent + waiting))
+
+    @property
     def has_news(self) -> bool:
         """Whether there is something to collect at once."""
         return self._heard.is_set()

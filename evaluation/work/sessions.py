@@ -228,7 +228,7 @@ class Session(ABC, Generic[F, C, R]):
             retry_on_db_error(lambda: share.rest(rest))
             self._known_rest = until
         if now >= self._renew_at:
-            granted = retry_on_db_error(lambda: share.renew(self.pool.sent, self.pool.pace.limit.now))
+            granted = retry_on_db_error(lambda: share.renew(self.pool.may_be_out, self.pool.pace.limit.now))
             self.pool.allow(granted.allowance, granted.rest_seconds)
             self._hear_of_outage(granted)
             self._known_rest = max(self._known_rest, now + granted.rest_seconds)

@@ -67,7 +67,8 @@ class Share:
         self._worker = uuid.uuid4()
 
     def renew(self, out: int = 0, limit: int = 0) -> Granted:
-        """Take the fair part anew. ``out`` calls are out: their places cannot be handed over yet."""
+        """Take the fair part anew. ``out`` calls are out, or are just being sent: their places cannot be handed over
+        yet."""
         with transaction.atomic():
             shared = self._rows.select_for_update().annotate(now=Now()).get()
             shares = EndpointShare.objects.filter(**self._of)
@@ -313,7 +314,7 @@ class SharedPool:
         if self._share is None or now < self._renew_at:
             return
         share = self._share
-        self._granted = retry_on_db_error(lambda: share.renew(self._pool.sent, self._pool.pace.limit.now))
+        self._granted = retry_on_db_error(lambda: share.renew(self._pool.may_be_out, self._pool.pace.limit.now))
         self._pool.pace.pulse.down = self._granted.down_seconds is not None
         self._pool.allow(self._granted.allowance, self._granted.rest_seconds)
         self._told = max(self._told, now + self._granted.rest_seconds)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from aiohttp import web
 
 from tests.faults.site import Site
 from tests.faults.test_kills import prepared
+from tests.faults.test_watchdog import wait_until
 from tests.judge_server import JudgeServer, actions
+from tests.judge_server.received import Received
 
 pytestmark = [pytest.mark.faults]
 ANSWERS = 20
@@ -107,22 +112,47 @@ def test_j1_j7_a_judge_that_answers_mostly_with_prose_leaves_the_run_incomplete(
     assert site.state(run) == "completed"
 
 
+SHARES = "SELECT COUNT(*) FROM evaluation_endpointshare WHERE wanted > 1"  # a preflight wants one place
+
+
+def held(until: threading.Event) -> actions.Action:
+    """A fitting answer, but not before that."""
+
+    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+        await asyncio.to_thread(until.wait, 90)
+        return await actions.fitting()(request, http)
+
+    return act
+
+
+@pytest.mark.parametrize("workers", ["drains", "clusters"])
 def test_a_budget_stops_three_workers_with_at_most_the_calls_in_flight_beyond_it(
-    site: Site, judge: JudgeServer
+    site: Site, judge: JudgeServer, workers: str
 ) -> None:
     (site.folder / "prices.yaml").write_text(
         "prices:\n- {model: test-model, since: 2025-01-01, input: '1', output: '1'}\n"
     )
-    site.environment["CONCORD_PRICES"] = str(site.folder / "prices.yaml")
-    judge.latency, call = 0.2, 0.00096  # dollars: 960 tokens at one a million
-    run = prepared(site, judge, 400, "--budget=0.0960")  # 100 calls
-    drains = [site.start("manage.py", "drain", str(run), "--seconds", "60") for _ in range(3)]
-    for process in drains:
-        process.wait(90)
+    more = {"PRICES": str(site.folder / "prices.yaml"), "WORKERS": "1", "CALL_SECONDS": "90", "BUDGET_SECONDS": "90"}
+    site.environment |= {f"CONCORD_{name}": value for name, value in more.items()}
+    call = 0.00096  # dollars: 960 tokens at one a million
+    run = prepared(site, judge, 400, "--budget=0.1920")  # 200 calls
+    all_at_work = threading.Event()
+    judge.when(lambda request: not request.is_preflight, held(all_at_work))
+    if workers == "clusters":
+        rings = f"from evaluation.work.dispatch import ring; [ring({run}) for _ in range(9)]"
+        site.manage("shell", "--no-imports", "-c", rings)
+    arguments = ["qcluster"] if workers == "clusters" else ["drain", str(run), "--seconds", "90"]
+    for _ in range(3):
+        site.start("manage.py", *arguments)
+    wait_until(lambda: site.rows(SHARES) == [(3,)], 80)
+    judge.latency = 0.2
+    all_at_work.set()
+    site.wait_for(run, "paused", seconds=90)
+    wait_until(lambda: site.rows(SHARES) == [(0,)])  # what was out is written down
     assert site.rows(f"SELECT state, reason FROM evaluation_run WHERE id = {run}") == [("paused", "budget")]
+    assert judge.peak == 32  # places, shared by the three
     spent = float(site.rows("SELECT SUM(cost) FROM evaluation_reply")[0][0]) + judge.preflights * call
-    assert spent <= 0.0960 + 32 * call + 1e-9  # 32 places, shared by the three
-    assert spent >= 0.0960 - 32 * call  # nor far below it
+    assert 0.1920 - 32 * call <= spent <= 0.1920 + 32 * call + 1e-9
     site.manage("resume", str(run), "--budget", "10", check=False)
-    assert site.state(run) == "completed"
-    assert judge.calls <= 400 + judge.preflights  # nothing was asked twice
+    site.wait_for(run, "completed", seconds=60)
+    assert judge.calls <= 400  # nothing was asked twice

@@ -184,3 +184,17 @@ def test_whoever_waits_is_told_of_every_round_of_replies_while_others_wait_to_be
             found += pool.collect(30)  # told long before, although calls are waiting throughout
         assert len(found) == 6
         assert time.monotonic() - began < 15
+
+
+def test_what_will_be_sent_without_further_ado_counts_as_out() -> None:
+    """Others must not be given places that a pool which is just filling them believes its own."""
+    with CallPool(Scripted(60.0), Allowance(8)) as pool:
+        pool.submit([("first", call())])
+        assert pool.may_be_out == 1
+        pool.submit([(number, call()) for number in range(20)])
+        assert (pool.may_be_out, pool.sent < 8) == (8, True)  # the first ones are sent three milliseconds apart
+        time.sleep(0.2)
+        pool.allow(Allowance(2))
+        time.sleep(0.05)
+        assert (pool.may_be_out, pool.sent) == (8, 8)
+        pool.withdraw()
