@@ -49,20 +49,23 @@ def _inner(info: FieldInfo) -> type[BaseModel] | None:
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
-def settings_fields(model: type[BaseModel], before: str = "") -> Iterator[tuple[str, forms.Field]]:
-    """A form field for each setting, those of a setting with parts one by one."""
+def settings_fields(
+    model: type[BaseModel], before: str = "", usual: BaseModel | None = None
+) -> Iterator[tuple[str, forms.Field]]:
+    """A form field for each setting, those of a setting with parts one by one, which begin as ``usual`` has them."""
     for name, info in model.model_fields.items():
         inner = _inner(info)
+        default = getattr(usual, name) if usual else info.get_default(call_default_factory=True)
         if inner is None:
-            yield before + name, _field(name, info)
+            yield before + name, _field(name, info, default)
         else:
-            yield from settings_fields(inner, f"{before}{name}{INNER}")
+            yield from settings_fields(inner, f"{before}{name}{INNER}", default if isinstance(default, inner) else None)
 
 
-def _field(name: str, info: FieldInfo) -> forms.Field:
+def _field(name: str, info: FieldInfo, default: Any) -> forms.Field:
     told: dict[str, Any] = {"label": label_of(name), "help_text": help_of(name), "required": info.is_required()}
     if not info.is_required():
-        told["initial"] = info.get_default(call_default_factory=True)
+        told["initial"] = default
     kind, origin = info.annotation, get_origin(info.annotation)
     if origin is Literal:
         return forms.ChoiceField(choices=[(one, one) for one in get_args(kind)], **told)

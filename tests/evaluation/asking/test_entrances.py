@@ -113,6 +113,9 @@ def test_every_connector_has_a_form_in_the_back_office(office: Client, connector
     assert connector in CONNECTOR_TITLES
     names = {path.rpartition("__")[2] for path in page.context["adminform"].form.fields}
     assert names - set(FIELDS) <= {"project", "system_name", "chosen_connector"}
+    usual = CONNECTORS[connector].settings.model_fields.get("reply")
+    for name, value in usual.get_default(call_default_factory=True) if usual else ():
+        assert page.context["adminform"].form.fields[f"reply__{name}"].initial == value
 
 
 def test_the_form_makes_a_version_and_shows_problems_at_their_fields(office: Client, asked: RagService) -> None:
