@@ -180,6 +180,9 @@ SENTENCES = {
     "often_undefined": _("Undefined in too many resamples."),
     "few_groups": _("Fewer than 20 groups of questions: take the interval with care."),
     # Corrected scores
+    "outside_pool": _(
+        "The run retrieved passages that are not in the pool of the repair. Make a repair with this run."
+    ),
     "too_few_labels": _("Too few answers are rated."),
     "stratum_too_few_labels": _("A part of the sample has fewer than two ratings."),
     "non_response": _("More than a tenth of the answers served got no rating."),

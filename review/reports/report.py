@@ -15,6 +15,7 @@ from evaluation.core.registry import JUDGED, Scale
 from evaluation.models import Run, WorkUnit
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec
+from evaluation.work.plugins import CorrectedRetrieval, corrected_retrieval
 from evaluation.work.units import HELD
 from review.evidence.answers import RunAnswer, lengths_of
 from review.evidence.effective import Said
@@ -75,7 +76,8 @@ class Report:
     ``agreement`` has the form of the ``agreement`` command; the files of the report add its intervals. ``gate`` is
     ``None``: no gate was asked for. ``next_review`` is the next review worth while, ``None`` where nothing would be
     gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted,
-    ``licences`` what its prompts proved; none where the offline baseline alone counts. ``worst`` are the answers
+    ``licences`` what its prompts proved; none where the offline baseline alone counts. ``retrieval`` corrects the
+    retrieval figures where the set's labels come from a repair that is not complete. ``worst`` are the answers
     with the lowest scores, ``disagreements`` the largest distances of judge and experts first. ``removed`` are answers
     that stand in no figure and not among ``answers``, because a lead upheld a flag of their question or reference.
     """
@@ -94,6 +96,7 @@ class Report:
     licences: tuple[RunLicence, ...]
     evaluation: Mapping[str, Any]
     by_profile: ProfileSection
+    retrieval: CorrectedRetrieval | None
     worst: tuple[AnswerLine, ...]
     disagreements: tuple[Disagreement, ...]
     answers: tuple[AnswerLine, ...]
@@ -131,6 +134,7 @@ def report_of(basis: Gathered) -> Report:
         licences=licences_of(run) if any(one.primary and not one.baseline for one in provenance.judges) else (),
         evaluation=_evaluation(basis.profile, overall, metrics, categories, latency.mean if latency else None),
         by_profile=profile_section(basis, overall),
+        retrieval=corrected_retrieval(run),
         worst=worst_answers(lines),
         disagreements=disagreements(basis),
         answers=lines,

@@ -17,7 +17,7 @@ from evaluation.runs.progress import Spending
 from review.charts.forest import Shape
 from review.evidence.effective import Effective
 from review.reports.entries import Entry, Output, Section, only
-from review.reports.estimates import carried_in_words, weights_in_words
+from review.reports.estimates import carried_in_words, retrieval_in_words, weights_in_words
 from review.reports.figure import Figure
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.profile_section import section_json
@@ -162,6 +162,14 @@ OVERALL: Section[Report, Report] = Section(
         Entry(
             "carried", lambda r: carried_in_words(r.overall), "in words", READ, _("rated as equal answers"), if_any=True
         ),
+        Entry(
+            "retrieval",
+            lambda r: retrieval_in_words(r.retrieval) if r.retrieval else "",
+            "retrieval figures corrected for passages that nobody rated",
+            only(HTML, MARKDOWN, TERMINAL),
+            _("retrieval, corrected"),
+            if_any=True,
+        ),
         Entry("answers", lambda r: r.overall.answers, "answers that count", JSON),
         Entry("reviewed_answers", lambda r: r.overall.reviewed_answers, "answers with a person's value", JSON),
         Entry("overrides", lambda r: r.overall.overrides, "values decided by a lead or assigned expert", JSON),
@@ -301,6 +309,14 @@ REPORT: Section[Report, Report] = Section(
             lambda r: [one.to_dict() for one in r.licences],
             "whether the judge's prompts are licensed by a proof",
             JSON,
+        ),
+        Entry(
+            "retrieval",
+            lambda r: r.retrieval,
+            "precision, recall and nDCG of a set with repaired labels: by these alone, and corrected for the rest of "
+            "the pool",
+            JSON,
+            if_any=True,
         ),
         Entry("provenance", _provenance, "versions, hashes, models, draws, cost and dates", JSON),
     ],

@@ -11,11 +11,13 @@ from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
 from review.ratings.card import Claim, Passage
+from review.reports.estimates import unrated_in_words
 from review.web.pages import item
 from review.web.pages.item import claim_look, value_text, verdict_title
 from review.web.pages.review_card import FLAGS
 
 register = template.Library()
+register.filter(unrated_in_words)
 register.filter(verdict_title)
 register.filter(claim_look)  # the class of the style sheet for a claim
 KINDS = {

@@ -1,4 +1,5 @@
-"""What repairs of retrieval truth do for the core: their addresses, and what waits for a person."""
+"""What repairs of retrieval truth do for the core: their addresses, what waits for a person, and figures of runs on
+sets that took labels over."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.models import User
 from evaluation.work.plugins import Extra, Waiting
+from review.extras.retrieval_truth.accepting import corrected_retrieval
 from review.extras.retrieval_truth.rating import left_for
 
 
@@ -29,4 +31,5 @@ EXTRA = Extra(
     urls="review.extras.retrieval_truth.views",
     api_urls="review.extras.retrieval_truth.api",
     waiting=passages_left,
+    retrieval=corrected_retrieval,
 )

@@ -109,7 +109,7 @@ def _check(runs: Sequence[Run], people: Sequence[User], name: str) -> None:
 
 
 def _pool(runs: Sequence[Run], k: int) -> dict[Key, Pooled]:
-    by_run = [_answers(run) for run in runs]
+    by_run = [ranked_answers(run) for run in runs]
     shared = set.intersection(*(set(answers) for answers in by_run))
     if not shared:
         raise Refused("nothing_retrieved")
@@ -117,7 +117,7 @@ def _pool(runs: Sequence[Run], k: int) -> dict[Key, Pooled]:
     for question in Question.objects.filter(pk__in=shared).order_by("position"):
         of_question = _labelled(question, len(runs))
         for system, answers in enumerate(by_run):
-            _add(of_question, question.pk, system, len(runs), answers[question.pk], k)
+            add_ranking(of_question, question.pk, system, len(runs), answers[question.pk], k)
         pool |= of_question
     _add_verdicts(pool, runs)
     missing = [key for key, one in pool.items() if one.label is None and not one.text.strip()]
@@ -126,7 +126,7 @@ def _pool(runs: Sequence[Run], k: int) -> dict[Key, Pooled]:
     return pool
 
 
-def _answers(run: Run) -> dict[int, Answer]:
+def ranked_answers(run: Run) -> dict[int, Answer]:
     """The first answer to each question that came with a retrieval, by the question's key."""
     rows = Answer.objects.filter(answer_set=run.answer_set_id, status="ok", retrieves=True)
     chosen = rows.order_by("-sample", "round").prefetch_related("contexts")
@@ -140,7 +140,7 @@ def _labelled(question: Question, systems: int) -> dict[Key, Pooled]:
     return {(question.pk, chunk, ""): Pooled([0] * systems, label=label) for chunk, label in known.items()}
 
 
-def _add(pool: dict[Key, Pooled], question: int, system: int, systems: int, answer: Answer, k: int) -> None:
+def add_ranking(pool: dict[Key, Pooled], question: int, system: int, systems: int, answer: Answer, k: int) -> None:
     """Put the first k places of a ranking into the pool; a passage that comes twice has its first rank."""
     said = list(answer.contexts.all())
     texts = {context.chunk_id: context.text for context in said if context.chunk_id}

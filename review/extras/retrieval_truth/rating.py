@@ -16,7 +16,8 @@ from evaluation.accounts import access, audit
 from evaluation.accounts.access import Person
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.models import User
+from evaluation.models import Answer, User
+from review.evidence.changes import touch
 from review.models import PassageRating, PooledPassage, RepairMember, RetrievalRepair
 
 LONGEST_REASON = 5000
@@ -144,6 +145,8 @@ def rate(
     before = PassageRating.objects.filter(passage=passage, rater=person).order_by("-round").first()
     if before is not None and (before.grade, before.reason) == (grade, reason):
         return before
+    on_repaired = Answer.objects.filter(answer_set__question_set__in=found.accepted.values("question_set"))
+    touch(list(on_repaired.order_by("pk").values_list("pk", flat=True)[:1]))
     return PassageRating.objects.create(
         passage=passage,
         rater=person,

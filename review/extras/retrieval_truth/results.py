@@ -92,9 +92,9 @@ def refuse_early(found: RetrievalRepair, reader: User) -> None:
         raise Refused("passages_left")
 
 
-def relevance(found: RetrievalRepair) -> tuple[dict[int, float], int]:
-    """The relevance of each rated passage by key, the mean over its raters, and how many passages have only *cannot
-    judge*."""
+def relevance(found: RetrievalRepair) -> tuple[dict[int, float], set[int]]:
+    """The relevance of each rated passage by key, the mean over its raters, and the passages of which only *cannot
+    judge* was said."""
     worth = {
         PassageRating.Grade.RELEVANT: 1.0,
         PassageRating.Grade.PARTLY: float(found.partly_counts),
@@ -106,19 +106,16 @@ def relevance(found: RetrievalRepair) -> tuple[dict[int, float], int]:
         touched.add(passage)
         if row.grade != CANNOT:
             given[passage].append(worth[PassageRating.Grade(row.grade)])
-    return {passage: math.fsum(all_of) / len(all_of) for passage, all_of in given.items()}, len(touched - set(given))
+    return {passage: math.fsum(all_of) / len(all_of) for passage, all_of in given.items()}, touched - set(given)
 
 
 def results(found: RetrievalRepair) -> RepairResult:
     """The figures as they stand now."""
     rows = list(found.passages.order_by("pk").defer("text"))
     pool = pool_of(found, rows)
-    drawn = PassageDraw(
-        guess=np.array([row.guess for row in rows]),
-        probability=np.array([row.probability for row in rows]),
-        sampled=np.array([row.sampled for row in rows], dtype=bool),
-    )
-    known, cannot = relevance(found)
+    drawn = draw_of(rows)
+    known, unjudged = relevance(found)
+    cannot = len(unjudged)
     rated = np.array([known.get(row.pk, math.nan) for row in rows])
     repaired = estimate(pool, drawn, rated, cannot=cannot)
     names = list(found.systems.order_by("position").values_list("name", flat=True))
@@ -159,8 +156,21 @@ def pool_of(found: RetrievalRepair, rows: Sequence[PooledPassage]) -> Pool:
     )
 
 
+def draw_of(rows: Sequence[PooledPassage]) -> PassageDraw:
+    """What is stored of the draw, aligned with the pool."""
+    return PassageDraw(
+        guess=np.array([row.guess for row in rows]),
+        probability=np.array([row.probability for row in rows]),
+        sampled=np.array([row.sampled for row in rows], dtype=bool),
+    )
+
+
 def _before(pool: Pool) -> Array:
-    known = np.nan_to_num(pool.known)
+    return by_labels(pool, np.nan_to_num(pool.known))
+
+
+def by_labels(pool: Pool, known: Array) -> Array:
+    """The figures by relevances that are taken for all there is, by metric, then by system and difference."""
     relevant = pool.sums(known)
     return figures(pool, known, np.maximum(relevant, 1.0), np.asarray(relevant > 0)).value.ravel()
 

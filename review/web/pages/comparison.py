@@ -22,6 +22,7 @@ from review.comparisons.values import differing_versions
 from review.comparisons.verdict import family_sentence, lead_sentence, other_sentence
 from review.comparisons.whole import Compared
 from review.gold.drift import Moved
+from review.reports.estimates import unrated_in_words
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
@@ -162,7 +163,7 @@ class OrderCard(NamedTuple):
 class ComparePage:
     """Everything that ``review/compare.html`` shows; without a second run only the choice. ``choices`` are the runs
     that could be compared, ``flags`` the kinds of versions in which the runs differ, with each run's. ``family`` says
-    over how many differences the error is held."""
+    over how many differences the error is held, ``unrated`` what retrieval metrics leave out."""
 
     choices: Sequence[Run]
     chosen: Collection[int]
@@ -172,6 +173,7 @@ class ComparePage:
     family: str
     order: OrderCard | None
     systems: SystemsCard
+    unrated: tuple[str, ...]
 
 
 def compare_page(found: Compared, others: Sequence[Run]) -> ComparePage:
@@ -187,6 +189,7 @@ def compare_page(found: Compared, others: Sequence[Run]) -> ComparePage:
         family=family_sentence(found.family) if found.differences else "",
         order=_order_card(found.order, dict(names)) if found.order else None,
         systems=systems_card(reports, dict(names)),
+        unrated=tuple(dict.fromkeys(unrated_in_words(one.retrieval) for one in reports if one.retrieval)),
     )
 
 

@@ -19,11 +19,12 @@ from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import Calls, Progress, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
-from evaluation.work.plugins import BatchesOut
+from evaluation.work.plugins import BatchesOut, RetrievalFigure
 from review.evidence.answers import RunAnswer
 from review.gold.licences import RunLicence
 from review.plans.ahead import ReviewPlan, guess_note, plan_json
 from review.reports.entries import Entry, Output
+from review.reports.estimates import titled
 from review.reports.exporting import REPORT_EXPORTS
 from review.reports.lines import Disagreement, HopsLine
 from review.reports.report import Report
@@ -193,6 +194,11 @@ class RunPage:
         titles = {line.name: line.title for line in self.report.metrics}
         plain = ((one, Bilingual(one.metric, one.metric)) for one in self.report.licences)
         return tuple((titles.get(one.metric, name), one) for one, name in plain)
+
+    @property
+    def retrieval(self) -> tuple[tuple[Bilingual, RetrievalFigure], ...]:
+        """Retrieval metrics corrected for passages that nobody rated."""
+        return titled(self.report.retrieval) if self.report.retrieval else ()
 
     @property
     def answers_shown(self) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from evaluation.runs.progress import calls_of, progress
 from evaluation.scoring.aside import asked_once
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_refusal
+from evaluation.work.plugins import corrected_retrieval
 from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import attention
 from review.comparisons.trend import judge_records, trends_of
@@ -37,6 +38,7 @@ from review.kept.reading import agreement_at_once, agreement_figures, compared, 
 from review.plans.ahead import plan_json, planned_review
 from review.queues.access import queues_led_by
 from review.queues.progress import under_way
+from review.reports.estimates import titled
 from review.reports.exporting import REPORT_EXPORTS, SHORTENED, export, export_html
 from review.reports.records import export_records
 from review.results.retrieval import retrieval_by_depth
@@ -120,8 +122,14 @@ def run_retrieval(request: HttpRequest, pk: int) -> HttpResponse:
     rows = Run.objects.select_related("answer_set__question_set", "answer_set__system_version__system")
     found = access.fetch(rows, request.user, Action.VIEW, pk)
     by = "hops" if request.GET.get("by") == "hops" else "category"
-    page = retrieval_page(found, retrieval_by_depth(found), by)
-    return render(request, "review/run/retrieval.html", {"page": page})
+    corrected = corrected_retrieval(found)
+    shown = {
+        "page": retrieval_page(found, retrieval_by_depth(found), by),
+        "corrected": corrected,
+        "rows": titled(corrected) if corrected else (),
+        "leads": corrected is not None and access.may(request.user, found.project_id, Action.MANAGE_REVIEW),
+    }
+    return render(request, "review/run/retrieval.html", shown)
 
 
 @signed_in_get

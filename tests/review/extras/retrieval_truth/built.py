@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evaluation.core.roles import Role
-from evaluation.models import Answer, AnswerSet, Context, Finding, Run, Score, System, SystemVersion, User
+from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score, System, SystemVersion, User
 from review.extras.retrieval_truth.pooling import make_repair
 from review.extras.retrieval_truth.rating import card_of, rate
 from review.models import RetrievalRepair
@@ -24,22 +26,25 @@ def two_runs(questions: int = QUESTIONS, *, ids: bool = True) -> tuple[Run, Run]
     asked = make_question_set(
         specs=[question_spec(n, category="c", ground_truth_chunk_ids=(f"q{n}-0",)) for n in range(1, questions + 1)]
     )
-    runs = []
-    for name, ranking in zip("AB", RANKINGS, strict=True):
-        system = System.objects.create(project=asked.project, name=f"System {name}")
-        version = SystemVersion.objects.create(system=system, version=1, content_hash=name)
-        made = AnswerSet.objects.create(
-            project=asked.project, question_set=asked, system_version=version, content_hash="0" * 64
-        )
-        given = {"status": "ok", "text": "Something.", "text_hash": "0" * 64, "retrieves": True}
-        answers = [Answer(answer_set=made, question=question, **given) for question in asked.questions.all()]
-        Context.objects.bulk_create(
-            _context(answer, at, f"{answer.question.external_id}-{one}", ids=ids)
-            for answer in Answer.objects.bulk_create(answers)
-            for at, one in enumerate(ranking)
-        )
-        runs.append(make_scored_run(made, metrics=("context_precision",), family="passages", values=(50,)))
-    return runs[0], runs[1]
+    a, b = (run_over(asked, name, ranking, ids=ids) for name, ranking in zip("AB", RANKINGS, strict=True))
+    return a, b
+
+
+def run_over(asked: QuestionSet, name: str, ranking: Sequence[int], *, ids: bool = True) -> Run:
+    """A system that retrieves the same places for each question."""
+    system = System.objects.create(project=asked.project, name=f"System {name}")
+    version = SystemVersion.objects.create(system=system, version=1, content_hash=name)
+    made = AnswerSet.objects.create(
+        project=asked.project, question_set=asked, system_version=version, content_hash="0" * 64
+    )
+    given = {"status": "ok", "text": "Something.", "text_hash": "0" * 64, "retrieves": True}
+    answers = [Answer(answer_set=made, question=question, **given) for question in asked.questions.all()]
+    Context.objects.bulk_create(
+        _context(answer, at, f"{answer.question.external_id}-{one}", ids=ids)
+        for answer in Answer.objects.bulk_create(answers)
+        for at, one in enumerate(ranking)
+    )
+    return make_scored_run(made, metrics=("context_precision",), family="passages", values=(50,))
 
 
 def _context(answer: Answer, position: int, name: str, *, ids: bool) -> Context:

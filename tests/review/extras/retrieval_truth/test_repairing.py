@@ -10,17 +10,22 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
 from django.db.utils import DatabaseError
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
 
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Answer, QuestionSet, User
-from review.extras.retrieval_truth.accepting import accept_labels
+from review.extras.retrieval_truth.accepting import accept_labels, corrected_retrieval
 from review.extras.retrieval_truth.pooling import NOT_RELEVANT, make_repair
 from review.extras.retrieval_truth.rating import card_of, last_rated, left_for, rate, set_open
 from review.extras.retrieval_truth.results import RepairedFigure, RepairResult, export_repair, results, results_for
+from review.kept.making import differing
 from review.models import PassageRating, PooledPassage, RetrievalRepair
+from review.reports.exporting import export
 from tests.factories import make_project, make_scored_run, make_user
-from tests.review.extras.retrieval_truth.built import members, rate_all, repair, two_runs, verdict
+from tests.review.extras.retrieval_truth.built import RANKINGS, members, rate_all, repair, run_over, two_runs, verdict
 
 pytestmark = pytest.mark.django_db
 
@@ -244,6 +249,64 @@ def test_accepted_labels_make_the_next_version_that_says_what_is_unrated() -> No
         accept_labels(found, by=one)
     assert QuestionSet.objects.filter(name=source.name).count() == 2
     assert results(found).rated == 40  # goes on by the stored probabilities
+
+
+def test_a_run_on_accepted_labels_is_corrected_by_the_stored_probabilities() -> None:
+    found = repair(size=70)
+    (one,) = members(found)
+    rate_all(found, one, most=40)
+    version = accept_labels(found, by=one).question_set
+    again, fresh = run_over(version, "A again", RANKINGS[0]), run_over(version, "C", (9, 0, 1, 2, 3))
+    told = corrected_retrieval(again)
+    assert told is not None
+    assert (told.repair, told.k, told.questions, told.unrated, told.outside) == (found.pk, 5, 10, 30, 0)
+    whole = {row.metric: row for row in results(found).figures if not row.minus and row.system == "System A v1"}
+    for row in told.figures:
+        of = whole[row.metric]
+        assert (row.value, row.low, row.high) == (of.value, of.low, of.high)
+    precision = told.figures[0]
+    # known are the first passage of each question and those found to be relevant among the 40 that were rated
+    labelled = [set(question.read().ground_truth_chunk_ids) for question in version.questions.all()]
+    right = sum(f"q{n}-{place}" in ids for n, ids in enumerate(labelled, 1) for place in RANKINGS[0])
+    assert precision.labels_alone == pytest.approx(right / 50)
+    assert precision.low is not None
+    assert precision.high is not None
+    assert precision.low < 0.4 < precision.high  # two of its five places are right
+    beyond = corrected_retrieval(fresh)
+    assert beyond is not None
+    assert beyond.outside == 10
+    assert {row.withheld for row in beyond.figures} == {"outside_pool"}
+    assert corrected_retrieval(two_runs()[0]) is None
+
+
+def test_report_and_pages_of_such_a_run_say_so_and_follow_the_ratings() -> None:
+    found = repair(size=70)
+    (one,) = members(found)
+    rate_all(found, one, most=40)
+    version = accept_labels(found, by=one).question_set
+    a, b = (run_over(version, f"{name} again", ranking) for name, ranking in zip("AB", RANKINGS, strict=True))
+    lead, viewer = Client(), Client()
+    lead.force_login(make_user(Role.LEAD, a.project))
+    viewer.force_login(make_user(Role.VIEWER, a.project))
+    link = f'href="{reverse("truth", args=[found.pk])}"'
+    said = "30 passages of the pool of “first” are unrated and count as misses in the retrieval metrics."
+    for page in (reverse("run", args=[a.pk]), reverse("run-retrieval", args=[a.pk])):
+        read = lead.get(page).content.decode()
+        assert said in read
+        assert link in read
+        assert link not in viewer.get(page).content.decode()
+    assert said in lead.get(f"{reverse('run-compare')}?runs={a.pk},{b.pk}").content.decode()
+    for form in ("html", "md"):
+        with translation.override("en"):
+            assert said in b"".join(export(a, form).chunks).decode()
+    told = json.loads(b"".join(export(a, "json").chunks))["retrieval"]
+    assert (told["repair"], told["unrated"], len(told["figures"])) == (found.pk, 30, 3)
+    rate_all(found, one, most=10)
+    assert "20 passages of the pool" in lead.get(reverse("run", args=[a.pk])).content.decode()
+    assert differing(a) == []
+    rate_all(found, one)
+    told = json.loads(b"".join(export(a, "json").chunks))["retrieval"]
+    assert (told["unrated"], told["figures"][0]["value"]) == (0, pytest.approx(0.4))
 
 
 def test_files_hold_the_figures_and_the_whole_pool() -> None:
