@@ -1,14 +1,17 @@
-"""The table of docs/retrieval-truth.md is what the simulation prints."""
+"""The figures of docs/retrieval-truth.md are what the simulation prints, its bounds those of the code; its example by
+hand is computed in ``tests/review/statistics/retrieval_truth``."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from review.statistics.retrieval_truth import drawing, estimating
 from review.statistics.retrieval_truth.pool import Metric
-from tests.simulations.retrieval_truth import JUDGES, compare, labelled, simulate
+from tests.simulations.retrieval_truth import JUDGES, compare, known_after, labelled, simulate
 
 PAGE = Path(__file__).parents[2] / "docs/retrieval-truth.md"
 TITLES = {Metric.PRECISION: "precision", Metric.RECALL: "recall", Metric.NDCG: "nDCG"}
@@ -27,6 +30,51 @@ def test_the_table_of_the_simulation(case: str) -> None:
         least = " | ".join(f"{min(row[name] for row in rows):.3f}" for name in ("mean", "least"))
         widest = " | ".join(f"{max(row[name] for row in rows):.2f}" for name in ("width", "largest width"))
         assert f"| {case} | {TITLES[metric]} | {least} | {widest} |" in page
+
+
+@pytest.mark.endurance
+@pytest.mark.skipif(not DATA, reason="CONCORD_TEST_DATA names no folder")
+def test_how_far_recall_errs_with_a_middling_judge() -> None:
+    data = labelled(Path(DATA))
+    alone, ours = simulate(data, "shallow", None, 200, 201, 0), simulate(data, "shallow", JUDGES[1], 200, 201, 1)
+    row = compare(ours, alone)[list(Metric).index(Metric.RECALL)]
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"by up to {row['largest width'] - 1:.0%}" in page
+    assert f"root mean square {row['largest error']:.2f} of it at most" in page
+
+
+@pytest.mark.endurance
+@pytest.mark.skipif(not DATA, reason="CONCORD_TEST_DATA names no folder")
+def test_a_smaller_allowance_covers_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimating, "UNSEEN", 0.5)
+    data, least = labelled(Path(DATA)), []
+    for case in ("40%", "systems out", "shallow"):
+        alone = simulate(data, case, None, 200, 201, 0)
+        for judge in JUDGES:
+            least += [row["least"] for row in compare(simulate(data, case, judge, 200, 201, 1), alone)]
+    assert f"which with half of what the\nguess expects fell to {min(least):.2f}" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not DATA, reason="CONCORD_TEST_DATA names no folder")
+def test_what_is_simulated_is_told() -> None:
+    data, random, page = labelled(Path(DATA)), np.random.default_rng(1), PAGE.read_text(encoding="utf-8")
+    missing = [(~known_after("shallow", data.ranks, random)).sum() for _ in range(200)]
+    assert f"about {round(np.mean(missing), -1):.0f} of {len(data.question):,} passages have no label" in page
+
+
+def test_bounds_are_told_as_they_are() -> None:
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    low, high = drawing.CAUTION
+    labels = f"fewer than {drawing.LEAST_LABELS} labels, or fewer than {drawing.LEAST_ON_A_SIDE} on a side"
+    for said in (labels, f"kept between {low} and {high}", f"{drawing.UNIFORM_SHARE:.0%} of the size is spread evenly"):
+        assert said in page
+    assert drawing.IMPORTANCE[Metric.RECALL] == 3
+    assert "recall three times" in page
+    assert estimating.UNSEEN == 0.75
+    assert "three quarters of the variance that the guess expects" in page
+    assert f"withheld below {estimating.LEAST_RATED} ratings" in page
+    assert estimating.MOST_UNANSWERED == 0.1
+    assert "more than a tenth" in page
 
 
 @pytest.mark.skipif(not DATA, reason="CONCORD_TEST_DATA names no folder")
