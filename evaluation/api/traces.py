@@ -17,7 +17,7 @@ from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person
 from evaluation.api.requests import Body, FileBody, TooLarge
 from evaluation.api.run_serializers import RunState
 from evaluation.api.sets import ANSWER_SETS, ImportedAnswersSerializer
-from evaluation.files.traces import protobuf_answer
+from evaluation.files.traces import PERSONAL, protobuf_answer
 from evaluation.runs.answer_files import score_by_rules
 from evaluation.runs.traces import QUIET_SECONDS, Sampling, import_received, receive, waiting
 
@@ -42,6 +42,12 @@ class ImportSerializer(ProjectQuery):
         default=list,
         max_length=20,
         help_text="JMESPath over a trace; those for which one finds something true are all taken",
+    )
+    mask = ListField(
+        child=CharField(max_length=100),
+        default=list,
+        max_length=20,
+        help_text=f"masked beside secrets: {', '.join(PERSONAL)}, or a pattern (# a digit, * the rest of a word)",
     )
     quiet_seconds = FloatField(
         default=QUIET_SECONDS, min_value=0, max_value=86_400, help_text="after its last span a trace is whole"
@@ -74,7 +80,7 @@ class TraceViewSet(ViewSet):
             project_for(person(request), body.get("project")),
             body["system"],
             name=body["questions"],
-            sampling=Sampling(body["rate"], tuple(body["rules"])),
+            sampling=Sampling(body["rate"], tuple(body["rules"]), tuple(body["mask"])),
             quiet_seconds=body["quiet_seconds"],
             by=person(request),
         )

@@ -3,12 +3,14 @@ content says first and its name second."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from evaluation.core.errors import Problem
 from evaluation.core.registry import Scale
 from evaluation.files.answer_rows import AnswerFile, answer_file
 from evaluation.files.columnar import ARROW, PARQUET, read_columnar
@@ -18,7 +20,7 @@ from evaluation.files.rating_rows import RatingFile, rating_file
 from evaluation.files.shaping import ANSWERS, QUESTIONS, Shape, shaped
 from evaluation.files.tables import read_csv, read_xlsx, rows_of_columns
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
-from evaluation.files.traces import TracePart, is_protobuf, json_of_protobuf, split, with_traces
+from evaluation.files.traces import TracePart, is_protobuf, json_of_protobuf, split, trace_records, with_traces
 from evaluation.files.trec import QRELS, RUN, TOPICS, read_qrels, read_run, read_topics, trec_form
 from evaluation.files.tree import MAX_BYTES, FileTree, Limits, Node, Problems
 
@@ -277,6 +279,22 @@ def read_trace_parts(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> tupl
     tree = _tree_of(data, problems, (FileFormat.JSON, FileFormat.JSONL), max_bytes)
     problems.refuse_if_any()
     return split(tree.root)
+
+
+def read_trace_records(
+    data: bytes, name: str, *, masks: Sequence[str] = (), max_bytes: int = MAX_BYTES
+) -> tuple[bytes, list[Problem]]:
+    """A file of traces as JSON lines, one a trace, which are read as questions and as answers, and remarks. ``masks``
+    is what is masked beside secrets, see ``evaluation.files.traces.masking``.
+
+    :raises InvalidFile: ``traces_none`` beside what is wrong with any file.
+    """
+    problems = Problems(display_name(name))
+    tree = _tree_of(data, problems, (FileFormat.JSON, FileFormat.JSONL), max_bytes)
+    problems.refuse_if_any()
+    if not (rows := trace_records(tree, problems, masks)):
+        problems.stop("traces_none")
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode(), list(problems.remarks)
 
 
 def _tree_of(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:

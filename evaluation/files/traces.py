@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,13 @@ from evaluation.files.text_trees import feed
 from evaluation.files.tree import FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 
 MASKED = "[masked]"
+#: What is masked beside secrets for whoever asks for it by this name.
+PERSONAL = {
+    "email": r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}",
+    "phone": r"(?<![\w-])(?:\+82[- ]?|0)\d{1,2}[- ]?\d{3,4}[- ]?\d{4}(?![\w-])",
+    "resident_number": r"(?<![\w-])\d{6}-[1-8]\d{6}(?![\w-])",
+    "card": r"(?<![\w-])\d{4}(?:[- ]?\d{4}){3}(?![\w-])",
+}
 UNKNOWN_SERVICE = "unknown_service"  # OpenTelemetry's own word
 _SECRETS = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|xox[abp]|concord)[-_][A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b"
@@ -75,22 +82,38 @@ def protobuf_answer(lost: int) -> bytes:
     return said
 
 
+def masking(wanted: Sequence[str]) -> re.Pattern[str]:
+    """What is masked: secrets, and what is ``wanted``: names of :data:`PERSONAL`, and patterns of one's own, in which
+    ``#`` is a digit and ``*`` at the end the rest of a word."""
+    parts = [_SECRETS.pattern]
+    for one in filter(None, wanted):
+        start = re.escape(one.removesuffix("*")).replace(r"\#", r"\d")
+        parts.append(PERSONAL.get(one) or start + (r"\S+" if one.endswith("*") else ""))
+    return re.compile("|".join(parts))
+
+
 def with_traces(tree: FileTree, problems: Problems) -> FileTree:
     """The tree with a record for each trace, where the file holds traces; else unchanged."""
-    batches = [batch for part in _parts(tree.root) for batch in _listed(part, *_BATCHES)]
-    if not batches:
+    if not (rows := trace_records(tree, problems)):
         return tree
+    return tree._replace(root=Node(Kind.LIST, [_node(row, at) for at, row in enumerate(rows, 1)], 1))
+
+
+def trace_records(tree: FileTree, problems: Problems, masks: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """A record for each trace, under the names that the shape of traces maps; none where the file holds no traces. For
+    ``masks`` see :func:`masking`."""
+    batches = [batch for part in _parts(tree.root) for batch in _listed(part, *_BATCHES)]
     traces: dict[str, list[dict[str, Any]]] = {}
     for batch in batches:
         for scope in _listed(batch, *_SPANS):
             for span in _listed(scope, "spans"):
                 read = _span(span)
                 traces.setdefault(read["trace"], []).append(read)
-    masked = [0]
-    rows = [_node(_masked(_record(trace, spans), masked), at) for at, (trace, spans) in enumerate(traces.items(), 1)]
+    pattern, masked = masking(masks), [0]
+    rows = [{**_masked(_record(spans), pattern, masked), "otlp_trace_id": trace} for trace, spans in traces.items()]
     if masked[0]:
         problems.remark("secrets_masked", places=masked[0])
-    return tree._replace(root=Node(Kind.LIST, rows, 1))
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +141,7 @@ def split(root: Node) -> tuple[list[TracePart], int]:
             if not re.fullmatch(r"[0-9a-f]{32}", trace) or not isinstance(said, dict):
                 lost += 1
                 continue
-            found.setdefault((service.strip() or UNKNOWN_SERVICE, trace), []).append(_masked(said, [0]))
+            found.setdefault((service.strip() or UNKNOWN_SERVICE, trace), []).append(_masked(said, _SECRETS, [0]))
     parts = [
         TracePart(service, trace, {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}, len(spans))
         for (service, trace), spans in found.items()
@@ -193,8 +216,8 @@ def _value(said: Any) -> Any:
     return value
 
 
-def _record(trace: str, spans: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a trace tells, under the names that the shape of traces maps."""
+def _record(spans: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a trace tells beside its id."""
     known = {one["span"] for one in spans}
     ordered = sorted(spans, key=lambda one: one["begun"])
     root = next((one for one in ordered if one["parent"] not in known or not one["parent"]), ordered[0])
@@ -207,7 +230,6 @@ def _record(trace: str, spans: list[dict[str, Any]]) -> dict[str, Any]:
         answer = answer or _message(one["said"], "output", "gen_ai.output.messages")
     error = root["error"]
     record = {
-        "otlp_trace_id": trace,
         "question": asked,
         "answer": "" if error else answer,
         "error": error,
@@ -306,15 +328,15 @@ def _sum(spans: list[dict[str, Any]], *names: str) -> int | None:
     return sum(found) if found else None
 
 
-def _masked(said: Any, count: list[int]) -> Any:
-    """The value with everything that looks like a secret replaced, however deep it stands."""
+def _masked(said: Any, pattern: re.Pattern[str], count: list[int]) -> Any:
+    """The value with everything that fits the pattern replaced, however deep it stands."""
     if isinstance(said, str):
-        text, places = _SECRETS.subn(MASKED, said)
+        text, places = pattern.subn(MASKED, said)
         count[0] += places
         return text
     if isinstance(said, dict):
-        return {name: _masked(value, count) for name, value in said.items()}
-    return [_masked(one, count) for one in said] if isinstance(said, list) else said
+        return {name: _masked(value, pattern, count) for name, value in said.items()}
+    return [_masked(one, pattern, count) for one in said] if isinstance(said, list) else said
 
 
 def _node(said: Any, line: int) -> Node:

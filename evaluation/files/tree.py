@@ -26,6 +26,7 @@ file_not_workbook
 file_binary
 traces_need_otel
 traces_damaged
+traces_none
 secrets_masked places
 format_unknown known
 format_not_accepted format accepted

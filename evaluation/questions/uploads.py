@@ -126,8 +126,10 @@ def keep_file(
     options: Mapping[str, Any],
     rows: int,
     by: User | None,
+    sha256: str = "",
 ) -> ImportBatch:
-    """A file that was read, until it is confirmed or a day has passed. ``name`` is what it will be imported as."""
+    """A file that was read, until it is confirmed or a day has passed. ``name`` is what it will be imported as;
+    ``sha256`` is of the file as it came, where ``content`` is what was made of it."""
     expire_uploads()
     return ImportBatch.objects.create(
         uuid=uuid.uuid4(),
@@ -135,7 +137,7 @@ def keep_file(
         kind=kind,
         name=name,
         file_name=display_name(file_name),
-        file_sha256=hashlib.sha256(content).hexdigest(),
+        file_sha256=sha256 or hashlib.sha256(content).hexdigest(),
         content=content,
         options=dict(options),
         rows=rows,

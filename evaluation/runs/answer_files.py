@@ -90,8 +90,10 @@ def import_answers(
     by: User | None,
     name: str = "",
     k: int = 5,
+    sha256: str = "",
 ) -> ImportedAnswers:
-    """Store the answers as one answer set and start its run.
+    """Store the answers as one answer set and start its run. ``sha256`` is of the file as it came, where ``data`` is
+    what was made of it.
 
     Answers equal in everything but metadata, of the same system to the same version of the question set with the same
     ``k``, are the answer set that is there already, with its run.
@@ -102,7 +104,7 @@ def import_answers(
     shown = display_name(file_name)
     with Checked(question_set, shown, file) as checked:
         name_of_system = clean_name(system or checked.facts.system)
-        filling = prepared(checked, name_of_system, by=by, source=shown, sha256=sha256_of(data), k=k)
+        filling = prepared(checked, name_of_system, by=by, source=shown, sha256=sha256 or sha256_of(data), k=k)
         if filling.is_unfinished:
             for _ in checked.store(filling):
                 pass

@@ -1,6 +1,7 @@
 """Traces become a question set and its answers: of a file, or sent by OTLP and waiting for it.
 
-What is sent waits as uploads do, a row for each trace in a request, a day at most; secrets are masked before that.
+What is sent waits as uploads do, a row for each trace in a request, a day at most; secrets are masked before that. A
+file that is uploaded waits for its confirmation as what was read of it, masked.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 from typing import Any
@@ -22,19 +23,21 @@ from django.utils import timezone
 from jmespath.exceptions import JMESPathError
 
 from evaluation.accounts.access import lock_project
-from evaluation.core.errors import Refused
-from evaluation.files.answer_rows import AnswerRow
-from evaluation.files.reading import read_answers, read_questions, read_trace_parts
+from evaluation.core.canonical import clean_name
+from evaluation.core.errors import Problem, Refused
+from evaluation.files.answer_rows import AnswerFile, AnswerRow
+from evaluation.files.question_rows import QuestionFile
+from evaluation.files.reading import read_answers, read_questions, read_trace_parts, read_trace_records
 from evaluation.files.shaping import Shape, shipped
 from evaluation.files.traces import TracePart
 from evaluation.models import ImportBatch, Project, User
 from evaluation.network.outcomes import storable
 from evaluation.questions.importing import import_question_set
-from evaluation.questions.uploads import expire_uploads
+from evaluation.questions.uploads import claim_upload, expire_uploads, keep_file, kept_file
 from evaluation.runs.answer_files import ImportedAnswers, import_answers
 from evaluation.systems.mapping import searched
 
-TRACES = "traces"
+TRACES, TRACE_FILE = "traces", "trace_file"
 QUIET_SECONDS = 60.0  # since the last span of a trace came in: then it is taken to be whole
 FILE_NAME = "traces.jsonl"
 LONGEST_NAME = 200  # characters of a system's name
@@ -45,10 +48,12 @@ State = ImportBatch.State
 class Sampling:
     """Which traces are taken: all for which one of the rules (JMESPath over ``question``, ``answer``, ``error``,
     ``contexts``, ``latency_seconds`` and what else the trace tells) finds something true, and of the others the share
-    ``rate``, 0 to 1, the same ones every time."""
+    ``rate``, 0 to 1, the same ones every time. ``masks`` is what is masked in them beside secrets, see
+    ``evaluation.files.traces.masking``."""
 
     rate: float = 1.0
     rules: tuple[str, ...] = ()
+    masks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """:raises Refused: ``rule_invalid`` for what is no JMESPath expression."""
@@ -117,6 +122,43 @@ def _waiting(project: Project) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadTraces:
+    """What a file of traces would become: of ``read`` traces with an answer or a failure those that the sampling takes,
+    as questions and answers. ``records`` is all that is kept of the file, ``sha256`` the file's own."""
+
+    questions: QuestionFile
+    answers: AnswerFile
+    read: int
+    remarks: tuple[Problem, ...]
+    records: bytes
+    sha256: str
+
+
+def read_traces(system: str, data: bytes, sampling: Sampling = Sampling(), *, file_name: str = FILE_NAME) -> ReadTraces:
+    """Read the traces of a file, masked.
+
+    :raises InvalidFile: with every problem of the file.
+    :raises Refused: ``no_traces`` where the sampling takes none.
+    """
+    limit = settings.CONCORD_UPLOAD_BYTES
+    records, remarks = read_trace_records(data, file_name, masks=sampling.masks, max_bytes=limit)
+    return _sampled(system, records, sampling, tuple(remarks), hashlib.sha256(data).hexdigest())
+
+
+def _sampled(system: str, records: bytes, sampling: Sampling, remarks: tuple[Problem, ...], sha256: str) -> ReadTraces:
+    asked = read_questions(records, FILE_NAME, max_bytes=len(records))
+    ids = {question.id for question in asked.questions}
+    told = read_answers(records, FILE_NAME, shape=_by_trace(), max_bytes=len(records))
+    usable = [row for row in told.answers if row.question_id in ids]  # the others do not tell what was asked
+    taken = tuple(row for row in usable if sampling.takes(row))
+    if not taken:
+        raise Refused("no_traces", system=system)
+    kept = {row.question_id for row in taken}
+    questions = replace(asked, questions=tuple(one for one in asked.questions if one.id in kept))
+    return ReadTraces(questions, replace(told, answers=taken), len(usable), remarks, records, sha256)
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedTraces:
     """What became of ``read`` traces with an answer or a failure, of which the sampling took those imported."""
 
@@ -139,21 +181,64 @@ def import_traces(
     :raises InvalidFile: with every problem of the file.
     :raises Refused: ``no_traces`` where the sampling takes none; ``bad_name``.
     """
-    limit = settings.CONCORD_UPLOAD_BYTES
-    asked = read_questions(data, file_name, max_bytes=limit)
-    ids = {question.id for question in asked.questions}
-    told = read_answers(data, file_name, shape=_by_trace(), max_bytes=limit)
-    usable = [row for row in told.answers if row.question_id in ids]  # the others do not tell what was asked
-    taken = [row for row in usable if sampling.takes(row)]
-    if not taken:
-        raise Refused("no_traces", system=system)
-    kept = {row.question_id for row in taken}
-    asked = replace(asked, questions=tuple(one for one in asked.questions if one.id in kept))
+    found = read_traces(system, data, sampling, file_name=file_name)
+    return _store(project, system, found, name=name, by=by, file_name=file_name)
+
+
+def _store(
+    project: Project, system: str, found: ReadTraces, *, name: str, by: User | None, file_name: str
+) -> ImportedTraces:
     with transaction.atomic():
-        questions = import_question_set(project, name or f"{system} traces", asked, by=by).question_set
-        file = replace(told, answers=tuple(taken))
-        answers = import_answers(questions, system, file, data=data, file_name=file_name, by=by)
-    return ImportedTraces(len(usable), answers)
+        questions = import_question_set(project, name or f"{system} traces", found.questions, by=by).question_set
+        answers = import_answers(
+            questions, system, found.answers, data=found.records, file_name=file_name, by=by, sha256=found.sha256
+        )
+    return ImportedTraces(found.read, replace(answers, remarks=(*found.remarks, *answers.remarks)))
+
+
+def keep_traces(
+    project: Project, system: str, data: bytes, file_name: str, sampling: Sampling, *, name: str, by: User | None
+) -> ImportBatch:
+    """Read a file of traces and keep what was read, masked, for its confirmation.
+
+    :raises InvalidFile: with every problem of the file.
+    :raises Refused: ``no_traces`` where the sampling takes none; ``bad_name``.
+    """
+    system = clean_name(system)
+    found = read_traces(system, data, sampling, file_name=file_name)
+    told = {"questions": clean_name(name or f"{system} traces"), "rate": sampling.rate, "rules": sampling.rules}
+    options = {**told, "remarks": [asdict(one) for one in found.remarks]}
+    rows = len(found.answers.answers)
+    return keep_file(
+        project, TRACE_FILE, system, file_name, found.records, options=options, rows=rows, by=by, sha256=found.sha256
+    )
+
+
+def preview_traces(batch: ImportBatch) -> ReadTraces:
+    """What confirming the upload would import.
+
+    :raises Refused: ``upload_expired``.
+    """
+    options = batch.options
+    sampling = Sampling(options["rate"], tuple(options["rules"]))
+    remarks = tuple(Problem(**one) for one in options["remarks"])
+    return _sampled(batch.name, kept_file(batch), sampling, remarks, batch.file_sha256)
+
+
+def confirm_traces(batch: ImportBatch, by: User | None) -> ImportedTraces | None:
+    """Import a waiting upload, whose answer set is then ``batch.result_id``; ``None`` where somebody did before.
+
+    :raises Refused: ``upload_expired``.
+    """
+    kept_file(batch)
+    with transaction.atomic():
+        if not claim_upload(batch):
+            return None
+        found, name = preview_traces(batch), batch.options["questions"]
+        done = _store(batch.project, batch.name, found, name=name, by=by, file_name=batch.file_name)
+        ImportBatch.objects.filter(pk=batch.pk).update(result_id=done.answers.run.answer_set_id, content=b"")
+    batch.refresh_from_db()
+    return done
 
 
 def _by_trace() -> Shape:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.access import Person, visible
@@ -18,17 +17,25 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.rubrics import rubrics_for, version_named
-from evaluation.judges.shipping import BASELINE, declared, default_judge, judge_names, judge_row
-from evaluation.models import AnswerSet, ProfileVersion, Project, QuestionSet, SystemVersion
-from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profiles
+from evaluation.judges.shipping import BASELINE, default_judge, judge_names, judge_row
+from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
+from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import Asking, Wanted
 from evaluation.runs.selectors import QuestionFilter
+from evaluation.runs.traces import Sampling
 from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
-from evaluation.web.forms import FileForm
+from evaluation.web.forms import FileForm, UploadForm
+from evaluation.web.pages import ProfileChoice
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_refusal
 
 TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
+PERSONAL_TITLES = [
+    ("email", _("e-mail addresses")),
+    ("phone", _("telephone numbers")),
+    ("resident_number", _("resident registration numbers")),
+    ("card", _("card numbers")),
+]
 MOST_LISTED = 200
 
 
@@ -74,6 +81,69 @@ class AnswerFileForm(FileForm):
     def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _choose(self, "questions", newest_sets(user))
+
+
+MOST_RULES = 20
+
+
+def _one_a_line(label: Any, help_text: Any) -> forms.CharField:
+    area = forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
+    return forms.CharField(label=label, help_text=help_text, widget=area, required=False, max_length=10_000)
+
+
+class TracesForm(UploadForm):
+    """A file of traces, which of them are taken and what is masked."""
+
+    map = group_by = None  # type: ignore[assignment]  # Django's way to have none of a form above
+    file = forms.FileField(
+        label=_("File with traces"),
+        help_text=_("OpenTelemetry (OTLP) as JSON or protobuf. Nothing is imported before you confirm."),
+    )
+    system = forms.CharField(
+        label=_("Name of the system that gave them"),
+        max_length=200,
+        help_text=_("A name of your own, such as my-rag. Answers of one system are compared over time."),
+    )
+    name = forms.CharField(
+        label=_("Name of the question set"),
+        max_length=200,
+        required=False,
+        help_text=_("Left empty, “SYSTEM traces”. A known name makes its next version."),
+    )
+    rules = _one_a_line(
+        _("Take all traces for which one of these is true"),
+        _("One JMESPath expression a line, such as error != '' or latency_seconds > `20`."),
+    )
+    rate = forms.FloatField(
+        label=_("Share of the other traces"),
+        min_value=0,
+        max_value=1,
+        initial=1,
+        help_text=_("From 0 to 1; the same ones every time."),
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+    personal = forms.MultipleChoiceField(
+        label=_("Mask as well"),
+        choices=PERSONAL_TITLES,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("What looks like a key or a password is always masked, before anything is stored."),
+    )
+    patterns = _one_a_line(
+        _("Mask by patterns of your own"), _("One a line: # is a digit, * at the end the rest of the word: EMP-####")
+    )
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """What a valid form asks for; none where a rule is no expression, which its field then says."""
+        said = self.cleaned_data
+        rules, patterns = ([line.strip() for line in said[name].splitlines()] for name in ("rules", "patterns"))
+        try:
+            masks = [*said["personal"], *filter(None, patterns)]
+            return Sampling(said["rate"], tuple(filter(None, rules))[:MOST_RULES], tuple(masks))
+        except Refused as refused:
+            self.add_error("rules", explain_refusal(refused))
+            return None
 
 
 class AnswersForm(forms.Form):
@@ -152,92 +222,6 @@ def _project(row: QuestionSet | AnswerSet | SystemVersion) -> Project:
 
 def _named(row: QuestionSet | AnswerSet | SystemVersion) -> str:
     return f"{row} · {row.created_at:%Y-%m-%d} (#{row.pk})" if isinstance(row, AnswerSet) else str(row)
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileChoice:
-    """A profile, what it measures in a sentence, and which fields it needs: those that questions and answers have, and
-    those that none of them has."""
-
-    spec: ProfileSpec
-    there: tuple[str, ...]
-    lacking: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """In the reader's language."""
-        return self.spec.title.ko if _korean() else self.spec.title.en
-
-    @property
-    def description(self) -> str:
-        """In the reader's language; empty for a profile without one."""
-        text = self.spec.description
-        return "" if text is None else text.ko if _korean() else text.en
-
-
-def _korean() -> bool:
-    return (get_language() or "en").startswith("ko")
-
-
-def profile_choices(source: AnswerSet | Asking) -> list[ProfileChoice]:
-    """The profiles that ship and those of the project in their newest version; the one that is preselected first."""
-    specs = {spec.name: spec for spec in shipped_profiles()}
-    written = ProfileVersion.objects.filter(project=source.project).order_by("version")
-    specs |= {row.name: ProfileSpec.model_validate(row.spec) for row in written.exclude(created_by=None)}
-    held = _held(source)
-    return [_choice(spec, held) for spec in sorted(specs.values(), key=lambda spec: spec.name != DEFAULT_PROFILE)]
-
-
-INPUTS = {
-    "reference": _("expected answer"),
-    "keywords": _("expected keywords"),
-    "check": _("check for negative questions"),
-    "required_info": _("required information"),
-    "nuggets": _("core facts"),
-    "ground_truth_chunk_ids": _("ids of the passages that should be found"),
-    "contexts": _("retrieved passages"),
-    "retrieved_ids": _("ids of retrieved passages"),
-    "latency": _("latency"),
-}
-
-
-def _choice(spec: ProfileSpec, held: set[str]) -> ProfileChoice:
-    metrics = declared()
-    needed = dict.fromkeys(one for name in spec.metrics if name in metrics for one in metrics[name].inputs)
-    named = [one for one in needed if one in INPUTS]  # others, such as embeddings, are not in files
-    return ProfileChoice(
-        spec,
-        there=tuple(str(INPUTS[one]) for one in named if one in held),
-        lacking=tuple(str(INPUTS[one]) for one in named if one not in held),
-    )
-
-
-_QUESTION_FIELDS = {
-    "reference": ("references",),
-    "keywords": ("keywords",),
-    "check": ("check",),
-    "required_info": ("required_info",),
-    "nuggets": ("nuggets",),
-    "ground_truth_chunk_ids": ("ground_truth_chunk_ids",),
-}
-
-
-def _held(source: AnswerSet | Asking) -> set[str]:
-    """The fields that at least one question, or answer, has."""
-    found: set[str] = set()
-    for spec in source.question_set.questions.values_list("spec", flat=True).iterator():
-        found |= {name for name, fields in _QUESTION_FIELDS.items() if any(spec.get(field) for field in fields)}
-        if len(found) == len(_QUESTION_FIELDS):
-            break
-    if isinstance(source, Asking):
-        return found | {"contexts", "retrieved_ids", "latency"}
-    answers = source.answers.all()
-    shown = {
-        "contexts": answers.filter(contexts__isnull=False),
-        "retrieved_ids": answers.exclude(retrieved_ids=None) | answers.filter(contexts__isnull=False),
-        "latency": answers.exclude(latency_seconds=None),
-    }
-    return found | {name for name, rows in shown.items() if rows.exists()}
 
 
 NO_JUDGE = "-"

@@ -23,6 +23,7 @@ from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
 from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet
 from evaluation.questions.uploads import ANSWERS
+from evaluation.runs.answer_files import SHOWN, ImportedAnswers
 from evaluation.runs.answer_uploads import confirm_answers, preview_answers, store_answers
 from evaluation.runs.large_uploads import (
     CHUNK_BYTES,
@@ -34,16 +35,16 @@ from evaluation.runs.large_uploads import (
 )
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
+from evaluation.runs.traces import TRACE_FILE, confirm_traces, keep_traces, preview_traces
 from evaluation.web.forms import columns_form
-from evaluation.web.pages import SHOWN_PROBLEMS
+from evaluation.web.pages import SHOWN_PROBLEMS, ProfileChoice, UploadPage, profile_choices
 from evaluation.web.run_forms import (
     AnswerFileForm,
     AnswersForm,
     AskForm,
-    ProfileChoice,
     RunForm,
+    TracesForm,
     TryForm,
-    profile_choices,
 )
 from evaluation.web.views import uploaded
 from evaluation.wording.messages import explain, explain_refusal
@@ -167,6 +168,63 @@ def _source_page(
     )
 
 
+@signed_in_form
+def new_traces(request: HttpRequest) -> HttpResponse:
+    """A file of traces: questions that were asked and what the system answered, sampled and masked."""
+    projects = list(access.projects_with(request.user, Action.EVALUATE).order_by("name"))
+    if not projects:
+        raise PermissionDenied
+    form = TracesForm(request.POST or None, request.FILES or None, projects=projects)
+    if request.method != "POST":
+        return render(request, "evaluation/traces.html", {"page": UploadPage(form)})
+    page, sampling = UploadPage(form), form.sampling if form.is_valid() else None
+    if sampling is not None:
+        said = form.cleaned_data
+        file, system, name = said["file"], said["system"], said["name"]
+        about = form.chosen_project, system, file.read(), file.name, sampling
+        try:
+            return redirect("traces-preview", keep_traces(*about, name=name, by=person(request)).uuid)
+        except InvalidFile as refused:
+            page = UploadPage(form, file.name, refused.problems)
+        except Refused as refused:
+            form.add_error("system", explain_refusal(refused))
+    return render(request, "evaluation/traces.html", {"page": page}, status=400)
+
+
+@signed_in_get
+def traces_preview(request: HttpRequest, uuid: str) -> HttpResponse:
+    """What confirming would import."""
+    batch = uploaded(request, uuid, TRACE_FILE)
+    if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
+        return redirect(_of_answers(batch.result_id))
+    try:
+        found = preview_traces(batch)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return redirect("traces-new")
+    first = found.answers.answers[:SHOWN]
+    return render(request, "evaluation/traces_preview.html", {"batch": batch, "found": found, "first": first})
+
+
+@signed_in_post
+def traces_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Import what was previewed; workers compute its rule metrics while the person goes on."""
+    batch = uploaded(request, uuid, TRACE_FILE)
+    try:
+        done = confirm_traces(batch, person(request))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return redirect("traces-new")
+    if done is not None:
+        _say_imported(request, done.answers)
+    return redirect(_of_answers(batch.result_id or 0))
+
+
+def _say_imported(request: HttpRequest, imported: ImportedAnswers) -> None:
+    text = gettext("The answers are in; their rule metrics are being computed as run %(run)s.")
+    messages.success(request, text % {"run": imported.run.pk})
+
+
 def _named(request: HttpRequest) -> dict[str, object]:
     """What the address preselects."""
     asked = {name: whole_number(request.GET.get(name, ""), 9) for name in ("questions", "system", "answers", "k")}
@@ -235,8 +293,7 @@ def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
         messages.error(request, explain_refusal(refused))
         return redirect("evaluation-new")
     if imported is not None:
-        text = gettext("The answers are in; their rule metrics are being computed as run %(run)s.")
-        messages.success(request, text % {"run": imported.run.pk})
+        _say_imported(request, imported)
     return redirect(_of_answers(batch.result_id or 0))
 
 

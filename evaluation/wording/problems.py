@@ -50,7 +50,8 @@ SENTENCES = {
         "them as JSON."
     ),
     "traces_damaged": _("These are no OpenTelemetry traces in protobuf, or they are damaged."),
-    "secrets_masked": _("What looks like a secret was masked in %(places)s place(s)."),
+    "traces_none": _("The file holds no OpenTelemetry traces (OTLP as JSON or protobuf)."),
+    "secrets_masked": _("Masked in %(places)s place(s): what looks like a secret, and what else was to be masked."),
     "format_unknown": _("The format cannot be told from name or content. Use one of these endings: %(known)s."),
     "format_not_accepted": _("This import takes %(accepted)s, not %(format)s."),
     "encoding_utf16": _("The text is UTF-16 but damaged (byte %(byte)s). Save it as UTF-8 (in Excel: “CSV UTF-8”)."),

@@ -124,6 +124,8 @@ def pages_of_a_lead() -> list[str]:
         reverse("question-set", args=[QuestionSet.objects.latest("pk").pk]),
         reverse("set-quality", args=[QuestionSet.objects.latest("pk").pk]),
         reverse("question-set-upload"),
+        reverse("evaluation-new"),
+        reverse("traces-new"),
     ]
 
 

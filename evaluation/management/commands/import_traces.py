@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
+from evaluation.files.traces import PERSONAL
 from evaluation.management.commands.import_questions import read_bytes
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, remarks, say_why_paused, work_off
@@ -30,6 +31,13 @@ class Command(SiteCommand):
             "--rule", action="append", default=[], metavar="JMESPATH", help="take all traces for which it is true"
         )
         parser.add_argument(
+            "--mask",
+            action="append",
+            default=[],
+            metavar="WHAT",
+            help=f"mask beside secrets: {', '.join(PERSONAL)}, or a pattern (# a digit, * the rest of a word)",
+        )
+        parser.add_argument(
             "--quiet", type=float, default=QUIET_SECONDS, metavar="SECONDS", help="after its last span a trace is whole"
         )
         parser.add_argument("--project", default="", help="needed where there are several projects")
@@ -40,7 +48,7 @@ class Command(SiteCommand):
         path, system, name = options["file"], options["system"], options["questions"]
         with refusals(self):
             project = project_named(options["project"])
-            sampling = Sampling(options["rate"], tuple(options["rule"]))
+            sampling = Sampling(options["rate"], tuple(options["rule"]), tuple(options["mask"]))
             if path is None:
                 done = import_received(project, system, name=name, sampling=sampling, quiet_seconds=options["quiet"])
             else:

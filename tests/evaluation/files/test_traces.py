@@ -29,9 +29,14 @@ Tracer = Any
 
 def written(make: Callable[[Tracer], None]) -> tuple[bytes, bytes]:
     """What the SDK exports of the spans, as OTLP in JSON and in protobuf."""
+    return exported(lambda provider, _: make(provider.get_tracer("tests")))
+
+
+def exported(make: Callable[[Any, str], None], convention: str = "") -> tuple[bytes, bytes]:
+    """The same of what is written with a provider."""
     kept, provider = memory.InMemorySpanExporter(), sdk.TracerProvider()
     provider.add_span_processor(export.SimpleSpanProcessor(kept))
-    make(provider.get_tracer("tests"))
+    make(provider, convention)
     request = common.encode_spans(kept.get_finished_spans())
     return json.dumps(json_format.MessageToDict(request)).encode(), request.SerializeToString()
 
@@ -194,13 +199,7 @@ def test_passages_may_be_structured_attributes() -> None:
     ("make", "convention"), [(rows_by_openinference, "chain"), (rows_by_openinference, "model"), (rows_by_gen_ai, "")]
 )
 def test_the_same_answers_come_of_the_rows_they_were_made_from(make: Any, convention: str, form: str) -> None:
-    kept, provider = memory.InMemorySpanExporter(), sdk.TracerProvider()
-    provider.add_span_processor(export.SimpleSpanProcessor(kept))
-    make(provider, convention)
-    request = common.encode_spans(kept.get_finished_spans())
-    data = (
-        request.SerializeToString() if form == "traces.pb" else json.dumps(json_format.MessageToDict(request)).encode()
-    )
+    data = exported(make, convention)[form == "traces.pb"]
     plain = read_answers("".join(json.dumps(row) + "\n" for row in ROWS).encode(), "rows.jsonl").answers
     traced = read_answers(data, form).answers
     assert [(one.question, one.answer, one.error) for one in traced] == [
