@@ -72,10 +72,10 @@ def _newest(project_id: int) -> QuerySet[QuestionSet]:
     return QuestionSet.objects.filter(~Exists(newer), project=project_id)
 
 
-def newest_corpora(project_id: int) -> QuerySet[Corpus]:
-    """The newest version of every corpus of a project."""
+def newest_corpora() -> QuerySet[Corpus]:
+    """The newest version of every corpus."""
     newer = Corpus.objects.filter(project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version"))
-    return Corpus.objects.filter(~Exists(newer), project=project_id)
+    return Corpus.objects.filter(~Exists(newer))
 
 
 def coverage_of(corpus: Corpus) -> Coverage:

@@ -62,6 +62,16 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "gold sets": ("lead", lambda w: reverse("calibration-list"), 6),
     "question sets": ("lead", lambda w: reverse("question-set-list"), 5),
     "question set": ("lead", lambda w: reverse("question-set", args=[w.question_set.pk]), 10),
+    "quality of a question set": ("lead", lambda w: reverse("set-quality", args=[w.question_set.pk]), 11),
+    "search": ("lead", lambda w: reverse("search") + "?q=a", 6),
+    "upload of documents": ("lead", lambda w: reverse("corpus-upload"), 4),
+    "generations": ("lead", lambda w: reverse("generation-list"), 7),
+    "generation": ("lead", lambda w: reverse("generation", args=[w.draft.generation_id]), 14),
+    "new generation": ("lead", lambda w: f"{reverse('generation-new')}?corpus={w.corpus.pk}", 8),
+    "repairs": ("lead", lambda w: f"{reverse('truth-list')}?{w.repair.pk}", 6),
+    "new repair": ("lead", lambda w: f"{reverse('truth-new')}?run={w.run.pk}", 8),
+    "repair": ("lead", lambda w: reverse("truth", args=[w.repair.pk]), 12),
+    "passage to rate": ("member", lambda w: reverse("truth-rate", args=[w.repair.pk]), 9),
 }
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
@@ -17,7 +17,7 @@ from evaluation.accounts.access import person, signed_in_form, signed_in_get
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
-from evaluation.corpora.coverage import asked_counts, coverage_of
+from evaluation.corpora.coverage import asked_counts, coverage_of, newest_corpora
 from evaluation.corpora.importing import SourceDocument, difference, import_corpus
 from evaluation.corpora.indexing import search
 from evaluation.corpora.selectors import chunks_named
@@ -41,10 +41,9 @@ MOST_LISTED, MOST_FOUND, LONGEST, MOST_SHOWN = 200, 20, 1_000, 50
 @signed_in_get
 def corpus_list(request: HttpRequest) -> HttpResponse:
     """The newest version of every corpus of the person's projects."""
-    rows = access.visible(Corpus.objects.all(), request.user)
+    rows = access.visible(newest_corpora(), request.user)
     counted = rows.annotate(documents_in=Count("documents", distinct=True), chunks_in=Count("chunks", distinct=True))
-    newer = Corpus.objects.filter(project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version"))
-    newest = counted.filter(~Exists(newer)).select_related("project").order_by("-created_at", "-pk")[:MOST_LISTED]
+    newest = counted.select_related("project").order_by("-created_at", "-pk")[:MOST_LISTED]
     shown = [(one, one.documents_in, one.chunks_in) for one in newest]
     several = len({one.project_id for one, _documents, _chunks in shown}) > 1
     imports = access.projects_with(request.user, Action.EVALUATE).exists()
@@ -89,7 +88,8 @@ def document(request: HttpRequest, pk: int) -> HttpResponse:
 
 @signed_in_get
 def set_quality_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """How good the questions of a set are. Of scores it tells those of rules alone."""
+    """How good the questions of a set are. Of scores it tells those of rules alone, and what experts said
+    of expected answers."""
     found = access.fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk)
     shown = {"found": found, "quality": set_quality(found), "most": MOST_SHOWN}
     return render(request, "review/set_quality.html", shown)

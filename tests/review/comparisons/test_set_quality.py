@@ -11,16 +11,32 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.judges.shipping import profile_row
-from evaluation.models import QuestionSet
+from evaluation.models import MetricDefinition, Project, QuestionSet
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
 from review.comparisons.set_quality import Difficulty, set_quality
-from tests.factories import make_answer_set, make_project, make_question_set, make_user, question_spec
+from review.models import EventRuling, ItemEvent
+from review.statistics.agreement.pair import compare
+from tests.factories import (
+    make_answer_set,
+    make_project,
+    make_question_set,
+    make_scored_run,
+    make_user,
+    question_spec,
+)
+from tests.review.builders import answer_rows, assignment_of, queue_for, rate
 
 pytestmark = pytest.mark.django_db
 
 PASSAGE = "Whoever is ill for more than three days hands in a certificate of a physician within the week."
+
+
+def browser(role: Role, project: Project) -> Client:
+    client = Client()
+    client.force_login(make_user(role, project))
+    return client
 
 
 def _set() -> QuestionSet:
@@ -67,10 +83,43 @@ def test_difficulty_counts_the_systems_that_get_a_question_right(settings: Any) 
     assert isinstance(found.never[0], Difficulty)
 
 
+def test_experts_tell_what_they_think_of_expected_answers() -> None:
+    run = make_scored_run(make_answer_set(make_question_set(specs=4)))
+    people = [make_user(Role.REVIEWER, run.project) for _ in range(3)]
+    correctness, faithfulness = (MetricDefinition.objects.get(name=name) for name in ("correctness", "faithfulness"))
+    queue = queue_for(run, [correctness, faithfulness], people)
+    given = {1: (5, 5, 4), 2: (1, 5, 2), 3: (2,), 4: ()}  # by question
+    for answer, values in zip(answer_rows(run), given.values(), strict=True):
+        for person, value in zip(people, values, strict=False):
+            rate(assignment_of(queue, answer, person, run), correctness, value)
+            rate(assignment_of(queue, answer, person, run), faithfulness, 1)  # which knows no expected answer
+    first, second, third, fourth = answer_rows(run)
+    rate(assignment_of(queue, first, people[0], run), correctness, 3, phase="final", reason_code="reference_wrong")
+    for answer, upheld in ((first, False), (second, True), (third, None), (fourth, None)):
+        event = ItemEvent.objects.create(
+            assignment=assignment_of(queue, answer, people[1], run), verb="flag", kind="bad_reference"
+        )
+        if upheld is not None:
+            EventRuling.objects.create(event=event, seq=1, upheld=upheld, reason="seen", by=people[2])
+    found = set_quality(run.answer_set.question_set).experts
+    told = {one.question.id: (one.against, one.experts, one.upheld) for one in found.doubted}
+    assert told == {"q2": (1, 3, True), "q1": (1, 3, False), "q3": (1, 2, False), "q4": (1, 1, False)}
+    assert found.doubted[0].question.id == "q2"
+    assert found.rated == 4
+    (agreed,) = found.agreed
+    assert (agreed.title["en"], agreed.answers, agreed.statistic) == ("Correctness", 2, "cohen_kappa_quadratic")
+    pairs = ([5, 1], [5, 5]), ([5, 1], [4, 2]), ([5, 5], [4, 2])  # each two of the three, over both answers
+    kappas = [compare(*pair, correctness.read_scale()).to_dict()["cohen_kappa_quadratic"] for pair in pairs]
+    assert agreed.value == pytest.approx(sum(kappa or 0 for kappa in kappas) / 3)
+    assert [(question.id, gap) for question, gap in found.apart] == [("q2", 1.0)]
+    page = browser(Role.VIEWER, run.project).get(reverse("set-quality", args=[run.answer_set.question_set_id]))
+    said = " ".join(page.content.decode().split())
+    assert "for 4 questions, and call that of 4 wrong" in said
+    assert "upheld" in said
+
+
 def test_the_page_tells_it() -> None:
     questions = _set()
-    client = Client()
-    client.force_login(make_user(Role.VIEWER, questions.project))
-    page = client.get(reverse("set-quality", args=[questions.pk])).content.decode()
+    page = browser(Role.VIEWER, questions.project).get(reverse("set-quality", args=[questions.pk])).content.decode()
     assert "this passage" in page
     assert "It shows once two systems or more have been asked." in page
