@@ -24,6 +24,7 @@ from rest_framework.serializers import (
 )
 
 from evaluation.models import Answer, JudgeBatch, Run
+from evaluation.runs.planning import JudgeCalls, Plan
 from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
 from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
 from evaluation.wording.messages import explain_reason
@@ -151,6 +152,38 @@ class SpendingSerializer(Serializer[Spending]):
     cached = IntegerField(source="hits")
     saved = DecimalField(max_digits=16, decimal_places=8)
     unknown_savings = IntegerField(source="unpriced_hits")
+
+
+class JudgeCallsSerializer(Serializer[JudgeCalls]):
+    """What is known beforehand of the calls to one judge about one rubric. ``measured``: tokens are the mean of earlier
+    replies; ``spread`` is the share by which tokens and cost may be off."""
+
+    judge = CharField()
+    rubric = CharField()
+    calls = IntegerField()
+    tokens_in = IntegerField()
+    tokens_out = IntegerField()
+    measured = BooleanField()
+    cost = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
+    seconds = FloatField(allow_null=True)
+    spread = FloatField()
+
+
+class PlanSerializer(Serializer[Plan]):
+    """What a run would take: steps, answers, questions to the system, calls of judges, tokens, US dollars and seconds;
+    null where it is unknown."""
+
+    units = IntegerField()
+    answers = IntegerField()
+    questions = IntegerField()
+    calls = IntegerField()
+    paid = JudgeCallsSerializer(many=True)
+    tokens = IntegerField()
+    cost = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
+    cost_low = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
+    cost_high = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
+    asking_seconds = FloatField(allow_null=True)
+    seconds = FloatField(allow_null=True)
 
 
 class ProgressSerializer(Serializer[Progress]):

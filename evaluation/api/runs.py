@@ -24,7 +24,7 @@ from evaluation.accounts.access import Person, fetch, values_shown
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
 from evaluation.api.filters import AnswerFilter, RunFilter
 from evaluation.api.requests import MOST, PagesInOrder
-from evaluation.api.run_serializers import RunSerializer, RunState, RunSummarySerializer, RunWhole
+from evaluation.api.run_serializers import PlanSerializer, RunSerializer, RunState, RunSummarySerializer, RunWhole
 from evaluation.asking.systems import asked_version
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
@@ -33,6 +33,7 @@ from evaluation.judging.formulas import JuryRule
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
 from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import Asking, Wanted, ask_for_run, cancel_run, pause_run, resume_run
+from evaluation.runs.planning import planned
 from evaluation.runs.progress import progress
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from evaluation.runs.selectors import QuestionFilter
@@ -229,6 +230,7 @@ class RunRequestSerializer(StrictSerializer):
     batch = BooleanField(default=False, help_text="hand calls over in batches where the judge's endpoint takes them")
     budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
     start_token = UUIDField(default=None, allow_null=True, help_text="chosen by the caller; asking twice makes one run")
+    dry_run = BooleanField(default=False, help_text="only say what it would take")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Answers that are there, or a system to ask."""
@@ -262,7 +264,7 @@ def wanted_run(body: dict[str, Any]) -> Wanted:
     """The request as the lower floors take it."""
     names = ("categories", "tags", "question_ids", "limit")
     several = {name: tuple(body[name]) for name in ("beside", "metrics", "rubrics")}
-    sources = {"answer_set", "dataset_id", "system", "evaluation_type", "k"}
+    sources = {"answer_set", "dataset_id", "system", "evaluation_type", "k", "dry_run"}
     rest = {name: one for name, one in body.items() if name not in sources.union(names)}
     return Wanted(questions=QuestionFilter(*(body[name] for name in names)), **(rest | several))
 
@@ -296,11 +298,15 @@ class RunViewSet(RowsViewSet):
         runs = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
         return self.get_paginated_response(written(RunSummarySerializer, RunState.of_all(runs, request), many=True))
 
-    @written_by(RunSummarySerializer, status=202, body=RunRequestSerializer)
-    def create(self, request: Request) -> RunState:
-        """Make and start a run: 202 with its id, status, progress and links."""
-        wanted = self.body()
-        return self._now(ask_for_run(_source(request.user, wanted), wanted_run(wanted), person(request)))
+    @written_by(RunSummarySerializer, status=202, body=RunRequestSerializer, others={200: PlanSerializer})
+    def create(self, request: Request) -> RunState | Response:
+        """Make and start a run: 202 with its id, status, progress and links; 200 with what it would take for a dry
+        run."""
+        body = self.body()
+        asked = _source(request.user, body), wanted_run(body), person(request)
+        if body["dry_run"]:
+            return Response(PlanSerializer(planned(*asked)).data)
+        return self._now(ask_for_run(*asked))
 
     @written_by(RunSerializer, query=PageQuery)
     def retrieve(self, request: Request, pk: int) -> RunWhole:

@@ -16,7 +16,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Avg, Count, Q, prefetch_related_objects
+from django.db.models import Avg, Count, F, Q, prefetch_related_objects
+from django.db.models.functions import Power
 from django.utils.translation import gettext
 
 from evaluation.judges.clients import price_table
@@ -40,13 +41,15 @@ SAMPLE = 20  # prompts that are made to measure how long they are
 REMEMBERED = 200  # replies and answers that means are taken of
 BYTES_PER_TOKEN = 3.5  # of UTF-8: 4 English letters, or a good syllable of Hangul, give or take a third
 SHORT_REPLY = 300  # tokens of a reply nobody has seen yet
+GUESSED = 1 / 3  # how far an estimate may be off, as a share of it, where no reply was seen yet
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCalls:
     """The calls to one judge about one rubric, every step of one in steps. ``tokens`` are of all of them, in and out,
     ``measured`` whether they are the mean of earlier replies; ``cost`` is in US dollars; ``seconds`` is how long they
-    take at the pace that run and endpoint allow."""
+    take at the pace that run and endpoint allow. ``spread`` is the share of them by which tokens and cost may be off:
+    where earlier replies tell, of 95 such runs in a hundred."""
 
     judge: str
     rubric: str
@@ -56,6 +59,7 @@ class JudgeCalls:
     measured: bool
     cost: Decimal | None
     seconds: float | None
+    spread: float = GUESSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,20 @@ class Plan:
         return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
     @property
+    def cost_low(self) -> Decimal | None:
+        """The least that the cost is likely to be."""
+        return self._at(-1)
+
+    @property
+    def cost_high(self) -> Decimal | None:
+        """The most that it is likely to be."""
+        return self._at(1)
+
+    def _at(self, end: int) -> Decimal | None:
+        off = sum((one.cost * Decimal(one.spread) for one in self.paid if one.cost), Decimal(0))
+        return None if self.cost is None else max(Decimal(0), self.cost + end * off)
+
+    @property
     def seconds(self) -> float | None:
         """From the first question or call to the last reply; ``None`` where a part is unknown."""
         parts = [each.seconds for each in self.paid] + ([self.asking_seconds] if self.questions else [])
@@ -90,9 +108,9 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """For programs; money as text, as everywhere."""
-        found = asdict(self) | {"tokens": self.tokens, "cost": self.cost, "seconds": self.seconds}
+        found = asdict(self) | {"tokens": self.tokens, "seconds": self.seconds}
         found["paid"] = [one | {"cost": _text(one["cost"])} for one in found["paid"]]
-        return found | {"cost": _text(found["cost"])}
+        return found | {name: _text(getattr(self, name)) for name in ("cost", "cost_low", "cost_high")}
 
 
 def _text(cost: Decimal | None) -> str | None:
@@ -171,7 +189,17 @@ def _calls(run: Run, config: RunConfig, judge: RunJudge, count: int, sample: Seq
         measured=before["tokens_in"] is not None,
         cost=price.cost(spent) if price else None,
         seconds=_seconds(version, config, count, tokens_in + tokens_out, before["elapsed"]),
+        spread=_spread(before, count),
     )
+
+
+def _spread(before: Mapping[str, float | None], calls: int) -> float:
+    """1.96 standard errors of the sum of so many calls like earlier ones, as a share of it."""
+    mean, seen = (before["tokens_in"] or 0.0) + (before["tokens_out"] or 0.0), before["calls"] or 0
+    if not mean or seen < 2 or not calls:
+        return GUESSED
+    variance = max(0.0, (before["squares"] or 0.0) - mean**2) * seen / (seen - 1)
+    return 1.96 * math.sqrt(variance * (1 / seen + 1 / calls)) / mean
 
 
 def _remembered(judge: RunJudge) -> Mapping[str, float | None]:
@@ -185,6 +213,7 @@ def _remembered(judge: RunJudge) -> Mapping[str, float | None]:
     replies = Reply.objects.filter(known, attempt__unit__run_judge__in=asked)
     latest = replies.order_by("-pk").values("pk")[:REMEMBERED]
     means: Mapping[str, float | None] = Reply.objects.filter(pk__in=[row["pk"] for row in latest]).aggregate(
+        squares=Avg(Power(F("tokens_in") + F("tokens_out"), 2)),
         tokens_in=Avg("tokens_in"),
         tokens_out=Avg("tokens_out"),
         elapsed=Avg("elapsed_seconds", filter=called),
@@ -245,8 +274,13 @@ def plan_sentences(plan: Plan) -> list[str]:
         )
     if plan.paid:
         cost = gettext("unknown: the price table does not name the model")
-        if plan.cost is not None:
-            cost = gettext("about %s") % money(plan.cost, at_least=False)
+        if plan.cost_low is not None and plan.cost_high is not None:
+            low, high = (money(one, at_least=False) for one in (plan.cost_low, plan.cost_high))
+            cost = (
+                gettext("about %s") % low
+                if low == high
+                else gettext("%(low)s to %(high)s") % {"low": low, "high": high}
+            )
         said.append(gettext("Cost: %(cost)s") % {"cost": cost})
     if plan.paid or plan.questions:
         time = gettext("unknown: there are no earlier replies to go by")

@@ -21,7 +21,7 @@ from evaluation.judges.shipping import default_judge, judge_row, save_judge
 from evaluation.models import AnswerSet, Attempt, Endpoint, ImportBatch, Project, QuestionSet, Reply, Run, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import Asking, Wanted, ask_for_run
-from evaluation.runs.planning import planned
+from evaluation.runs.planning import plan_sentences, planned
 from examples.rag_service import RagService
 from tests.evaluation.asking.asking import questions, toy_system
 from tests.evaluation.asking.conftest import asked, service
@@ -248,6 +248,29 @@ def test_the_plan_tells_calls_tokens_money_and_time(
     assert calls.seconds == 2.0 * -(-judged // 4)  # four calls at a time
     Endpoint.objects.update(requests_per_minute=1)
     assert planned(answers, wanted, None).seconds == 60.0 * judged
+
+
+@pytest.mark.usefixtures("priced")
+def test_the_plan_tells_between_what_the_cost_will_likely_be(
+    project: Project, endpoint: Endpoint, asked_about: QuestionSet
+) -> None:
+    save_judge(project, "first", endpoint, model="m", language="en")
+    answers = make_answer_set(asked_about)
+    wanted = Wanted(profile="graphrag", judge="first", baseline=False)
+    remember(answers, wanted, tokens_in=1000, tokens_out=50)
+    plan = planned(answers, wanted, None)
+    assert plan.cost is not None  # a single reply tells nothing of how they differ: a third either way
+    assert plan.cost_high == pytest.approx(plan.cost * 4 / 3)
+    remember(answers, wanted, tokens_in=1400, tokens_out=50)
+    plan = planned(answers, wanted, None)
+    (calls,) = plan.paid
+    # 1,050 and 1,450 tokens: mean 1,250, standard deviation 282.84
+    assert calls.spread == pytest.approx(1.96 * 282.84 / 1250 * (1 / 2 + 1 / calls.calls) ** 0.5, rel=1e-4)
+    assert plan.cost is not None
+    assert plan.cost_low is not None
+    assert float(plan.cost_low) == pytest.approx(float(plan.cost) * (1 - calls.spread))
+    assert "$" in plan_sentences(plan)[1]
+    assert " to " in plan_sentences(plan)[1]
 
 
 def remember(answers: AnswerSet, wanted: Wanted, **reply: Any) -> None:

@@ -96,6 +96,19 @@ def test_everything_a_run_may_be_told_arrives() -> None:
     assert (str(run.budget), run.config["question_ids"]) == ("1.5000", ["q1", "q2", "q3"])
 
 
+def test_a_dry_run_says_what_it_would_take_and_makes_nothing() -> None:
+    answers = make_answer_set()
+    reply = evaluator(answers.project).post("runs/", {"answer_set": answers.pk, "judge": None, "dry_run": True})
+    told = reply.json()
+    assert (reply.status_code, told["answers"], told["cost"], told["paid"]) == (
+        200,
+        answers.answers.count(),
+        "0.0000",
+        [],
+    )
+    assert not Run.objects.exists()
+
+
 def test_the_same_start_token_is_the_same_run() -> None:
     """T13: a button pressed twice."""
     answers = make_answer_set()
