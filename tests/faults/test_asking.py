@@ -1,4 +1,5 @@
-"""Kills while systems are asked: each question once, but for those that were out."""
+"""Kills and many workers while systems are asked: each question once, but for those that were out, and never more at a
+time than the system takes."""
 
 from __future__ import annotations
 
@@ -46,3 +47,23 @@ def test_after_kills_only_questions_that_were_out_are_asked_again(site: Site) ->
         # Of the questions out at a kill, and of those that had come back and were about to be written together.
         assert sum(times - 1 for times in again.values()) <= KILLS * 3 * PLACES
         assert service.peak <= 2 * PLACES  # a killed worker's requests were still being answered
+
+
+def test_limits_of_a_system_hold_over_eight_workers_and_a_wait_it_asks_for_too(site: Site) -> None:
+    with RagService() as service:
+        service.seconds = 0.1
+        service.fault_of = lambda question, times: "limit" if times == 1 and question.endswith("7?") else ""
+        site.environment |= {"CONCORD_SYSTEM_ORIGINS": service.origin}
+        run = int(site.python("-m", "tests.faults.prepare_asking", str(QUESTIONS), service.origin).splitlines()[-1])
+        for worker in [site.start("manage.py", "drain", str(run), "--seconds", "90") for _ in range(8)]:
+            worker.wait(120)
+        site.wait_for(run, "completed", seconds=30)
+        limited = {question for question in service.asked if question.endswith("7?")}
+        assert len(service.asked) == QUESTIONS
+        assert {question: times for question, times in service.asked.items() if times != 1} == dict.fromkeys(limited, 2)
+        assert len(limited) == QUESTIONS // 10
+        assert service.peak <= PLACES
+        assert site.rows("SELECT outcome, COUNT(*) FROM evaluation_reply GROUP BY outcome ORDER BY outcome") == [
+            ("ok", QUESTIONS),
+            ("rate_limited", QUESTIONS // 10),
+        ]

@@ -17,8 +17,8 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Answer, ImportBatch, Project, Question, Run
 from evaluation.runs.traces import Sampling, import_received, import_traces, receive, waiting
-from tests.evaluation.api.clients import API, Caller, viewer
-from tests.factories import make_project
+from tests.evaluation.api.clients import API, Caller, token_for, viewer
+from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "otlp/v1/traces"
@@ -172,3 +172,29 @@ def test_commands_import_a_file_or_what_waits(project: Project, tmp_path: Path) 
     receive(project, request(asked(3)), None)
     call_command("import_traces", *asked_for, "--quiet", "0", stdout=io.StringIO())
     assert Answer.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_open_telemetrys_own_exporter_sends_what_open_inference_recorded(live_server: Any, compressed: bool) -> None:
+    otlp = pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    exporting = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    written = pytest.importorskip("tests.evaluation.files.test_traces")
+    resources = pytest.importorskip("opentelemetry.sdk.resources")
+    project = make_project()
+    exporter = exporting.OTLPSpanExporter(
+        endpoint=f"{live_server.url}{API}{ADDRESS}",
+        headers={"Authorization": f"Bearer {token_for(make_user(Role.EVALUATOR, project), project)}"},
+        compression=otlp.Compression.Gzip if compressed else otlp.Compression.NoCompression,
+    )
+    provider = written.sdk.TracerProvider(resource=resources.Resource({"service.name": "my-rag"}))
+    provider.add_span_processor(written.export.BatchSpanProcessor(exporter))
+    written.rows_by_openinference(provider, "chain")
+    assert provider.force_flush()
+    provider.shutdown()
+    (told,) = waiting(project)
+    assert (told["system"], told["traces"]) == ("my-rag", 3)
+    answers = import_received(project, "my-rag", quiet_seconds=0).answers.run.answer_set.answers.all()
+    assert sorted(answers.values_list("question__text", "text")) == sorted(
+        (row["question"], row.get("answer", "")) for row in written.ROWS
+    )

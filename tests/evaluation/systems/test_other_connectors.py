@@ -63,12 +63,31 @@ def test_a_chat_model_hears_the_earlier_turns(service: RagService) -> None:
     assert [m["content"] for m in service.bodies[0]["messages"]] == ["How long?", "Two terms.", "And then?"]
 
 
-@pytest.mark.parametrize(("fault", "reason"), [("html", "wrong_content"), ("error", "server_error")])
-def test_a_chat_endpoint_that_misbehaves_gives_a_reason(service: RagService, fault: str, reason: str) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("hang", "timeout"),
+        ("drip", "timeout"),
+        ("html", "wrong_content"),
+        ("no_json", "wrong_content"),
+        ("error", "server_error"),
+        ("unauthorised", "unauthorised"),
+        ("huge", "too_large"),
+        ("redirect", "redirect"),
+        ("limit", "rate_limited"),
+        ("disconnect", ""),  # in a stream the connection, else no JSON
+    ],
+)
+def test_a_chat_endpoint_that_misbehaves_gives_a_reason(
+    service: RagService, fault: str, reason: str, stream: bool
+) -> None:
     service.fault_of = lambda *_: fault
-    reply = chat(service)
+    reply = chat(service, stream=stream, timeout_seconds=1.0)
     assert reply.told is None
+    assert reply.reason
     assert reply.reason.startswith(reason)
+    assert sum(service.asked.values()) == 1
 
 
 def test_parameters_cannot_replace_the_question() -> None:
