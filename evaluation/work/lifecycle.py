@@ -173,9 +173,12 @@ def planned_units(run: Run, asked: Iterable[WorkUnit] = ()) -> Iterator[WorkUnit
     answers = answers_in(run).order_by("question__position", "sample")
     if not bench.sealed:  # the texts are read only where a seal may be on them
         answers = answers.only("sample", "question__external_id")
-    for answer in answers.iterator(chunk_size=UNIT_BATCH):
-        of = WorkUnit(question=answer.question, sample=answer.sample, answer=answer)
-        yield from (_unit(run, config, step, of) for step in steps(config, bench.may_judge(answer)))
+    ids = list(answers.values_list("pk", flat=True))
+    # A page at a time: SQLite lets nobody write who is in the middle of reading what others have changed since.
+    for first in range(0, len(ids), UNIT_BATCH):
+        for answer in answers.filter(pk__in=ids[first : first + UNIT_BATCH]):
+            of = WorkUnit(question=answer.question, sample=answer.sample, answer=answer)
+            yield from (_unit(run, config, step, of) for step in steps(config, bench.may_judge(answer)))
     for unit in asked:
         for step in steps(config, bench.judges):
             waiting = _unit(run, config, step, unit)

@@ -109,3 +109,25 @@ def test_a_worker_that_is_killed_is_followed_by_another(site: Site, path: str) -
     assert site.rows(FINISHED) == [(ANSWERS, ANSWERS)]
     assert site.rows("SELECT COUNT(*) FROM evaluation_importchunk") == [(0,)]
     assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("running", 1)]
+
+
+OTHERS_WRITE = """
+from django.db import connections
+from evaluation.work import lifecycle, units
+lifecycle.UNIT_BATCH = units.UNIT_BATCH = 100
+other = connections.create_connection("default")
+
+def insert(*rows, real=units.insert_values, **how):
+    if rows[0].__name__ == "WorkUnit":
+        with other.cursor() as cursor:
+            cursor.execute("UPDATE evaluation_project SET name = name")
+    real(*rows, **how)
+
+units.insert_values = insert
+"""
+
+
+def test_a_run_starts_while_others_write(site: Site, path: str) -> None:
+    """SQLite refuses at once who reads on while others write, and then writes."""
+    run(site, OTHERS_WRITE + IMPORT.format(path=path))
+    assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("completed", 1)]
