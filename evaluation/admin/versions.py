@@ -1,6 +1,7 @@
 """Versions of judges, rubrics and profiles: never changed; what is entered makes the next version, or selects the
 one that has the same content."""
 
+import re
 from typing import Any
 
 import yaml
@@ -13,12 +14,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
+from pydantic import ValidationError
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person
 from evaluation.admin.rights import ReadOnlyAdmin
 from evaluation.core.canonical import whole_number
-from evaluation.core.errors import InvalidFile, Refused, UnknownName
+from evaluation.core.described import problems_of
+from evaluation.core.errors import InvalidFile, Problem, Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, retire, slot_of, standings
 from evaluation.criteria.services import check_metric_names, rubrics_of_others
@@ -27,7 +30,7 @@ from evaluation.judging.drafting import as_yaml, check_draft
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion
 from evaluation.profiles.spec import ProfileSpec, load_profile
-from evaluation.wording.messages import explain, explain_refusal
+from evaluation.wording.messages import explain, explain_refusal, in_words
 
 Sections = tuple[tuple[Any, dict[str, Any]], ...]
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
@@ -219,7 +222,7 @@ class RubricForm(YamlForm):
         except Refused as refused:
             raise forms.ValidationError(explain_refusal(refused)) from refused
         except UnknownName as unknown:
-            raise forms.ValidationError(str(unknown)) from unknown
+            raise forms.ValidationError(in_words(str(unknown))) from unknown
         return rubric
 
 
@@ -317,9 +320,14 @@ class ProfileForm(YamlForm):
     def clean_text(self) -> ProfileSpec:
         """The profile the text holds."""
         try:
-            return load_profile(self.cleaned_data["text"])
+            return load_profile(text := self.cleaned_data["text"])
+        except ValidationError as error:
+            found = problems_of(error, text, "", "profile_invalid")
+            raise forms.ValidationError([explain(problem) for problem in found]) from error
         except ValueError as error:
-            raise forms.ValidationError(str(error)) from error
+            line, told = re.match(r"(?:line (\d+): )?(?:not YAML: )?(.*)", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
+            problem = Problem("profile_not_yaml", line=int(line) if line else None, params={"error": told})
+            raise forms.ValidationError(explain(problem)) from error
 
     def clean(self) -> dict[str, Any]:
         """The profile's metrics are metrics, or criteria of its project."""

@@ -27,6 +27,7 @@ from rest_framework.request import Request
 
 from evaluation.accounts.logging_in import TOKEN
 from evaluation.models import ApiToken, User
+from evaluation.wording.messages import in_words
 
 REFUSED = "unknown, revoked or expired token"
 
@@ -119,7 +120,7 @@ class StrictJSON(JSONParser):
         except RecursionError:
             raise ParseError(_("The JSON is nested too deep.")) from None
         except ValueError as error:
-            raise ParseError(_("This is no valid JSON: %(detail)s") % {"detail": str(error)[:200]}) from None
+            raise ParseError(_("This is no valid JSON: %(detail)s") % {"detail": in_words(str(error)[:200])}) from None
         return value
 
 

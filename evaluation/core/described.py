@@ -38,11 +38,22 @@ def read_yaml(model: type[_Model], text: str, file: str, problem: str) -> _Model
     try:
         return model.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
     except yaml.YAMLError as error:
-        raise InvalidFile([Problem(f"{problem}_not_yaml", file, params={"error": str(error)})]) from error
+        line, told = where_and_what(error)
+        raise InvalidFile([Problem(f"{problem}_not_yaml", file, line, params={"error": told})]) from error
     except ValidationError as error:
-        code = f"{problem}_invalid"
-        problems = [
-            Problem(code, file, _line(text, e["loc"]), ".".join(map(str, e["loc"])), {"error": e["msg"]})
-            for e in error.errors()
-        ]
-        raise InvalidFile(problems) from error
+        raise InvalidFile(problems_of(error, text, file, f"{problem}_invalid")) from error
+
+
+def where_and_what(error: yaml.YAMLError) -> tuple[int | None, str]:
+    """The line at which the parser stopped, and what it says in one line."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    told = ", ".join(part for name in ("context", "problem") if (part := getattr(error, name, None)))
+    return mark.line + 1 if mark else None, told or str(error)
+
+
+def problems_of(error: ValidationError, text: str, file: str, code: str) -> list[Problem]:
+    """Each thing that a model finds wrong with what a YAML text says, with line and field."""
+    return [
+        Problem(code, file, _line(text, e["loc"]), ".".join(map(str, e["loc"])), {"error": e["msg"]})
+        for e in error.errors()
+    ]

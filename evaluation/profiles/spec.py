@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
+from evaluation.core.described import where_and_what
 from evaluation.core.registry import Bilingual, Cap, CitationRules, NextStepRules, RuleSettings
 from evaluation.core.samples import CheckPhrases, FrozenModel, Nugget
 
@@ -36,7 +37,8 @@ def read_mapping(text: str) -> dict[str, Any]:
         _refuse_repeated_keys(node)
         value: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
-        raise ValueError(f"not YAML: {error}") from error
+        line, told = where_and_what(error)
+        raise ValueError(f"line {line or 1}: not YAML: {told}") from error
     return value
 
 

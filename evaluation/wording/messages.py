@@ -8,13 +8,14 @@ where the word is one of these, which no reader who is not an engineer would und
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from django.template.defaultfilters import filesizeformat
 from django.utils.functional import Promise
+from django.utils.translation import get_language, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from evaluation.core.errors import Problem, Refused
 from evaluation.wording import corpora, databases, gold_sets, problems, reasons, retrieval_truth
@@ -312,9 +313,20 @@ def explain_lapse(code: str, params: Mapping[str, Any]) -> str:
     return _filled(reasons.LAPSES, code, params)
 
 
+def in_words(detail: str) -> str:
+    """What a parser says, which is English, in the reader's language: another one than the sentence around it would
+    leave half of a message to be guessed."""
+    if (get_language() or "en").startswith("en"):
+        return detail
+    listed = detail.replace("' or '", "', '")
+    found = ((re.search(pattern, listed, re.DOTALL), sentence) for pattern, sentence in problems.PARSERS)
+    return next((str(sentence) % match.groupdict() for match, sentence in found if match), str(problems.UNTOLD))
+
+
 def explain_refusal(refused: Refused) -> str:
     """Why an action was refused and what to do instead."""
     params = {key: ", ".join(map(str, v)) if isinstance(v, list | tuple) else v for key, v in refused.params.items()}
+    params |= {key: in_words(str(params[key])) for key in ("detail",) if key in params}
     return _filled(REFUSALS, refused.code, params)
 
 
@@ -331,11 +343,7 @@ def _readable(problem: Problem) -> Mapping[str, Any]:
     params = dict(problem.params)
     if "found" in params:
         params["found"] = problems.KINDS.get(params["found"], params["found"])
-    detail = str(params.get("detail", ""))
-    if detail in problems.DETAILS:
-        params["detail"] = problems.DETAILS[detail]
-    elif detail.endswith(problems.NO_VALUE):
-        params["detail"] = problems.NOTHING_THERE % {"found": detail.removesuffix(problems.NO_VALUE)}
+    params |= {key: in_words(str(params[key])) for key in ("detail", "error") if key in params}
     if problem.code in _BYTES:
         params |= {key: filesizeformat(params[key]) for key in ("size", "limit") if key in params}
     return params

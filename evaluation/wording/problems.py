@@ -4,6 +4,7 @@ not place, and of all that may be wrong with a custom criterion: what is wrong, 
 
 from __future__ import annotations
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 CRITERIA = {
@@ -177,6 +178,8 @@ SENTENCES = {
     # Rubrics
     "rubric_not_yaml": _("The rubric is no valid YAML: %(error)s"),
     "rubric_invalid": _("The rubric does not have the required form: %(error)s"),
+    "profile_not_yaml": _("The profile is no valid YAML: %(error)s"),
+    "profile_invalid": _("The profile does not have the required form: %(error)s"),
     "experiment_not_yaml": _("The experiment is no valid YAML: %(error)s"),
     "experiment_invalid": _("The experiment does not have the required form: %(error)s"),
     "experiment_has_questions": _("Bring the questions in as a question set (import_questions) and take this out."),
@@ -283,21 +286,79 @@ SENTENCES = {
     **CRITERIA,
 }
 
-#: What is wrong with the syntax, as our reader of JSON and Python's of CSV say it.
-DETAILS = {
-    "something follows the end of the value": _("something follows the end of the value"),
-    "a comma or } is missing": _("a comma or } is missing"),
-    "a comma or ] is missing": _("a comma or ] is missing"),
-    "a key in double quotes is expected": _("a key in double quotes is expected"),
-    "a colon is missing behind the key": _("a colon is missing behind the key"),
-    "a text is not closed on its line, or holds a raw control character": _(
-        "a text is not closed on its line, or holds a raw control character"
+#: What a parser or the check of a form says in English, and the same in the reader's language; the first found counts.
+PARSERS: tuple[tuple[str, Promise], ...] = (
+    # JSON, ours and Python's
+    (r"^something follows the end of the value|^Extra data", _("something follows the end of the value")),
+    (r"^a comma or } is missing", _("a comma or } is missing")),
+    (r"^a comma or \] is missing", _("a comma or ] is missing")),
+    (r"^Expecting ',' delimiter", _("a comma is missing")),
+    (r"a key in double quotes is expected|^Expecting property name", _("a key in double quotes is expected")),
+    (r"^a colon is missing|^Expecting ':' delimiter", _("a colon is missing behind the key")),
+    (
+        r"^a text is not closed|^Unterminated string|^Invalid control character",
+        _("a text is not closed on its line, or holds a raw control character"),
     ),
-    "unexpected end of data": _("a quote is never closed"),
-    "',' expected after '\"'": _("a comma is expected behind the closing quote"),
-}
-NO_VALUE = " is no JSON value"
-NOTHING_THERE = _("no JSON value begins here (%(found)s)")
+    (r"^Invalid \\", _("a backslash is followed by something that JSON does not know")),
+    (r"^Expecting value|^(?P<found>.*) is no JSON( value)?$", _("no JSON value begins here")),
+    (r"^a key stands twice", _("a key stands twice")),
+    # CSV
+    (r"^unexpected end of data", _("a quote is never closed")),
+    (r"expected after '\"'", _("a comma is expected behind the closing quote")),
+    (r"^new-line character seen", _("a line ends within a cell that is not quoted")),
+    # YAML
+    (r"mapping values are not allowed|could not find expected ':'", _("a colon stands where none may stand, or lacks")),
+    (r"did not find expected ',' or '[\]}]'", _("a comma or a closing bracket is missing")),
+    (
+        r"did not find expected key|expected '-' indicator|block end",
+        _("the indentation does not fit, or a quote is missing"),
+    ),
+    (r"unexpected end of stream|unexpected document|expected node content", _("a quote or bracket is never closed")),
+    (r"cannot start any token", _("a tab or a sign stands here that begins nothing in YAML; put the text in quotes")),
+    (r"unknown escape character", _("a backslash is followed by something that YAML does not know")),
+    (r"undefined alias|aliases are not read", _("aliases (*name) are not read; write the value out")),
+    (r"the key (?P<key>.+) is there twice", _("the key %(key)s stands twice")),
+    (r"not a YAML mapping|valid dictionary|valid mapping", _("named fields are expected")),
+    # Checks of a form
+    (r"^Field required", _("the field is missing")),
+    (r"^Extra inputs", _("there is no such field")),
+    (r"valid string", _("a text is expected")),
+    (r"valid integer", _("a whole number is expected")),
+    (r"valid (number|decimal)|finite number", _("a number is expected")),
+    (r"valid boolean", _("true or false is expected")),
+    (r"valid (list|tuple|array)", _("a list is expected")),
+    (r"should be (?P<known>'.+')$", _("one of these is expected: %(known)s")),
+    (r"greater than or equal to (?P<low>\S+)", _("at least %(low)s is expected")),
+    (r"less than or equal to (?P<high>\S+)", _("at most %(high)s is expected")),
+    (r"greater than (?P<low>\S+)", _("more than %(low)s is expected")),
+    (r"less than (?P<high>\S+)", _("less than %(high)s is expected")),
+    (r"should have at least (?P<low>\d+)", _("too short: at least %(low)s")),
+    (r"should have at most (?P<high>\d+)", _("too long: at most %(high)s")),
+    (r"should match pattern '(?P<pattern>.+)'", _("the text has to match %(pattern)s")),
+    (r"weights and constant sum to (?P<total>\S+), not 1", _("weights and constant sum to %(total)s, not to 1")),
+    (r"named twice: (?P<names>.+)", _("these are named twice: %(names)s")),
+    (
+        r"(?P<field>\w+) names what the profile does not have: (?P<names>.+)",
+        _("%(field)s: not in the profile: %(names)s"),
+    ),
+    (r"two bands start at the same value", _("two bands start at the same value")),
+    (r"(?P<name>\S+) has either levels or labels", _("%(name)s has either levels or labels")),
+    (r"(?P<name>\S+) has less than two levels", _("%(name)s has less than two levels")),
+    (
+        r"a (?:metric|step) is there twice: (?P<names>.+)|a label of (?P<name>\S+) is there twice",
+        _("something stands twice"),
+    ),
+    (r"the levels of (?P<name>\S+) are not every whole number", _("the levels of %(name)s are not every whole number")),
+    (r"score map of (?P<name>\S+) does not rise", _("the score map of %(name)s does not rise")),
+    (
+        r"^unknown .+? '(?P<name>.+?)'.*\(known: (?P<known>.*)\)$",
+        _("“%(name)s” is not known here; there are: %(known)s"),
+    ),
+    (r"neither (?P<one>\w+) nor (?P<other>\w+)$", _("neither %(one)s nor %(other)s is there")),
+)
+UNTOLD = _(
+    "it is not of the form that is expected here"
+)  # for readers of other languages, of what nobody put into words
 
 KINDS = {
     "text": _("text"),

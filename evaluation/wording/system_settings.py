@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.wording.messages import in_words
+
 
 class Problem(Protocol):
     """What is wrong with a setting; see ``evaluation.systems.catalogue``."""
@@ -102,4 +104,5 @@ PROBLEMS = {
 def explain_setting(problem: Problem) -> str:
     """What is wrong, in the reader's language; in English where it has no sentence."""
     sentence = PROBLEMS.get(problem.code)
-    return problem.message if sentence is None else str(sentence) % problem.params
+    told = {key: in_words(str(value)) if key == "detail" else value for key, value in problem.params.items()}
+    return in_words(problem.message) if sentence is None else str(sentence) % told

@@ -23,7 +23,7 @@ from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import draft, propose
 from evaluation.judging.rubric import parse_rubric
 from evaluation.models import JudgeVersion, RubricVersion, Run
-from evaluation.wording.messages import explain, explain_refusal
+from evaluation.wording.messages import explain, explain_refusal, in_words
 from review.calibration.anchors import ask_for_check, proof_of
 from review.calibration.looking import ask_for_look
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
@@ -243,7 +243,7 @@ def calibration_draft(request: HttpRequest, bench: Bench, version: RubricVersion
     except InvalidFile as refused:
         errors = [explain(problem) for problem in refused.problems]
     except UnknownName as unknown:
-        errors = [str(unknown)]
+        errors = [in_words(str(unknown))]
     except Refused as refused:
         errors = [explain_refusal(refused)]
     return _page(request, bench.gold_set, request.POST, entered=Entered(text, note, errors), status=400)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from django.utils.translation import override
 
-from evaluation.core.errors import Problem, Refused
+from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.files.rating_rows import KNOWN_FAILURES
+from evaluation.files.reading import read_questions
 from evaluation.files.tree import PARAMETERS
+from evaluation.judging.rubric import parse_rubric
 from evaluation.wording import problems, reasons
-from evaluation.wording.messages import REFUSALS, explain, explain_reason, explain_refusal
+from evaluation.wording.messages import REFUSALS, explain, explain_reason, explain_refusal, in_words
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -69,3 +72,55 @@ def test_refusals_are_explained_and_unknown_codes_are_shown() -> None:
     assert "a=5..1" in explain_refusal(Refused("bad_definition", definition="a=5..1"))
     assert explain_refusal(Refused("unknown_keys", keys=["1", "2"])) == "These answers are not in the frame: 1, 2."
     assert explain_refusal(Refused("brand_new", size=3)) == "Problem “brand_new” (size = 3)."
+
+
+ENGLISH_WORDS = re.compile(r"[A-Za-z]{3,}")
+
+
+def broken() -> Iterator[str]:
+    """What each parser says of files that are broken as people break them, in the reader's language."""
+    files = {
+        "a.json": [
+            '{"a": 1',
+            '{"a" 1}',
+            "{a: 1}",
+            '[{"a": 1} {"b": 2}]',
+            '["\\q"]',
+            '["\\u12"]',
+            '["a',
+            "[1] 2",
+            "[tru]",
+        ],
+        "a.jsonl": ['{"id": "1"', "nothing"],
+        "a.csv": ['id,question\n1,"a" b\n', 'id,question\n1,"a\n', "id;question\n1;a\rb\n"],
+        "a.yaml": ["a: [", "a: b: c", "- a\nb: 1", "a: 'b", "a: @b", 'a: "\\q"', "a:\n\tb: 1", "a: *b", "{a: 1", "%A"],
+    }
+    for name, texts in files.items():
+        for text in texts:
+            try:
+                read_questions(text.encode(), name, max_bytes=10_000)
+            except InvalidFile as refused:
+                yield from map(explain, refused.problems)
+    for text in ("a: [", "family: 1", "metrics: {}", "family: answer_quality\nlanguage: xx\nversion: a"):
+        with pytest.raises(InvalidFile) as refused_rubric:
+            parse_rubric(text)
+        yield from map(explain, refused_rubric.value.problems)
+    for detail in ("Invalid token: Unexpected token: ] at column 3", "KeyError: 'There is no item named x'"):
+        yield explain(Problem("map_invalid", params={"detail": detail}))
+        yield explain(Problem("workbook_broken", params={"detail": detail}))
+
+
+def test_what_parsers_say_is_in_the_language_of_the_sentence_around_it() -> None:
+    with override("ko"):
+        korean = list(broken())
+    assert len(korean) > 30
+    # Names of formats, files, fields and values stay as they are.
+    known = re.compile(r"JSON|YAML|CSV|UTF-8|Excel|map|[“'‘(].*?[”'’)]|^[\w.]+\.(json|jsonl|csv|yaml)")
+    mixed = [one for one in korean if ENGLISH_WORDS.search(known.sub("", one.rpartition(": ")[2]))]
+    assert mixed == []
+
+
+def test_whoever_reads_english_is_told_what_the_parser_said() -> None:
+    assert in_words("did not find expected key") == "did not find expected key"
+    with override("ko"):
+        assert in_words("while parsing a block mapping, did not find expected key") != in_words("anything else")
