@@ -197,20 +197,23 @@ def _store(
 
 
 def keep_traces(
-    project: Project, system: str, data: bytes, file_name: str, sampling: Sampling, *, name: str, by: User | None
+    project: Project, system: str, data: bytes | None, file_name: str, sampling: Sampling, *, name: str, by: User | None
 ) -> ImportBatch:
-    """Read a file of traces and keep what was read, masked, for its confirmation.
+    """Read a file of traces, or with ``None`` those that the system has sent, and keep what was read, masked, for its
+    confirmation.
 
     :raises InvalidFile: with every problem of the file.
-    :raises Refused: ``no_traces`` where the sampling takes none; ``bad_name``.
+    :raises Refused: ``no_traces`` where none are whole, or the sampling takes none; ``bad_name``.
     """
     system = clean_name(system)
+    rows = _whole(project, system, QUIET_SECONDS) if data is None else []
+    data = _joined(system, rows) if data is None else data
     found = read_traces(system, data, sampling, file_name=file_name)
     told = {"questions": clean_name(name or f"{system} traces"), "rate": sampling.rate, "rules": sampling.rules}
-    options = {**told, "remarks": [asdict(one) for one in found.remarks]}
-    rows = len(found.answers.answers)
+    options = {**told, "remarks": [asdict(one) for one in found.remarks], "sent": [row.pk for row in rows]}
+    many = len(found.answers.answers)
     return keep_file(
-        project, TRACE_FILE, system, file_name, found.records, options=options, rows=rows, by=by, sha256=found.sha256
+        project, TRACE_FILE, system, file_name, found.records, options=options, rows=many, by=by, sha256=found.sha256
     )
 
 
@@ -228,14 +231,17 @@ def preview_traces(batch: ImportBatch) -> ReadTraces:
 def confirm_traces(batch: ImportBatch, by: User | None) -> ImportedTraces | None:
     """Import a waiting upload, whose answer set is then ``batch.result_id``; ``None`` where somebody did before.
 
-    :raises Refused: ``upload_expired``.
+    :raises Refused: ``upload_expired``; ``no_traces`` where somebody has imported some of what was sent meanwhile.
     """
     kept_file(batch)
     with transaction.atomic():
+        lock_project(batch.project_id)
         if not claim_upload(batch):
             return None
         found, name = preview_traces(batch), batch.options["questions"]
         done = _store(batch.project, batch.name, found, name=name, by=by, file_name=batch.file_name)
+        if not _taken(batch.project, batch.options["sent"], done):
+            raise Refused("no_traces", system=batch.name)
         ImportBatch.objects.filter(pk=batch.pk).update(result_id=done.answers.run.answer_set_id, content=b"")
     batch.refresh_from_db()
     return done
@@ -265,13 +271,22 @@ def import_received(
     with transaction.atomic():
         lock_project(project.pk)
         rows = _whole(project, system, quiet_seconds)
-        if not rows:
-            raise Refused("no_traces", system=system)
-        data = b"\n".join(bytes(row.content) for row in rows)
-        done = import_traces(project, system, data, name=name, sampling=sampling, by=by)
-        claimed = _waiting(project).filter(pk__in=[row.pk for row in rows])
-        claimed.update(state=State.CONFIRMED, content=b"", result_id=done.answers.run.answer_set_id)
+        done = import_traces(project, system, _joined(system, rows), name=name, sampling=sampling, by=by)
+        _taken(project, [row.pk for row in rows], done)
     return done
+
+
+def _joined(system: str, rows: Sequence[ImportBatch]) -> bytes:
+    if not rows:
+        raise Refused("no_traces", system=system)
+    return b"\n".join(bytes(row.content) for row in rows)
+
+
+def _taken(project: Project, sent: Sequence[int], done: ImportedTraces) -> bool:
+    """Let what was sent wait no longer; whether all of it did until now."""
+    waited = _waiting(project).filter(pk__in=sent)
+    found = waited.update(state=State.CONFIRMED, content=b"", result_id=done.answers.run.answer_set_id)
+    return bool(found == len(sent))
 
 
 def _whole(project: Project, system: str, quiet_seconds: float) -> Sequence[ImportBatch]:

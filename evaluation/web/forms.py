@@ -104,7 +104,8 @@ class FileForm(forms.Form):
 
     def clean_file(self) -> UploadedFile[Any]:
         """Refuse a file beyond the limit before it is read."""
-        return _checked_size(self.cleaned_data["file"], self.most_bytes, self.limited_by)
+        file = self.cleaned_data["file"]
+        return _checked_size(file, self.most_bytes, self.limited_by) if file else file
 
     def clean_map(self) -> str:
         """The text of the map file, empty without one."""

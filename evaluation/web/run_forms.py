@@ -97,7 +97,11 @@ class TracesForm(UploadForm):
     map = group_by = None  # type: ignore[assignment]  # Django's way to have none of a form above
     file = forms.FileField(
         label=_("File with traces"),
-        help_text=_("OpenTelemetry (OTLP) as JSON or protobuf. Nothing is imported before you confirm."),
+        help_text=_(
+            "OpenTelemetry (OTLP) as JSON or protobuf; left empty, what the system has sent. Nothing is imported "
+            "before you confirm."
+        ),
+        required=False,
     )
     system = forms.CharField(
         label=_("Name of the system that gave them"),

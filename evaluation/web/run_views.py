@@ -35,7 +35,7 @@ from evaluation.runs.large_uploads import (
 )
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
-from evaluation.runs.traces import TRACE_FILE, confirm_traces, keep_traces, preview_traces
+from evaluation.runs.traces import FILE_NAME, TRACE_FILE, confirm_traces, keep_traces, preview_traces, waiting
 from evaluation.web.forms import columns_form
 from evaluation.web.pages import SHOWN_PROBLEMS, ProfileChoice, UploadPage, profile_choices
 from evaluation.web.run_forms import (
@@ -174,21 +174,26 @@ def new_traces(request: HttpRequest) -> HttpResponse:
     projects = list(access.projects_with(request.user, Action.EVALUATE).order_by("name"))
     if not projects:
         raise PermissionDenied
-    form = TracesForm(request.POST or None, request.FILES or None, projects=projects)
+    sent = [(project, row) for project in projects for row in waiting(project)]
     if request.method != "POST":
-        return render(request, "evaluation/traces.html", {"page": UploadPage(form)})
+        start = {"project": request.GET.get("project"), "system": request.GET.get("system", "")}
+        page = UploadPage(TracesForm(projects=projects, initial={name: one for name, one in start.items() if one}))
+        return render(request, "evaluation/traces.html", {"page": page, "sent": sent})
+    form = TracesForm(request.POST, request.FILES, projects=projects)
     page, sampling = UploadPage(form), form.sampling if form.is_valid() else None
     if sampling is not None:
-        said = form.cleaned_data
-        file, system, name = said["file"], said["system"], said["name"]
-        about = form.chosen_project, system, file.read(), file.name, sampling
+        said, file = form.cleaned_data, form.cleaned_data["file"]
+        about = (file.read(), file.name) if file else (None, FILE_NAME)
+        to = form.chosen_project, said["system"]
         try:
-            return redirect("traces-preview", keep_traces(*about, name=name, by=person(request)).uuid)
+            return redirect(
+                "traces-preview", keep_traces(*to, *about, sampling, name=said["name"], by=person(request)).uuid
+            )
         except InvalidFile as refused:
-            page = UploadPage(form, file.name, refused.problems)
+            page = UploadPage(form, about[1], refused.problems)
         except Refused as refused:
             form.add_error("system", explain_refusal(refused))
-    return render(request, "evaluation/traces.html", {"page": page}, status=400)
+    return render(request, "evaluation/traces.html", {"page": page, "sent": sent}, status=400)
 
 
 @signed_in_get

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evaluation.core.roles import Role
 from evaluation.files.traces import PERSONAL
 from evaluation.models import Answer, AnswerSet, ImportBatch, Project, Question, QuestionSet, Run
 from evaluation.runs.draining import drain
+from evaluation.runs.traces import receive, waiting
 from evaluation.web.run_forms import PERSONAL_TITLES
 from tests.evaluation.files.test_traces import ROWS, exported, rows_by_openinference
 from tests.evaluation.runs.test_traces import asked, request
@@ -88,6 +91,27 @@ def test_rules_a_rate_and_masks_are_kept_with_the_upload(client: Client) -> None
     assert list(Answer.objects.order_by("pk").values_list("question__text", flat=True)) == [
         *(masked, "How long may a leave be?")
     ]
+
+
+@pytest.mark.django_db
+def test_what_a_system_sent_is_previewed_and_imported_once(client: Client, project: Project) -> None:
+    receive(project, request(asked(1), asked(2)), None)
+    page = client.get(reverse("traces-new")).content.decode()
+    assert f'href="?project={project.pk}&amp;system=my-rag"' in page
+    fields = {"system": "my-rag", "rate": "1", "project": project.pk, "personal": "email"}
+    address = reverse("traces-new")
+    too_early = client.post(address, fields)
+    assert (too_early.status_code, "There is no trace of" in too_early.content.decode()) == (400, True)
+    ImportBatch.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+    first, second = (client.post(address, fields).headers["Location"] for _ in range(2))
+    assert "2 of them are taken." in client.get(first).content.decode()
+    receive(project, request(asked(3)), None)  # after the preview: it goes on waiting
+    client.post(first + "confirm/")
+    assert AnswerSet.objects.get().answers.count() == 2
+    assert [one["traces"] for one in waiting(project)] == [1]
+    refused = client.post(second + "confirm/", follow=True)  # of what was imported meanwhile
+    assert "There is no trace of" in refused.content.decode()
+    assert AnswerSet.objects.count() == 1
 
 
 @pytest.mark.django_db
