@@ -183,14 +183,13 @@ def new_traces(request: HttpRequest) -> HttpResponse:
     page, sampling = UploadPage(form), form.sampling if form.is_valid() else None
     if sampling is not None:
         said, file = form.cleaned_data, form.cleaned_data["file"]
-        about = (file.read(), file.name) if file else (None, FILE_NAME)
-        to = form.chosen_project, said["system"]
+        project, by, name = form.chosen_project, person(request), file.name if file else FILE_NAME
+        data = file.read() if file else None
         try:
-            return redirect(
-                "traces-preview", keep_traces(*to, *about, sampling, name=said["name"], by=person(request)).uuid
-            )
+            batch = keep_traces(project, said["system"], data, name, sampling, name=said["name"], by=by)
+            return redirect("traces-preview", batch.uuid)
         except InvalidFile as refused:
-            page = UploadPage(form, about[1], refused.problems)
+            page = UploadPage(form, name, refused.problems)
         except Refused as refused:
             form.add_error("system", explain_refusal(refused))
     return render(request, "evaluation/traces.html", {"page": page, "sent": sent}, status=400)
