@@ -27,7 +27,7 @@ from evaluation.models import Endpoint, QuestionSet, Run, Score
 from review.generation.selectors import overview
 from review.generation.services import Wanted, open_generation
 from review.generation.working import step
-from review.models import DraftQuestion
+from review.models import DraftQuestion, Generation
 from tests.factories import make_project, make_user
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import completion, fitting
@@ -97,45 +97,47 @@ def server() -> Iterator[JudgeServer]:
         yield running
 
 
-@pytest.mark.parametrize("language", ["ko", "en"])
-def test_sixty_questions_become_a_set_that_is_evaluated(
-    language: str, server: JudgeServer, settings: Any, client: Client
-) -> None:
+def written(language: str, server: JudgeServer, settings: Any) -> Generation:
+    """A generation over the demo's corpus that has ended; of every three questions the last is a planted bad one."""
     settings.CONCORD_JUDGE_ORIGINS = [server.origin]
     project = make_project()
-    lead = make_user(Role.LEAD, project)
-    corpus = import_corpus(project, "demo", read_documents(CORPUS.read_bytes(), CORPUS.name), by=lead).corpus
+    corpus = import_corpus(project, "demo", read_documents(CORPUS.read_bytes(), CORPUS.name), by=None).corpus
     server.behave(Remembering(list(corpus.chunks.values_list("text", flat=True))))
     endpoint = Endpoint.objects.create(name="local", base_url=server.base_url)
     judge = save_judge(project, "writer", endpoint, model="writer-1", language="en")
     wanted = Wanted("asked", language, ("single_hop",), passages=60, per_passage=3, seed=5)
-    generation = open_generation(corpus, judge, wanted, by=lead)
+    generation = open_generation(corpus, judge, wanted, by=None)
     while not step(generation):
         pass
-    planted = [draft for draft in generation.drafts.all() if draft.position % 3 == 2]
-    assert len(planted) > 50
-    assert {draft.removed_by for draft in planted} == {Filter.NOT_ANSWERABLE, Filter.LEAKED}
-    assert overview(generation).waiting >= 60
-    client.force_login(lead)
-    for draft in generation.drafts.filter(removed_by="")[:60]:
-        client.post(reverse("draft-decide", args=[draft.pk]), {"verb": "accepted"})
-    client.post(reverse("generation-set", args=[generation.pk]))
+    return generation
+
+
+def evaluated(generation: Generation) -> None:
+    """The set of sixty questions is there, and the reference system is evaluated with it."""
     questions = QuestionSet.objects.get(name="asked")
     assert questions.questions.count() == 60
-    save_system(project, "reference", "corpus", {"corpus": str(corpus).replace(" v", "@")}, None)
-    call_command(
-        "evaluate",
-        "--questions",
-        "asked",
-        "--system",
-        "reference",
-        "--type",
-        "retrieval_only",
-        "--profile",
-        "generation",
-    )
+    corpus = generation.corpus
+    save_system(corpus.project, "reference", "corpus", {"corpus": f"{corpus.name}@{corpus.version}"}, None)
+    evaluate = ["evaluate", "--questions", "asked", "--system", "reference", "--type", "retrieval_only"]
+    call_command(*evaluate, "--profile", "generation")
     run = Run.objects.get()
     assert run.state == Run.State.COMPLETED
     scored = Score.objects.filter(run=run, metric__name="recall_at_k", status="scored")
     assert scored.count() == 60
     assert any(one.value for one in scored)
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_sixty_questions_become_a_set_that_is_evaluated(
+    language: str, server: JudgeServer, settings: Any, client: Client
+) -> None:
+    generation = written(language, server, settings)
+    planted = [draft for draft in generation.drafts.all() if draft.position % 3 == 2]
+    assert len(planted) > 50
+    assert {draft.removed_by for draft in planted} == {Filter.NOT_ANSWERABLE, Filter.LEAKED}
+    assert overview(generation).waiting >= 60
+    client.force_login(make_user(Role.LEAD, generation.corpus.project))
+    for draft in generation.drafts.filter(removed_by="")[:60]:
+        client.post(reverse("draft-decide", args=[draft.pk]), {"verb": "accepted"})
+    client.post(reverse("generation-set", args=[generation.pk]))
+    evaluated(generation)
