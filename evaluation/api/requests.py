@@ -70,13 +70,18 @@ LARGEST_JSON = 1024 * 1024  # of bodies that are no files
 
 
 class TooLarge(APIException):
-    """413 for a body beyond the limit, before it is read."""
+    """413 for a body beyond the limit, before it is read; for files the setting that raises it is named."""
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code = "too_large"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(_("The body is larger than %(limit)s bytes.") % {"limit": limit})
+        said = _("The body is larger than %(limit)s bytes.") % {"limit": limit}
+        if limit > LARGEST_JSON or limit == settings.CONCORD_UPLOAD_BYTES:
+            name = {"name": "CONCORD_UPLOAD_BYTES"}
+            said += " " + _("Whoever runs the site sets this by %(name)s.") % name
+            said += " " + _("Large files of answers are taken by the page, and by a command of any size.")
+        super().__init__(said)
 
 
 class LengthRequired(APIException):

@@ -117,12 +117,12 @@ def family_sentence(family: Family) -> str:
 
 
 def sentences(one: RunDifference) -> list[str]:
-    """The verdict that can be trusted, then the other, the runs named by their numbers."""
+    """The verdict that can be trusted, the other, and what to do next, the runs named by their numbers."""
     names = {
         "run": gettext("Run %(id)d") % {"id": one.run_id},
         "baseline": gettext("Run %(id)d") % {"id": one.baseline_id},
     }
-    return [said for said in (lead_sentence(one, names), other_sentence(one, names)) if said]
+    return [say for tell in (lead_sentence, other_sentence, next_sentence) if (say := tell(one, names))]
 
 
 EXACT = frozenset({NO_OVERALL, "no_parts", Withheld.RULES_ONLY})  # no judge is in what was compared
@@ -146,6 +146,30 @@ def other_sentence(one: RunDifference, names: dict[str, str]) -> str:
         return ""
     said = gettext("By the judge's scores alone, whose errors no interval here covers: %(said)s")
     return said % {"said": judge_only_sentence(one, names)}
+
+
+def next_sentence(one: RunDifference, names: dict[str, str]) -> str:
+    """The one thing to do next; empty where nothing in the runs can be compared."""
+    found = corrected_verdict(one)
+    if found.reason in EXACT:
+        found = judge_only_verdict(one)
+        if one.overall is None:
+            return ""
+    if found.verdict is Verdict.BETTER:
+        if not one.worse:
+            return gettext("Next: take %(run)s.") % names
+        return gettext("Next: read the questions that fell most, then take %(run)s.") % names
+    if found.verdict is Verdict.WORSE:
+        if not one.worse:  # experts see what the judge does not
+            return gettext("Next: keep %(baseline)s.") % names
+        return gettext("Next: keep %(baseline)s, and read the questions that fell most to see why.") % names
+    if found.settling is None:
+        return gettext("Next: read the questions that changed most.")
+    if found.settling.resource is not Resource.QUESTIONS:
+        return gettext("Next: have experts review a sample of both runs.")
+    if found.settling.needed > MOST_NEEDED:
+        return gettext("Next: choose by something else, such as cost or time.")
+    return gettext("Next: add questions, or take the two for alike where so small a difference does not matter.")
 
 
 def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:

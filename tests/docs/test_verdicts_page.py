@@ -11,7 +11,7 @@ from django.utils.translation import override
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import Run
-from review.comparisons.verdict import lead_sentence, other_sentence
+from review.comparisons.verdict import lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import compare
 from review.plans.ahead import planned_review
 from review.reports.gathering import gather
@@ -84,7 +84,7 @@ def of_one(run: Run) -> list[str]:
 
 def of_two(runs: list[Run]) -> list[str]:
     found, names = compare(runs).differences[0], {"run": "new", "baseline": "old"}
-    return [lead_sentence(found, names), other_sentence(found, names)]
+    return [lead_sentence(found, names), other_sentence(found, names), next_sentence(found, names)]
 
 
 def written(text: str, case: str) -> list[str]:

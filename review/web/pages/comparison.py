@@ -19,7 +19,7 @@ from evaluation.wording import numbers
 from review.charts.forest import Difference, Differences, differences
 from review.comparisons.difference import MetricDifference, Order, QuestionChange, RunDifference
 from review.comparisons.values import differing_versions
-from review.comparisons.verdict import family_sentence, lead_sentence, other_sentence
+from review.comparisons.verdict import family_sentence, lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import Compared
 from review.gold.drift import Moved
 from review.reports.estimates import unrated_in_words
@@ -135,14 +135,15 @@ class Row(NamedTuple):
 
 class PairCard(NamedTuple):
     """One run beside the baseline. ``lead`` is the verdict that can be trusted, ``other`` what the judge says alone and
-    the reason why it does not lead, empty where no judge is in it. ``weight`` is that of the common parts, empty where
-    they are all. ``moved`` says of metrics what of their change is the judge's. ``worse`` and ``better`` are questions
-    with the address of both answers side by side."""
+    the reason why it does not lead, empty where no judge is in it, ``next`` what to do. ``weight`` is that of the
+    common parts, empty where they are all. ``moved`` says of metrics what of their change is the judge's. ``worse`` and
+    ``better`` are questions with the address of both answers side by side."""
 
     found: RunDifference
     title: str
     lead: str
     other: str
+    next: str
     chart: Differences
     rows: tuple[Row, ...]
     weight: str
@@ -210,6 +211,7 @@ def _pair_card(one: RunDifference, run_names: Mapping[int, str]) -> PairCard:
         title=gettext("%(run)s minus %(baseline)s") % names,
         lead=lead_sentence(one, names),
         other=other_sentence(one, names),
+        next=next_sentence(one, names),
         chart=_chart(one),
         rows=(overall, *(_metric_row(metric) for metric in one.metrics)),
         weight="" if one.weight > 1 - 1e-9 else numbers.plain(one.weight),
