@@ -47,7 +47,7 @@ class SetListPage:
 @dataclass(frozen=True, slots=True)
 class SetPage:
     """A version of a set with one page of its questions and the number of them in each category. ``back`` and ``on``
-    are query strings."""
+    are query strings; ``leads``: its labels come from a repair, whose page the person may see."""
 
     found: QuestionSet
     versions: Sequence[QuestionSet]
@@ -56,6 +56,7 @@ class SetPage:
     back: str
     on: str
     imports: bool
+    leads: bool
 
     @property
     def count(self) -> int:

@@ -206,6 +206,7 @@ def question_set(request: HttpRequest, pk: int) -> HttpResponse:
         back=f"?page={number - 1}" if number > 1 else "",
         on=f"?page={number + 1}" if len(questions) > SIZE else "",
         imports=access.may(request.user, found.project_id, Action.EVALUATE),
+        leads="retrieval_truth" in found.metadata and access.may(request.user, found.project_id, Action.MANAGE_REVIEW),
     )
     return render(request, "evaluation/question_set.html", {"page": page})
 

@@ -117,6 +117,9 @@ def test_a_lead_accepts_the_labels_and_the_set_says_what_is_unrated() -> None:
     page = client.get(made.url).content.decode()
     assert "10 passages of the pool are unrated" in page
     assert reverse("truth", args=[found.pk]) in page
+    viewed = browser(make_user(Role.VIEWER, found.project)).get(made.url).content.decode()
+    assert "10 passages of the pool are unrated" in viewed
+    assert reverse("truth", args=[found.pk]) not in viewed  # a viewer cannot open it
     assert "took over" in client.get(reverse("truth", args=[found.pk])).content.decode()
 
 
