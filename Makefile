@@ -46,10 +46,10 @@ lint: setup-dev                ## style, types, import contracts, size, missing 
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 test-endurance: setup-dev      ## thousands of faults, databases that are away, clocks that jump (half an hour)
-	$(BIN)/pytest -m endurance tests/faults
+	$(BIN)/pytest -m endurance --timeout 0 tests/faults
 
 test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (a quarter of an hour and more)
-	$(BIN)/pytest -m crowd tests/faults
+	$(BIN)/pytest -m crowd --timeout 0 tests/faults
 
 bench: setup-dev               ## ratios measured in one run; asserts nothing about time
 	$(BIN)/python -m tests.bench

@@ -95,7 +95,7 @@ def served_demo() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
 def _wait(address: str) -> None:
     for _ in range(150):
         try:
-            urllib.request.urlopen(f"{address}/login/").close()
+            urllib.request.urlopen(f"{address}/login/", timeout=10).close()
         except urllib.error.URLError:
             time.sleep(0.2)
         else:

@@ -17,7 +17,7 @@ import pytest
 from config import entrance
 from config.entrance import Entrance
 from evaluation.work.serving import web_command
-from tests.faults.site import free_port
+from tests.faults.site import descendants, free_port, kill
 
 HERE = Path(__file__).parent
 entrance.BODY_SECONDS = entrance.PIECE_SECONDS = 2.0
@@ -54,7 +54,8 @@ def port() -> Iterator[int]:
                 time.sleep(0.1)
         yield number
     finally:
-        server.terminate()
+        for pid in [*descendants(server.pid), server.pid]:
+            kill(pid)
         server.wait()
 
 

@@ -50,7 +50,7 @@ def site(request: Any, tmp_path: Path, judge_server: JudgeServer) -> Iterator[tu
 def reachable(address: str) -> str:
     for _ in range(300):
         try:
-            urllib.request.urlopen(f"{address}/login/").close()
+            urllib.request.urlopen(f"{address}/login/", timeout=10).close()
         except OSError:
             time.sleep(0.2)
         else:
