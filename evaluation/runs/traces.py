@@ -107,18 +107,19 @@ def _row(project: Project, part: TracePart, by: User | None) -> ImportBatch:
     )
 
 
-def waiting(project: Project) -> list[dict[str, Any]]:
-    """The systems of which traces wait: ``system``, how many ``traces``, ``first`` and ``last`` when they came in."""
+def waiting(*projects: Project) -> list[dict[str, Any]]:
+    """The systems of which traces wait: ``project`` (its id), ``system``, how many ``traces``, ``first`` and ``last``
+    when they came in."""
     rows = (
-        _waiting(project)
-        .values("name")
+        _waiting(*projects)
+        .values("project", "name")
         .annotate(traces=Count("file_name", distinct=True), first=Min("created_at"), last=Max("created_at"))
     )
-    return [{"system": row.pop("name"), **row} for row in rows.order_by("name")]
+    return [{"system": row.pop("name"), **row} for row in rows.order_by("project", "name")]
 
 
-def _waiting(project: Project) -> Any:
-    return ImportBatch.objects.filter(project=project, kind=TRACES, state=State.PARSED)
+def _waiting(*projects: Project) -> Any:
+    return ImportBatch.objects.filter(project__in=projects, kind=TRACES, state=State.PARSED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def new_traces(request: HttpRequest) -> HttpResponse:
     projects = list(access.projects_with(request.user, Action.EVALUATE).order_by("name"))
     if not projects:
         raise PermissionDenied
-    sent = [(project, row) for project in projects for row in waiting(project)]
+    sent = waiting(*projects)
     if request.method != "POST":
         start = {"project": request.GET.get("project"), "system": request.GET.get("system", "")}
         page = UploadPage(TracesForm(projects=projects, initial={name: one for name, one in start.items() if one}))
