@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import ModelAdmin
 from django.db.models import ForeignKey, Model, QuerySet
 from django.forms import ModelChoiceField, ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from evaluation.accounts import access, audit
+from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.models import Project, User
+from evaluation.models import JudgeVersion, Project, User
+from evaluation.scoring.aside import asked_once
+from evaluation.wording.messages import explain_reason, explain_refusal
 
 
 class RoleAdmin(ModelAdmin):
@@ -82,6 +88,52 @@ class RoleAdmin(ModelAdmin):
             return projects.exists()
         rows = type(obj)._default_manager.filter(pk=obj.pk)
         return access.visible(rows, request.user, action, path=self.path).exists()
+
+
+TRY_SECONDS = 10.0  # until the endpoint has a place for somebody who waits
+LONGEST_SAID = 1_000  # characters of a reply in a message
+
+
+class TriedAdmin(RoleAdmin):
+    """A form with the button "Save and try": the calls that begin every run are made, and what came back is told."""
+
+    def judge_of(self, obj: Any, form: Any) -> JudgeVersion | None:
+        """Whom to ask; ``None`` where nobody can be."""
+        raise NotImplementedError
+
+    def save_model(self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool) -> None:
+        """Save, and remember what was saved."""
+        super().save_model(request, obj, form, change)
+        vars(request)["saved"] = (obj, self.judge_of(obj, form) if TRY in request.POST else None)
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form; what is tried is tried after the transaction that saved, which a call would make last."""
+        response: HttpResponse = super().changeform_view(request, *args, **kwargs)
+        if TRY not in request.POST or "saved" not in vars(request):
+            return response
+        obj, judge = vars(request)["saved"]
+        _tell(request, judge)
+        return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", obj.pk)
+
+
+TRY = "_try"  # the button
+
+
+def _tell(request: HttpRequest, judge: JudgeVersion | None) -> None:
+    if judge is None or judge.endpoint is None:
+        messages.error(request, gettext("Say which model is to be asked."))
+        return
+    try:
+        tried = asked_once(judge, judge.endpoint, TRY_SECONDS)
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+        return
+    last, good = tried.last, tried.outcome == "ok"
+    answers = gettext("%(model)s answers.") % {"model": last.model_returned or judge.model}
+    said = [answers if good else explain_reason(tried.outcome)]
+    said += [f"HTTP {last.http_status}."] if last.http_status and not good else []
+    said += [gettext("It said: %(reply)s") % {"reply": last.raw[:LONGEST_SAID]}] if last.raw else []
+    (messages.success if good else messages.error)(request, " ".join(said))
 
 
 class ReadOnlyAdmin(RoleAdmin):

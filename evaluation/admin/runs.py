@@ -12,12 +12,12 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person
-from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
+from evaluation.admin.rights import ReadOnlyAdmin, TriedAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.judges.clients import may_hold_key, store_key
@@ -25,6 +25,7 @@ from evaluation.models import (
     AnswerSet,
     Endpoint,
     ImportBatch,
+    JudgeVersion,
     Question,
     QuestionSet,
     Run,
@@ -98,6 +99,12 @@ class EndpointForm(forms.ModelForm):
         help_text=_("Kept encrypted and never shown again. Leave it empty to keep the key that is stored."),
     )
     forget_key = forms.BooleanField(label=_("forget the stored key"), required=False)
+    try_model = forms.CharField(
+        label=_("model to try"),
+        required=False,
+        max_length=200,
+        help_text=_("For “Save and try” alone, which asks it once or a few times; it is not kept."),
+    )
 
     class Meta:
         model = Endpoint
@@ -168,7 +175,7 @@ class EndpointForm(forms.ModelForm):
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(RoleAdmin):
+class EndpointAdmin(TriedAdmin):
     """OpenAI-compatible servers."""
 
     path = ""
@@ -181,7 +188,7 @@ class EndpointAdmin(RoleAdmin):
         """What every endpoint needs, then what few do; what is of a stored key once there may be one."""
         stored = ("has_stored_key", "forget_key", "tried_by") if obj else ()
         return (
-            (None, {"fields": ("name", "base_url")}),
+            (None, {"fields": ("name", "base_url", "try_model")}),
             (_("Key"), {"fields": ("key_env", "key", *stored)}),
             (_("How much at once"), {"fields": ("max_concurrency", "requests_per_minute", "tokens_per_minute")}),
             (
@@ -189,6 +196,13 @@ class EndpointAdmin(RoleAdmin):
                 {"fields": ("embedding_model", "azure_api_version", "batches"), "classes": ("collapse",)},
             ),
         )
+
+    def judge_of(self, obj: Any, form: Any) -> JudgeVersion | None:
+        """The model that was named, else the newest judge that uses the endpoint."""
+        if model := form.cleaned_data.get("try_model"):
+            return JudgeVersion(endpoint=obj, name=obj.name, model=model, language=get_language() or "en")
+        newest: JudgeVersion | None = obj.judges.order_by("-pk").first()
+        return newest
 
     @admin.display(description=_("try it"))
     def tried_by(self, endpoint: Endpoint) -> str:

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person
-from evaluation.admin.rights import ReadOnlyAdmin
+from evaluation.admin.rights import ReadOnlyAdmin, TriedAdmin
 from evaluation.core.canonical import whole_number
 from evaluation.core.described import problems_of
 from evaluation.core.errors import InvalidFile, Problem, Refused, UnknownName
@@ -162,7 +162,7 @@ class JudgeForm(VersionForm):
 
 
 @admin.register(JudgeVersion)
-class JudgeVersionAdmin(VersionAdmin):
+class JudgeVersionAdmin(TriedAdmin, VersionAdmin):
     """Judges."""
 
     site_page = "judge"
@@ -175,6 +175,11 @@ class JudgeVersionAdmin(VersionAdmin):
     list_display = ("name", "version", "endpoint", "model", "language", "project", "created_at")
     list_filter = ("project",)
     list_select_related = ("endpoint", "project")
+
+    def judge_of(self, obj: Any, form: Any) -> JudgeVersion | None:
+        """The version that was saved."""
+        saved: JudgeVersion = obj
+        return saved
 
     def make(self, request: HttpRequest, form: Any) -> JudgeVersion:
         """The judge version of the form's values."""

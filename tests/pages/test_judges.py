@@ -13,7 +13,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import baseline_judge, save_judge
-from evaluation.models import Endpoint, JudgeVersion, Preflight, Run
+from evaluation.models import Endpoint, JudgeVersion, Preflight, Run, User
 from review.comparisons.trend import judge_records
 from review.evidence.rating_input import Given
 from review.imports.files import import_ratings
@@ -280,3 +280,26 @@ def test_the_usual_parameters_of_a_judge_have_fields_of_their_own(remote: JudgeV
     ):
         assert added(client, remote, **wrong).status_code == 200, wrong
     assert JudgeVersion.objects.filter(name="plain").count() == 1
+
+
+def saved_and_tried(person: User, kind: str, pk: str, **fields: object) -> str:
+    """The page of the form after *Save and try*."""
+    client = Client()
+    client.force_login(person)
+    address = reverse(f"admin:evaluation_{kind}_{'change' if pk else 'add'}", args=[pk] if pk else [])
+    return client.post(address, fields | {"_try": "1"}, follow=True).content.decode()
+
+
+def test_a_judge_and_an_endpoint_are_tried_from_their_forms(remote: JudgeVersion, judge_server: JudgeServer) -> None:
+    fields = {"project": remote.project_id, "name": "new", "endpoint": remote.endpoint_id, "model": "m"}
+    page = saved_and_tried(
+        make_user(Role.EVALUATOR, remote.project), "judgeversion", "", **fields, language="en", method="said"
+    )
+    assert "It said:" in page
+    assert JudgeVersion.objects.filter(name="new").count() == 1
+    admin = make_user(Role.ADMIN, remote.project)
+    about = {"name": "llm", "base_url": remote.endpoint.base_url, "max_concurrency": 4}  # type: ignore[union-attr]
+    assert "It said:" in saved_and_tried(admin, "endpoint", str(remote.endpoint_id), **about, try_model="m")
+    judge_server.behave(status(401))
+    assert "401" in saved_and_tried(admin, "endpoint", str(remote.endpoint_id), **about)
+    assert not Preflight.objects.exists()
