@@ -68,12 +68,22 @@ def on_unit_scale(profile: ProfileSpec, part: Part, value: float, low: float, hi
 
     :raises ValueError: when ``by_max`` has nothing above 0 to divide by.
     """
+    zero, width = unit_of(profile, part, low, high)
+    return (value - zero) / width
+
+
+def unit_of(profile: ProfileSpec, part: Part, low: float, high: float) -> tuple[float, float]:
+    """What is taken off a value of the scale ``low..high``, and what the rest is divided by, to put it on the unit
+    scale of the profile.
+
+    :raises ValueError: when ``by_max`` has nothing above 0 to divide by.
+    """
     if profile.normalise is Normalise.MIN_MAX:
-        return (value - low) / (high - low)
+        return low, high - low
     top = part.top if part.top is not None else high
     if top <= 0:
         raise ValueError(f"{part.metric}: by_max divides by the scale's upper end, which is {top}")
-    return value / top
+    return 0.0, top
 
 
 def counted_mean(profile: ProfileSpec, mean: PartMean) -> float:

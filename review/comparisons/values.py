@@ -207,7 +207,11 @@ def passing(side: Side, profile: ProfileSpec) -> dict[str, float]:
 
 
 def _on_unit(profile: ProfileSpec, part: Part, metric: MetricValues) -> dict[str, float]:
-    return {} if metric.scale.labels else by_question(summand(profile, part, metric, part.weight).values)
+    if metric.scale.labels:
+        return {}
+    found = summand(profile, part, metric, part.weight)
+    answers = (metric.answers[at] for at in found.places.tolist())
+    return by_question(zip(answers, found.values.tolist(), strict=True))
 
 
 def _known(side: Side, scores: Iterable[float | None]) -> list[tuple[RunAnswer, float]]:

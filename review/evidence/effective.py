@@ -19,6 +19,7 @@ from review.evidence.experts import ExpertRating, agreement_ratings, effective_r
 from review.evidence.sampling import Samples, samples_of
 from review.evidence.scorers import Judged, Key, Scorer, majority, scorers_of, values_of_run
 from review.models import Override
+from review.statistics.agreement.statistic import Indices, numbered
 
 
 class _OfAKind(Protocol):
@@ -99,6 +100,27 @@ class Said:
         """Each rater's blind first word, see :func:`agreement_ratings`."""
         return agreement_ratings(self.ratings)
 
+    @cached_property
+    def blind_by_metric(self) -> dict[int, dict[int, list[ExpertRating]]]:
+        """The same by metric and answer."""
+        found: dict[int, dict[int, list[ExpertRating]]] = {}
+        for (answer, metric), rows in self.blind.items():
+            found.setdefault(metric, {})[answer] = rows
+        return found
+
+    @cached_property
+    def latest(self) -> dict[Key, list[ExpertRating]]:
+        """Each rater's last word, see :func:`effective_ratings`."""
+        return effective_ratings(self.ratings)
+
+    @cached_property
+    def ratings_by_metric(self) -> dict[int, list[ExpertRating]]:
+        """All ratings of each metric that has any."""
+        found: dict[int, list[ExpertRating]] = {}
+        for row in self.ratings:
+            found.setdefault(row.metric_id, []).append(row)
+        return found
+
     @property
     def built(self) -> frozenset[Key]:
         """The labels that the prompts of the judges that count were worked out on."""
@@ -108,9 +130,20 @@ class Said:
     def imported_judges(self) -> dict[str, str]:
         """Metric -> the imported judge that counts, by the metric's name."""
         theirs = (one for one in self.scorers if one.imported and one.primary)
-        return dict(sorted((self.metrics[pk].name, one.author) for one in theirs for pk in {pk for _, pk in one.said}))
+        return dict(sorted((self.metrics[pk].name, one.author) for one in theirs for pk in one.said))
 
-    @property
+    @cached_property
+    def keys(self) -> list[int]:
+        """The answers' keys in their order."""
+        return list(self.answers)
+
+    @cached_property
+    def groups(self) -> tuple[Indices, list[str]]:
+        """The group of each answer, as its place among their names, and the names."""
+        of_answer = [one.group for one in self.answers.values()]
+        return numbered(of_answer), list(dict.fromkeys(of_answer))
+
+    @cached_property
     def names(self) -> dict[int, str]:
         """Metric -> its name, with the version where two versions of a metric were used."""
         return names_of(self.metrics)
@@ -139,11 +172,12 @@ def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
     decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in answers}
     scored = {key: one for key, one in values_of_run(scorers).items() if key[0] in answers}
     equal = {key: one for key, one in carried_ratings(run, answer_ids).items() if key[0] in answers}
-    keys = [*(key for one in scorers for key in one.said), *(row.key for row in ratings), *decisions]
-    known = MetricDefinition.objects.in_bulk({metric for _, metric in (*keys, *equal)})
+    seen = {metric for one in scorers for metric in one.said} | {row.metric_id for row in ratings}
+    seen |= {metric for _, metric in decisions}
+    known = MetricDefinition.objects.in_bulk(seen | {metric for _, metric in equal})
     computed = frozenset(metric for _, metric in scored)
     carried = _holding(equal, ratings, known, computed)
-    metrics = {pk: known[pk] for pk in {metric for _, metric in (*keys, *carried)}}
+    metrics = {pk: known[pk] for pk in seen | {metric for _, metric in carried}}
     return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed, carried)
 
 
@@ -245,7 +279,7 @@ def effective_values(run: Run, answer_ids: Collection[int] | None = None) -> Run
 
 def values_from(said: Said) -> RunValues:
     """The effective values of everything that was said; the run's own metrics first, each in the answers' order."""
-    ratings = effective_ratings(said.ratings)
+    ratings = said.latest
     seen = said.computed | {metric for _, metric in (*ratings, *said.decisions, *said.carried)}
     values: dict[Key, Effective] = {}
     for metric_id in sorted(seen, key=lambda pk: (pk not in said.computed, said.metrics[pk].name, pk)):

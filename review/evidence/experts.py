@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from operator import attrgetter
+from sys import intern
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -113,14 +114,14 @@ def read_beside(ratings: QuerySet[Rating], *columns: str) -> Iterator[tuple[Expe
                 pk,
                 answer_id,
                 metric_id,
-                author if source == "import" else f"expert_{reviewer_id}",
+                intern(author if source == "import" else f"expert_{reviewer_id}"),
                 source == "import",
-                phase,
+                intern(phase),
                 blind,
                 value,
                 label,
                 cannot_judge,
-                sampling,
+                intern(sampling),
                 probability,
                 occasion or FIRST_OCCASION,
                 assignment_id or 0,
@@ -143,13 +144,14 @@ def effective_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRati
     Hidden repeats serve self-consistency alone and are left out. A rater whose latest word is "cannot judge" says
     nothing.
     """
-    latest: dict[tuple[Key, str], ExpertRating] = {}
+    latest: dict[tuple[int, int, str], ExpertRating] = {}
     for row in rows:
         if row.occasion != FIRST_OCCASION:
             continue
-        earlier = latest.get((row.key, row.rater))
+        place = row.answer_id, row.metric_id, row.rater
+        earlier = latest.get(place)
         if earlier is None or row.phase == "final" or earlier.phase != "final":
-            latest[row.key, row.rater] = row
+            latest[place] = row
     return _by_key(row for row in latest.values() if not row.cannot_judge)
 
 
@@ -159,11 +161,11 @@ def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRati
 
     Imported ratings count as one occasion per rater: the newest row of the initial phase.
     """
-    first: dict[tuple[Key, str], int] = {}
-    last: dict[tuple[Key, str], ExpertRating] = {}
+    first: dict[tuple[int, int, str], int] = {}
+    last: dict[tuple[int, int, str], ExpertRating] = {}
     initial = [row for row in rows if row.phase == "initial"]
     for row in sorted(initial, key=attrgetter("occasion", "pk")):
-        place = (row.key, row.rater)
+        place = row.answer_id, row.metric_id, row.rater
         if first.setdefault(place, row.assignment_id) == row.assignment_id:
             last[place] = row
     return _by_key(row for row in last.values() if row.blind and not row.cannot_judge)

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +18,7 @@ from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition
 from review.evidence.answers import RunAnswer
 from review.evidence.experts import ExpertRating
-from review.evidence.scorers import Judged, Key
+from review.evidence.scorers import Judged
 from review.models import Assignment, FrameMember, QueueMetric, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.bootstrap import Resampling
@@ -61,15 +61,22 @@ class Samples:
     queues_of: Mapping[int, frozenset[int]]
     silent: Mapping[int, frozenset[int]]
     answers: Sequence[int]
+    _places: dict[int, dict[int, Place]] = field(default_factory=dict, compare=False)
 
     def places(self, metric_id: int, ratings: Iterable[ExpertRating]) -> dict[int, Place]:
         """Answer -> its place for the metric, of every answer in any frame. ``ratings``: all imported rows count for
         samples made elsewhere, those that could not judge too."""
-        rows = [row for row in ratings if row.metric_id == metric_id]
+        if metric_id not in self._places:
+            self._places[metric_id] = self._placed(metric_id, [row for row in ratings if row.metric_id == metric_id])
+        return self._places[metric_id]
+
+    def _placed(self, metric_id: int, rows: Sequence[ExpertRating]) -> dict[int, Place]:
         draws = [draw.members for draw in _since_last_look(self._draws_for(metric_id), self._served(metric_id, rows))]
         draws += _made_elsewhere([row for row in rows if row.imported], self.answers, alone=not draws)
         found = _by_frame(draws)
-        return {answer: _joined([m[answer] for m in found if answer in m]) for answer in _covered(found)}
+        joined = {answer: _joined([m[answer] for m in found if answer in m]) for answer in _covered(found)}
+        few: dict[Place, Place] = {}  # tens of thousands of answers stand in few different places
+        return {answer: few.setdefault(place, place) for answer, place in joined.items()}
 
     @property
     def drawn(self) -> frozenset[int]:
@@ -301,16 +308,18 @@ class Rated:
             if (value := rating.answer) is not None
         ]
 
-    def said(self, by: Mapping[Key, Judged]) -> list[float | str | None]:
-        """What a scorer said of each answer, as :func:`comparable` has it."""
-        return [comparable(by.get((answer, self.metric.pk)), self.scale) for answer in self.weighting.answers]
+    def said(self, by: Mapping[int, Mapping[int, Judged]]) -> list[float | str | None]:
+        """What a scorer said of each answer, as :func:`comparable` has it; ``by`` is by metric and answer."""
+        of_metric, compared = by.get(self.metric.pk, {}), cache(partial(comparable, scale=self.scale))
+        return [compared(of_metric.get(answer)) for answer in self.weighting.answers]
 
-    def values(self, by: Mapping[Key, Judged]) -> dict[Any, float | str]:
+    def values(self, by: Mapping[int, Mapping[int, Judged]]) -> dict[Any, float | str]:
         """Answer -> a scorer's value, of those that have one."""
+        of_metric = by.get(self.metric.pk, {})
         return {
             answer: value
             for answer in self.weighting.answers
-            if (one := by.get((answer, self.metric.pk))) is not None and (value := one.answer) is not None
+            if (one := of_metric.get(answer)) is not None and (value := one.answer) is not None
         }
 
     def resampling(self, asked: Resampling | None) -> Resampling | None:

@@ -7,14 +7,15 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 from django.db.models import Min
 
 from evaluation.core.registry import Bilingual
 from evaluation.core.samples import Status
-from evaluation.models import MetricDefinition, RubricEvent, Run, RunJudge, Score
-from evaluation.scoring.writing import IMPORTED, counting, current
+from evaluation.models import ImportedJudge, MetricDefinition, RubricEvent, Run, RunJudge, Score
+from evaluation.scoring.writing import counting, current
 from review.models import GoldItem
 from review.models.statements import SAID
 from review.statistics.gold_split import Split
@@ -42,10 +43,8 @@ class Judged(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """The columns of a score that figures read."""
+    """The columns of a score that figures read; the ``reason`` of one that has a value is not kept."""
 
-    answer_id: int
-    metric_id: int
     status: str
     value: float | None
     label: str | None
@@ -55,8 +54,6 @@ class ScoreRow(NamedTuple):
 def folded(repeats: Sequence[ScoreRow]) -> Judged:
     """One value of several repeats: the mean of those that are scored, whatever failed beside them; without a scored
     one the first failure, else the first reason why the metric does not apply."""
-    if len(repeats) == 1 and repeats[0].value is not None:  # the usual case, for a hundred thousand scores at a time
-        return Judged(Status.SCORED, repeats[0].value)
     scored = [row for row in repeats if row.status == Status.SCORED]
     if not scored:
         failed = [row for row in repeats if row.status == Status.FAILED]
@@ -88,7 +85,8 @@ def title_of(metric: MetricDefinition) -> Bilingual:
 
 RULES = "rules"
 _Who = tuple[int, int, str, bool]  # judge and rubric version (0: none), author of imported scores, whether they count
-_FIELDS = ("answer_id", "metric_id", "status", "value", "label", "reason")
+_Repeats = dict[int, dict[int, tuple[ScoreRow, ...]]]  # by metric and answer
+_FIELDS = ("judge_version_id", "rubric_version_id", "author", "metric_id", "answer_id", *ScoreRow._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +94,8 @@ class Scorer:
     """One scorer with what it said. ``author`` is ``name@version``, an imported judge's label, or ``rules``;
     ``rubric`` the version of the rubric it judged by and ``method`` how its values come about, empty without a judge of
     the run; ``primary`` marks the scorer whose values are the run's. An imported judge that counts for some metrics and
-    not for others is two scorers of one name. ``built`` are the labels its prompt was worked out on, see
-    :func:`built_on`."""
+    not for others is two scorers of one name. ``said`` is by metric and answer, equal values being one object;
+    ``built`` are the labels its prompt was worked out on, see :func:`built_on`."""
 
     author: str
     rubric: str
@@ -105,7 +103,7 @@ class Scorer:
     primary: bool
     baseline: bool
     imported: bool
-    said: dict[Key, Judged]
+    said: dict[int, dict[int, Judged]]
     built: frozenset[Key] = frozenset()
 
 
@@ -119,13 +117,18 @@ def scorers_of(run: Run, answer_ids: Collection[int] | None = None) -> list[Scor
     scores = Score.objects.filter(run=run)
     if answer_ids is not None:
         scores = scores.filter(answer_id__in=answer_ids)
-    rows: dict[_Who, dict[Key, list[ScoreRow]]] = {}
-    columns = current(scores).annotate(counts=IMPORTED).order_by("id")
-    who = ("judge_version_id", "rubric_version_id", "author", "counts")
-    for judge_id, rubric_id, author, counts, *values in columns.values_list(*who, *_FIELDS).iterator(chunk_size=5000):
-        row = ScoreRow(*values)
-        said = rows.setdefault((judge_id or 0, rubric_id or 0, author, counts), {})
-        said.setdefault((row.answer_id, row.metric_id), []).append(row)
+    rows: dict[_Who, _Repeats] = {}
+    known: dict[tuple[Any, ...], tuple[ScoreRow]] = {}  # hundreds of thousands of scores have few different values
+    counting = cache(lambda: set(ImportedJudge.objects.filter(run=run).values_list("metric_id", "author")))
+    columns = current(scores).order_by("id").values_list(*_FIELDS)
+    for judge_id, rubric_id, author, metric_id, answer_id, *outcome in columns.iterator(chunk_size=5000):
+        counts = bool(author) and (metric_id, author) in counting()
+        if outcome[0] == Status.SCORED:
+            outcome[-1] = ""
+        if (row := known.get(told := tuple(outcome))) is None:
+            row = known[told] = (ScoreRow(*outcome),)
+        of_metric = rows.setdefault((judge_id or 0, rubric_id or 0, author, counts), {}).setdefault(metric_id, {})
+        of_metric[answer_id] = of_metric.get(answer_id, ()) + row
     names = _names(list(judges.values()))
     order = [*judges, (0, 0)]
     built = built_on(run, judges.values())
@@ -155,17 +158,24 @@ def built_on(run: Run, judges: Iterable[RunJudge]) -> dict[int, frozenset[Key]]:
 
 def values_of_run(scorers: Iterable[Scorer]) -> dict[Key, Judged]:
     """What counts as the run's own values: those of the rules, of primary judges and of imported ones that count."""
-    return {key: said for one in scorers if one.primary for key, said in one.said.items()}
+    return {
+        (answer, metric): said
+        for one in scorers
+        if one.primary
+        for metric, of_answers in one.said.items()
+        for answer, said in of_answers.items()
+    }
 
 
 def _scorer(
     who: _Who,
     judge: RunJudge | None,
     names: dict[int, str],
-    rows: dict[Key, list[ScoreRow]],
+    rows: _Repeats,
     built: frozenset[Key],
 ) -> Scorer:
     author, counts = who[2:]
+    fold = cache(folded)
     return Scorer(
         author=names[judge.pk] if judge else author or RULES,
         rubric=str(judge.rubric_version) if judge else "",
@@ -173,8 +183,8 @@ def _scorer(
         primary=judge.primary if judge else not author or counts,
         baseline=bool(judge and judge.judge_version.is_baseline),
         imported=bool(author),
-        said={place: folded(repeats) for place, repeats in rows.items()},
-        built=built & rows.keys(),
+        said={metric: {pk: fold(each) for pk, each in of_answers.items()} for metric, of_answers in rows.items()},
+        built=frozenset((answer, metric) for answer, metric in built if answer in rows.get(metric, ())),
     )
 
 

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
 from evaluation.models import Run, Score
+from evaluation.work.collector import held_back
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.dispatch import ring_for
 from review.models import Kept, Revision, Touched
@@ -125,7 +126,8 @@ def keep(make: Make, runs: Sequence[Run]) -> Mapping[str, bytes]:
     """Make everything of the runs that ``make`` makes, and keep it."""
     count_touched()
     stamp, began = stamp_of(runs, stamps_of(runs)), time.monotonic()
-    made = make(runs)
+    with held_back():
+        made = make(runs)
     told = {"stamp": stamp, "made_at": timezone.now(), "seconds": time.monotonic() - began}
     rows = [Kept(kind=kind, subject=subject_of(runs), content=content, **told) for kind, content in made.items()]
 

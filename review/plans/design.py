@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from evaluation.core.registry import JUDGED
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import Label
@@ -14,7 +16,7 @@ from review.queues.draws import earlier_answers, frame_of, steering_metrics
 from review.queues.making import shares
 from review.reports.gathering import Gathered, gather
 from review.statistics.correction.corrected import Fitted, fitted
-from review.statistics.correction.frame import Component
+from review.statistics.correction.frame import Component, Key
 from review.statistics.precision import PlannedStratum, deviation, expected_half_width, pilot_deviations
 from review.statistics.sampling.draw import CERTAIN
 from review.statistics.sampling.member import Drawn, DrawParams, Member, stratify
@@ -67,20 +69,21 @@ def _usual(basis: Gathered, components: Sequence[Component]) -> set[str]:
 def _residuals(components: Sequence[Component]) -> dict[int, float]:
     """Answer -> what it adds to the error of the score, were the score a plain mean over all answers: a part over
     ``N_j`` of N answers counts N / N_j times. Of the answers that have all of their labels."""
-    frame = {answer.key for one in components for answer in one.answers}
-    total: dict[int, float] = {}
-    missing = set()
+    frame = {key for one in components for key in one.frame.keys}
+    total: dict[Key, float] = {}
+    missing: set[Key] = set()
     for one in components:
         fit = fitted(one)
         slope = fit.influence.slope if isinstance(fit, Fitted) else None
-        scale = one.weight * len(frame) / len(one.answers)
-        for answer in one.answers:
-            if not answer.labelled or answer.judge is None or answer.rating is None:
-                missing.add(answer.key)
-                continue
-            error = answer.rating - (1.0 if slope is None else slope) * answer.judge
-            total[int(str(answer.key))] = total.get(int(str(answer.key)), 0.0) + scale * error
-    return {key: error for key, error in total.items() if key not in missing}
+        scale = one.weight * len(frame) / len(one.frame)
+        errors = scale * (one.frame.rating - (1.0 if slope is None else slope) * one.frame.judge)
+        usable = one.frame.labelled & ~np.isnan(one.frame.judge)
+        for key, known, error in zip(one.frame.keys, usable.tolist(), errors.tolist(), strict=True):
+            if known:
+                total[key] = total.get(key, 0.0) + error
+            else:
+                missing.add(key)
+    return {int(str(key)): error for key, error in total.items() if key not in missing}
 
 
 def _waiting(basis: Gathered, components: Sequence[Component]) -> frozenset[int]:
@@ -89,8 +92,9 @@ def _waiting(basis: Gathered, components: Sequence[Component]) -> frozenset[int]
     waiting: set[int] = set()
     for one in components:
         if one.name in of_name:
-            frame = {int(str(answer.key)) for answer in one.answers}
-            waiting |= frame & basis.samples.waiting_for(of_name[one.name], basis.said.ratings)
+            pk = of_name[one.name]
+            drawn = basis.samples.waiting_for(pk, basis.said.ratings_by_metric.get(pk, ()))
+            waiting |= drawn.intersection(one.frame.keys)
     return frozenset(waiting)
 
 

@@ -19,11 +19,10 @@ from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import CorrectedRetrieval, RetrievalFigure
 from review.evidence.carried import Origin
 from review.evidence.effective import Effective, Said, Source
-from review.evidence.experts import effective_ratings
 from review.reports.figure import Figure, Withheld, day_and_age, plain, withheld
 from review.reports.gathering import Gathered, gather
 from review.reports.lines import CategoryLine, MetricLine, category_lines, corrected_of_category, metric_lines
-from review.reports.scores import SideScore, score_side
+from review.reports.scores import SideScore, by_category, score_side
 from review.statistics.correction.outcome import Target
 
 
@@ -188,14 +187,13 @@ def _corrected(basis: Gathered, target: Target) -> Figure:
 def mean_shift(said: Said) -> float | None:
     """The mean change from experts' blind first ratings to their last ones, as a share of the scale: it explains why
     reviewed and corrected differ when everything is reviewed. ``None`` without ratings of both kinds."""
-    last = effective_ratings(said.ratings)
+    widths = {pk: said.metrics[pk].read_scale().width for pk in said.blind_by_metric}
     changes: list[float] = []
     for key, rows in said.blind.items():
-        scale = said.metrics[key[1]].read_scale()
         before = [row.value for row in rows if row.value is not None]
-        after = [row.value for row in last.get(key, []) if row.value is not None]
-        if before and after and scale.width:
-            changes.append((sum(after) / len(after) - sum(before) / len(before)) / scale.width)
+        after = [row.value for row in said.latest.get(key, []) if row.value is not None]
+        if before and after and (width := widths[key[1]]):
+            changes.append((sum(after) / len(after) - sum(before) / len(before)) / width)
     return sum(changes) / len(changes) if changes else None
 
 
@@ -259,8 +257,8 @@ def _metric(basis: Gathered, line: MetricLine) -> ThreeWays:
 
 
 def _category(basis: Gathered, line: CategoryLine) -> dict[str, ThreeWays]:
-    answers = frozenset(one.answer_id for one in basis.said.answers.values() if one.category == line.name)
-    machine = score_side(basis.profile, basis.sides.machine.within(answers), all_parts=True)
+    side = basis.sides.machine.at(by_category(basis.sides.machine.answers)[line.name])
+    machine, answers = score_side(basis.profile, side, all_parts=True), frozenset(one.answer_id for one in side.answers)
     wider = corrected_of_category(basis, machine, line.name, Target.QUESTIONS_LIKE_THESE)
     people = {answer for (answer, _), value in basis.sides.found.values.items() if value.human} & answers
     found = {OVERALL: ThreeWays(line.judge_only, line.reviewed, line.corrected_overall, wider, len(people))}

@@ -4,17 +4,18 @@ which any figure is corrected: what the experts would have said, blind, of all a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from evaluation.core.registry import Kind, Scale, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition, Run
-from evaluation.profiles.arithmetic import on_unit_scale
+from evaluation.profiles.arithmetic import unit_of
 from evaluation.profiles.spec import ProfileSpec, Unit
 from review.decisions.assumptions import Acceptance, acceptance_of
-from review.evidence.answers import RunAnswer
 from review.evidence.effective import Said, said_of, samples_behind, values_from
 from review.evidence.experts import ExpertRating
 from review.evidence.sampling import NOWHERE, Place, Samples
@@ -24,15 +25,15 @@ from review.reports.provenance import with_relations
 from review.reports.scores import (
     Sides,
     SideScore,
-    as_effective,
-    as_judged,
+    by_category,
+    column,
     score_side,
-    side_of,
+    sides_of,
 )
-from review.statistics.agreement.statistic import consensus
+from review.statistics.agreement.statistic import Indices, consensus, numbered
 from review.statistics.correction.any_time import Arriving, any_time_interval
 from review.statistics.correction.corrected import MOST_NON_RESPONSE, corrected, corrected_overall
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, Frame, ReviewState
 from review.statistics.correction.outcome import Target, WithheldReason
 
 
@@ -53,44 +54,45 @@ class MetricLabels:
         """Whether anybody rated the metric blind."""
         return bool(self.means)
 
-    def frame_answer(self, answer: RunAnswer, judge: float | None, rating: float | None) -> FrameAnswer:
-        """One member of the frame. ``rating`` is the mean, in the units of ``judge``; it is used only where a draw
-        with probabilities took the answer. A rating is missing from a sampled answer because nobody was served it
-        yet, or because whoever was gave no usable one (skipped, flagged, cannot judge, not blind)."""
-        place = self.places.get(answer.answer_id, NOWHERE)
-        if not place.sampled:
-            state = ReviewState.NOT_SAMPLED
-        elif rating is not None:
-            state = ReviewState.RATED
-        else:
-            state = ReviewState.NO_RESPONSE if answer.answer_id in self.silent else ReviewState.NOT_REACHED
-        return FrameAnswer(
-            key=answer.answer_id,
-            judge=judge,
-            rating=rating if state is ReviewState.RATED else None,
-            state=state,
-            probability=place.probability,
-            stratum=place.stratum,
-            group=answer.group,
-            category=answer.category,
-            built=answer.answer_id in self.built,
+    def unfilled(self, said: Said) -> Frame:
+        """All answers of the run without values of judge or experts. A rating is missing from a sampled answer because
+        nobody was served it yet, or because whoever was gave no usable one (skipped, flagged, cannot judge, not blind).
+        """
+        keys, (group, groups) = said.keys, said.groups
+        places = [self.places.get(key, NOWHERE) for key in keys]
+        sampled = np.array([one.sampled for one in places], dtype=np.bool_)
+        silent = np.array([key in self.silent for key in keys], dtype=np.bool_)
+        state = np.where(silent, ReviewState.NO_RESPONSE, ReviewState.NOT_REACHED)
+        strata = [one.stratum for one in places]
+        nothing = np.full(len(keys), np.nan)
+        return Frame(
+            key=np.arange(len(keys)),
+            names=keys,
+            judge=nothing,
+            rating=nothing,
+            state=np.where(sampled, state, ReviewState.NOT_SAMPLED),
+            probability=column(one.probability for one in places),
+            stratum=numbered(strata),
+            strata=list(dict.fromkeys(strata)),
+            group=group,
+            groups=groups,
+            built=np.array([key in self.built for key in keys], dtype=np.bool_),
         )
 
 
 def labels_by_metric(said: Said, samples: Samples) -> dict[int, MetricLabels]:
     """The labels of every metric that anybody rated and that has numbers."""
-    blind = said.blind
     found: dict[int, MetricLabels] = {}
-    for pk in sorted({row.metric_id for row in said.ratings} | {metric for _, metric in said.carried}):
+    for pk in sorted(said.ratings_by_metric.keys() | {metric for _, metric in said.carried}):
         scale = said.metrics[pk].read_scale()
         if scale.labels:
             continue
         means: dict[int, float] = {}
-        mine = {answer_id: rows for (answer_id, metric_id), rows in blind.items() if metric_id == pk and rows}
+        mine, rated = said.blind_by_metric.get(pk, {}), said.ratings_by_metric.get(pk, [])
         for answer_id, rows in sorted(mine.items(), key=lambda one: min((row.at, row.pk) for row in one[1])):
             means[answer_id] = _mean_of(rows, scale)
-        places = _census(said, pk, means, samples.places(pk, said.ratings))
-        silent = samples.silent_for(pk) | {row.answer_id for row in said.ratings if row.metric_id == pk}
+        places = _census(said, pk, means, samples.places(pk, rated))
+        silent = samples.silent_for(pk) | {row.answer_id for row in rated}
         silent -= means.keys()
         equal = {key[0]: one.blind for key, one in said.carried.items() if key[1] == pk and one.blind}
         carried = _carried(equal.keys() - means.keys() - silent, places, means.keys() | silent)
@@ -121,19 +123,14 @@ def applies(said: Judged | None) -> bool:
 def _census(said: Said, pk: int, means: dict[int, float], places: dict[int, Place]) -> dict[int, Place]:
     """Where every answer the metric applies to was rated there is nothing to sample: a census, however the answers
     were chosen."""
-    frame = [answer for answer in said.answers if applies(said.scored.get((answer, pk)))]
+    frame = [answer for answer in said.answers if applies(said.scored.get((answer, pk)))] if means else []
     if frame and all(answer in means for answer in frame):
-        return places | {answer: Place(1.0, "all", True) for answer in frame}
+        return places | dict.fromkeys(frame, Place(1.0, "all", True))
     return places
 
 
-Unity = Callable[[float | None], float | None]  # puts a value on the unit scale
-
-
-def _as_it_is(value: float | None) -> float | None:
-    return value
-
-
+OnUnit = tuple[float, float]  # what is taken off a value, and what the rest is divided by
+_AS_IT_IS: OnUnit = 0.0, 1.0
 _UNRATED = MetricLabels({}, {}, frozenset())
 
 
@@ -145,7 +142,8 @@ class Correction:
     said: Said
     labels: Mapping[int, MetricLabels]
     acceptance: Acceptance | None = None
-    _frames: dict[tuple[int, bool], dict[str | None, list[FrameAnswer]]] = field(default_factory=dict, compare=False)
+    _unfilled: dict[int, Frame] = field(default_factory=dict, compare=False)
+    _frames: dict[tuple[int, OnUnit], dict[str | None, Frame]] = field(default_factory=dict, compare=False)
 
     @property
     def rated_blind(self) -> bool:
@@ -159,18 +157,18 @@ class Correction:
         labels = self.labels.get(metric.pk)
         if labels is None or not labels.any:
             return withheld(self._unrated_reason(metric))
-        component = self._component(metric, labels, None, category)
+        component = self._component(metric, labels, _AS_IT_IS, category)
         if component is None:
             return withheld(Withheld.NO_VALUES)
         if not component.labels:
-            return withheld(WithheldReason.NO_PROBABILITY, len(component.answers))
+            return withheld(WithheldReason.NO_PROBABILITY, len(component.frame))
         figure = as_figure(corrected(component, target, part=category is not None))
         more: dict[str, Any] = {}
-        if built := sum(one.built and one.labelled for one in component.answers):
+        if built := int((component.frame.built & component.frame.labelled).sum()):
             more["built_on"] = built
         if target is Target.THIS_RUN and category is None and (ends := _any_time(component, labels)):
             more["any_time"] = ends
-        if carried := sum(one.key in labels.carried for one in component.answers):
+        if carried := sum(key in labels.carried for key in component.frame.keys):
             more["carried"] = carried
         return dataclasses.replace(figure, extra={**figure.extra, **more})
 
@@ -214,8 +212,9 @@ class Correction:
         """
         if profile.unit is Unit.PER_ANSWER:
             names = dict.fromkeys(name for one in machine.answers for name in one.weights_used)
-            answers = [answer for answer in self.said.answers.values() if category in {None, answer.category}]
-            parts = (self._contribution(profile, name, machine, answers) for name in names)
+            of_answers = enumerate(self.said.answers.values())
+            places = np.array([at for at, one in of_answers if category in {None, one.category}], dtype=np.int64)
+            parts = (self._contribution(profile, name, machine, places) for name in names)
         else:
             weights = machine.outcome.weights_used.items()
             parts = (self._part(profile, name, weight, category) for name, weight in weights)
@@ -224,7 +223,7 @@ class Correction:
     def metric_component(self, metric: MetricDefinition) -> Component | None:
         """A metric's frame on its own scale, where it has labels with a probability; else ``None``."""
         labels = self.labels.get(metric.pk, _UNRATED)
-        component = self._component(metric, labels) if labels.any else None
+        component = self._component(metric, labels, _AS_IT_IS) if labels.any else None
         return component if component and component.labels else None
 
     def _part(self, profile: ProfileSpec, name: str, weight: float, category: str | None) -> Component | None:
@@ -236,62 +235,65 @@ class Correction:
         return component and dataclasses.replace(component, weight=weight)
 
     def _component(
-        self,
-        metric: MetricDefinition,
-        labels: MetricLabels,
-        unit: Unity | None = None,
-        category: str | None = None,
+        self, metric: MetricDefinition, labels: MetricLabels, unit: OnUnit, category: str | None = None
     ) -> Component | None:
-        """The metric's frame over the run or one category, its values converted to the ``unit`` scale where that is
-        given; ``None`` where it applies nowhere."""
-        frames = self._frames.get((metric.pk, unit is not None))
+        """The metric's frame over the run or one category, on the ``unit`` scale; ``None`` where it applies nowhere."""
+        frames = self._frames.get((metric.pk, unit))
         if frames is None:
-            frames = self._frames[metric.pk, unit is not None] = self._frames_of(metric, labels, unit or _as_it_is)
-        if not (frame := frames.get(category)):
+            frames = self._frames[metric.pk, unit] = self._frames_of(metric, labels, unit)
+        if (frame := frames.get(category)) is None:
             return None
-        scale, put = metric.read_scale(), unit or _as_it_is
-        low, high = put(scale.low) or 0.0, put(scale.high) or 0.0
+        scale, (zero, width) = metric.read_scale(), unit
+        low, high = (scale.low - zero) / width, (scale.high - zero) / width
         yes_no = scale.kind is ScaleKind.YES_NO
         return Component(metric.name, frame, low, high, yes_no=yes_no, judged=not _exact(metric))
 
-    def _frames_of(
-        self, metric: MetricDefinition, labels: MetricLabels, unit: Unity
-    ) -> dict[str | None, list[FrameAnswer]]:
-        """The metric's frame by category, under ``None`` the whole."""
-        whole: list[FrameAnswer] = []
-        found: dict[str | None, list[FrameAnswer]] = {None: whole}
-        pk, scored, means = metric.pk, self.said.scored, labels.means
-        for answer_id, answer in self.said.answers.items():
-            said = scored.get((answer_id, pk))
-            if said is not None and applies(said):
-                member = labels.frame_answer(answer, unit(said.value), unit(means.get(answer_id)))
-                whole.append(member)
-                found.setdefault(answer.category, []).append(member)
-        return found
+    def _frames_of(self, metric: MetricDefinition, labels: MetricLabels, unit: OnUnit) -> dict[str | None, Frame]:
+        """The metric's frame by category, under ``None`` the whole; nothing where it applies nowhere."""
+        said = [self.said.scored.get((answer, metric.pk)) for answer in self.said.answers]
+        applying = np.flatnonzero([applies(one) for one in said])
+        if not len(applying):
+            return {}
+        judge, rating = column(one and one.value for one in said), column(map(labels.means.get, self.said.answers))
+        zero, width = unit
+        whole = self._whole(metric, labels).filled((judge - zero) / width, (rating - zero) / width).at(applying)
+        answers = list(self.said.answers.values())
+        parts = by_category([answers[at] for at in applying.tolist()])
+        return {None: whole, **{name: whole.at(places) for name, places in parts.items()}}
 
-    def _contribution(
-        self, profile: ProfileSpec, name: str, machine: SideScore, answers: Sequence[RunAnswer]
-    ) -> Component | None:
-        """A part's contribution to every answer's score: the stored weight times the value on the unit scale."""
+    def _whole(self, metric: MetricDefinition, labels: MetricLabels) -> Frame:
+        """The run's answers as the metric was sampled."""
+        if metric.pk not in self._unfilled:
+            self._unfilled[metric.pk] = labels.unfilled(self.said)
+        return self._unfilled[metric.pk]
+
+    def _contribution(self, profile: ProfileSpec, name: str, machine: SideScore, places: Indices) -> Component | None:
+        """A part's contribution to every answer's score, of the answers at these places: the stored weight times the
+        value on the unit scale."""
         if (metric := self._metric(name)) is None:
             return None
         labels = self.labels.get(metric.pk, _UNRATED)
-        unit = _unit_scale(profile, metric)
+        zero, width = _unit_scale(profile, metric)
         rated = frozenset(answer for each in self.labels.values() for answer in each.means)
-        frame: list[FrameAnswer] = []
-        for answer, score in zip(answers, machine.answers, strict=True):
-            weight = score.weights_used.get(name, 0.0)
-            if weight and name not in score.zeroed:
-                said = self.said.scored.get((answer.answer_id, metric.pk))
-                judge, rating = unit(said.value if said else None), unit(labels.means.get(answer.answer_id))
-            else:  # the part does not apply: its contribution is known to be 0, for judge and experts alike
-                judge, rating = 0.0, 0.0 if answer.answer_id in rated else None
-            frame.append(labels.frame_answer(answer, _times(weight, judge), _times(weight, rating)))
-        weights = [score.weights_used.get(name, 0.0) for score in machine.answers]
-        top = max(weights)
-        if not top:
+        answers = list(self.said.answers)
+        keys = [answers[at] for at in places.tolist()]
+        weight = np.array([score.weights_used.get(name, 0.0) for score in machine.answers], dtype=np.float64)
+        # where the part does not apply its contribution is known to be 0, for judge and experts alike
+        apart = np.array([name in score.zeroed for score in machine.answers], dtype=np.bool_) | (weight == 0.0)
+        said = [self.said.scored.get((key, metric.pk)) for key in keys]
+        judge, rating = column(one and one.value for one in said), column(map(labels.means.get, keys))
+        known = np.where([key in rated for key in keys], 0.0, np.nan)
+        frame = (
+            self._whole(metric, labels)
+            .at(places)
+            .filled(
+                np.where(apart, 0.0, weight * ((judge - zero) / width)),
+                np.where(apart, known, weight * ((rating - zero) / width)),
+            )
+        )
+        if not (top := float(weight.max())):
             return None
-        reach = [0.0 if name in score.zeroed else w for w, score in zip(weights, machine.answers, strict=True)]
+        reach = np.where(apart, 0.0, weight).tolist()
         return Component(name, frame, 0.0, top, judged=not _exact(metric), most=sum(reach) / len(reach))
 
     def _unrated_reason(self, *metrics: MetricDefinition | None) -> Withheld:
@@ -316,22 +318,19 @@ def _any_time(component: Component, labels: MetricLabels) -> dict[str, float] | 
     """An interval that holds at every look, while drawn answers still wait to be served; ``None`` without any, where
     answers of a stratum were drawn with different probabilities, too many gave no rating, some of the ratings were
     there before, or the judge's prompt was worked out on some."""
-    silent = sum(one.state is ReviewState.NO_RESPONSE for one in component.answers)
-    waiting = any(one.state is ReviewState.NOT_REACHED for one in component.answers)
+    frame = component.frame
+    silent = int((frame.state == ReviewState.NO_RESPONSE).sum())
+    waiting = (frame.state == ReviewState.NOT_REACHED).any()
     if not waiting or labels.carried or labels.built or silent > MOST_NON_RESPONSE * (component.labels + silent):
         return None
-    strata: dict[str, list[FrameAnswer]] = {}
-    for one in component.answers:
-        strata.setdefault(one.stratum, []).append(one)
     arriving = []
-    for members in strata.values():
-        if len({one.probability for one in members}) > 1 or members[0].probability is None:
+    for stratum in dict.fromkeys(frame.stratum.tolist()):
+        members = frame.at(np.flatnonzero(frame.stratum == stratum))
+        if (members.probability != members.probability[0]).any():  # where there is none, it is equal to no other
             return None
-        place = {one.key: at for at, one in enumerate(members) if one.labelled}
-        rating = {one.key: one.rating for one in members}
-        came = [(place[key], given) for key in labels.means if key in place and (given := rating[key]) is not None]
-        judge = [one.judge for one in members]
-        arriving.append(Arriving(judge, came, sum(one.sampled for one in members)))
+        place = {members.names[members.key[at]]: at for at in np.flatnonzero(members.labelled).tolist()}
+        came = [(at, float(members.rating[at])) for key in labels.means if (at := place.get(key)) is not None]
+        arriving.append(Arriving(members.judge, came, int(members.sampled.sum())))
     low, high = any_time_interval(arriving, component.low, component.high)
     return {"low": low, "high": high, "labels": component.labels}
 
@@ -341,23 +340,11 @@ def _exact(metric: MetricDefinition) -> bool:
     return metric.kind in {Kind.RULE, Kind.EMBEDDING}
 
 
-def _unit_scale(profile: ProfileSpec, metric: MetricDefinition) -> Callable[[float | None], float | None]:
+def _unit_scale(profile: ProfileSpec, metric: MetricDefinition) -> OnUnit:
     """Puts values of a metric on the profile's unit scale; a metric that decides whole scores uses both its ends."""
     scale = metric.read_scale()
     part = next((one for one in profile.parts if one.metric == metric.name), None)
-
-    def unit(value: float | None) -> float | None:
-        if value is None:
-            return None
-        if part is None:
-            return (value - scale.low) / scale.width
-        return on_unit_scale(profile, part, value, scale.low, scale.high)
-
-    return unit
-
-
-def _times(weight: float, value: float | None) -> float | None:
-    return None if value is None else weight * value
+    return (scale.low, scale.width) if part is None else unit_of(profile, part, scale.low, scale.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,9 +368,7 @@ def gather(run: Run) -> Gathered:
     profile = ProfileSpec.model_validate(run.profile_version.spec)
     said = said_of(run)
     samples = samples_behind(run, said)
-    found = values_from(said)
-    answers = list(said.answers.values())
-    sides = Sides(side_of(answers, found, as_judged), side_of(answers, found, as_effective), found)
+    sides = sides_of(said, values_from(said))
     return Gathered(
         run=run,
         profile=profile,

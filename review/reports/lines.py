@@ -13,7 +13,7 @@ import numpy as np
 from evaluation.core.registry import Bilingual, Scale, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition
-from evaluation.profiles.arithmetic import on_unit_scale, worst_and_best
+from evaluation.profiles.arithmetic import unit_of, worst_and_best
 from evaluation.profiles.per_answer import ANSWER_OVERALL
 from evaluation.profiles.spec import ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
@@ -22,12 +22,12 @@ from review.evidence.scorers import title_of
 from review.reports.figure import Figure, Withheld, withheld
 from review.reports.gathering import Gathered
 from review.reports.scores import (
+    UNSAID,
     MetricValues,
     Side,
     SideScore,
     Summand,
-    as_effective,
-    categories_of,
+    by_category,
     figure_over_questions,
     score_side,
 )
@@ -156,8 +156,9 @@ def mean_figure(profile: ProfileSpec, values: MetricValues) -> Figure:
     mean = values.part_mean()
     if mean.mean is None:
         return withheld(Withheld.NO_VALUES)
-    numbers = values.numbers
-    figure = figure_over_questions([Summand(numbers, values.scale.low, values.scale.high)], len(numbers))
+    numbered = values.numbered
+    whole = Summand(numbered, values.number[numbered], values.scale.low, values.scale.high)
+    figure = figure_over_questions([whole], values.group, len(numbered))
     if not mean.failed:
         return figure
     worst, best = worst_and_best(profile, mean)
@@ -199,9 +200,11 @@ def _line(basis: Gathered, metric: MetricDefinition, values: Sequence[Effective]
         machine, reviewed = sides.machine.metrics[metric.name], sides.reviewed.metrics[metric.name]
     else:  # people alone gave values
         given = {value.answer_id: value for value in values}
-        kept = [answer for answer in basis.said.answers.values() if answer.answer_id in given]
-        machine = MetricValues(metric.name, scale, [], [])
-        reviewed = MetricValues(metric.name, scale, kept, [as_effective(given[answer.answer_id]) for answer in kept])
+        said = [given.get(answer.answer_id, UNSAID) for answer in sides.reviewed.answers]
+        every = MetricValues.of(metric.name, scale, sides.reviewed.answers, sides.reviewed.group, said)
+        places = np.flatnonzero([answer.answer_id in given for answer in every.answers])
+        reviewed = every.at(places, [every.answers[at] for at in places.tolist()])
+        machine = every.at(places[:0], [])
     weight = next((part.weight for part in profile.parts if part.metric == metric.name), 0.0)
     human = any(value.human for value in values)
     labels = Counter(reviewed.labels)
@@ -224,7 +227,7 @@ def _line(basis: Gathered, metric: MetricDefinition, values: Sequence[Effective]
         overridden=sum(value.source is Source.OVERRIDE for value in values),
         unresolved=sum(value.unresolved for value in values),
         shares={label: count / labels.total() for label, count in labels.most_common()},
-        latency=latency_of([number for _, number in machine.numbers]) if scale.kind is ScaleKind.SECONDS else None,
+        latency=latency_of(machine.number[machine.numbered].tolist()) if scale.kind is ScaleKind.SECONDS else None,
     )
 
 
@@ -233,11 +236,11 @@ def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
     profile, sides, found = basis.profile, basis.sides, []
     computed = [sides.found.metrics[pk] for pk in sides.found.computed]
     reviewed_answers = {value.answer_id for value in sides.found.values.values() if value.human}
-    for name, ids in categories_of(sides.machine.answers).items():
-        machine, reviewed = sides.machine.within(ids), sides.reviewed.within(ids)
-        touched = bool(reviewed_answers & ids)
+    for name, places in by_category(sides.machine.answers).items():
+        machine, reviewed = sides.machine.at(places), sides.reviewed.at(places)
+        touched = any(answer.answer_id in reviewed_answers for answer in machine.answers)
         score = score_side(profile, machine, all_parts=True)
-        nobody = withheld(Withheld.NOT_REVIEWED, len(ids))
+        nobody = withheld(Withheld.NOT_REVIEWED, len(places))
         metrics = {
             metric: (
                 mean_figure(profile, values),
@@ -248,7 +251,7 @@ def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
         found.append(
             CategoryLine(
                 name=name,
-                answers=len(ids),
+                answers=len(places),
                 judge_only=score.figure,
                 reviewed=score_side(profile, reviewed, all_parts=True).figure if touched else nobody,
                 corrected_overall=corrected_of_category(basis, score, name),
@@ -264,16 +267,16 @@ def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
 def hops_lines(basis: Gathered) -> tuple[HopsLine, ...]:
     """The run by the number of facts its questions link; empty where none says so."""
     profile, sides = basis.profile, basis.sides
-    of_hops: dict[int, set[int]] = {}
-    for one in sides.machine.answers:
+    of_hops: dict[int, list[int]] = {}
+    for at, one in enumerate(sides.machine.answers):
         if one.hops is not None:
-            of_hops.setdefault(one.hops, set()).add(one.answer_id)
+            of_hops.setdefault(one.hops, []).append(at)
     found = []
-    for hops, ids in sorted(of_hops.items()):
+    for hops, places in sorted(of_hops.items()):
         scores = [
-            score_side(profile, side.within(frozenset(ids)), all_parts=True) for side in (sides.machine, sides.reviewed)
+            score_side(profile, side.at(np.array(places)), all_parts=True) for side in (sides.machine, sides.reviewed)
         ]
-        found.append(HopsLine(hops, len(ids), scores[0].figure, scores[1].figure))
+        found.append(HopsLine(hops, len(places), scores[0].figure, scores[1].figure))
     return tuple(found)
 
 
@@ -304,16 +307,13 @@ def own_scores(profile: ProfileSpec, side: Side, score: SideScore) -> list[float
     """Per answer: the profile's own score of it, or for run-mean profiles the weighted mean of the parts it has."""
     if profile.unit is Unit.PER_ANSWER:
         return [one.value for one in score.answers]
-    total = [0.0] * len(side.answers)
-    weight = [0.0] * len(side.answers)
+    total, weight = np.zeros(len(side.answers)), np.zeros(len(side.answers))
     for part in profile.parts:
-        metric = side.metrics.get(part.metric)
-        for at, value in enumerate(metric.values if metric else ()):
-            if metric and value.value is not None:
-                unit = on_unit_scale(profile, part, value.value, metric.scale.low, metric.scale.high)
-                total[at] += part.weight * unit
-                weight[at] += part.weight
-    return [t / w if w else None for t, w in zip(total, weight, strict=True)]
+        if metric := side.metrics.get(part.metric):
+            zero, width = unit_of(profile, part, metric.scale.low, metric.scale.high)
+            total[metric.numbered] += part.weight * ((metric.number[metric.numbered] - zero) / width)
+            weight[metric.numbered] += part.weight
+    return [t / w if w else None for t, w in zip(total.tolist(), weight.tolist(), strict=True)]
 
 
 MOST_LISTED = 500  # answers in a report that a browser has to show at once

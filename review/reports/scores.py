@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from evaluation.core.registry import Scale
 from evaluation.core.samples import Status
-from evaluation.profiles.arithmetic import Label, Overall, PartMean, on_unit_scale, overall_from_means
+from evaluation.profiles.arithmetic import Label, Overall, PartMean, overall_from_means, unit_of
 from evaluation.profiles.per_answer import BY_ANSWER, AnswerOverall, PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import OnFailure, Part, ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
-from review.evidence.effective import Effective, RunValues
-from review.evidence.scorers import Judged
+from review.evidence.effective import RunValues, Said
 from review.reports.figure import Figure, withheld
-from review.statistics.agreement.statistic import Undefined
+from review.statistics.agreement.statistic import Array, Indices, Undefined
 from review.statistics.correction.outcome import clustered_variance, group_freedom, t_quantile
 
 
@@ -36,56 +35,103 @@ class Sides:
     found: RunValues
 
 
-class Value(NamedTuple):
+class Value(Protocol):
     """One metric of one answer on one side; ``status`` is ``None`` while there is no result."""
 
-    status: Status | None
+    @property
+    def status(self) -> Status | None: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def label(self) -> str | None: ...
+    @property
+    def reason(self) -> str: ...
+
+
+class _Unsaid(NamedTuple):
+    status: Status | None = None
     value: float | None = None
     label: str | None = None
     reason: str = ""
 
 
+UNSAID: Value = _Unsaid()
+
+
+def column(values: Iterable[float | None]) -> Array:
+    """The values in their order, NaN for none."""
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+
+
+_NUMBERS: Mapping[Status | None, int] = {status: at for at, status in enumerate((None, *Status))}
+
+
 @dataclass(frozen=True, slots=True)
 class MetricValues:
-    """A metric's values for some answers, in their order."""
+    """A metric's values for some answers, in their order, with their numbers (NaN where there is none) and statuses as
+    columns; ``group`` numbers the groups of answers that are not independent."""
 
     name: str
     scale: Scale
     answers: Sequence[RunAnswer]
+    group: Indices
     values: Sequence[Value]
+    number: Array
+    status: Indices
+
+    @classmethod
+    def of(
+        cls, name: str, scale: Scale, answers: Sequence[RunAnswer], group: Indices, values: Sequence[Value]
+    ) -> MetricValues:
+        """With the columns of the values."""
+        number = column(one.value for one in values)
+        status = np.array([_NUMBERS[one.status] for one in values], dtype=np.int64)
+        return cls(name, scale, answers, group, values, number, status)
 
     def count(self, status: Status | None) -> int:
         """How many have the status."""
-        return sum(value.status is status for value in self.values)
+        return len(self.places(status))
+
+    def places(self, status: Status | None) -> Indices:
+        """Where the values with the status stand."""
+        return np.flatnonzero(self.status == _NUMBERS[status])
+
+    @property
+    def numbered(self) -> Indices:
+        """Where the values with a number stand."""
+        return np.flatnonzero(~np.isnan(self.number))
 
     @property
     def numbers(self) -> list[tuple[RunAnswer, float]]:
         """The scored numbers with their answers."""
-        return [(a, v.value) for a, v in zip(self.answers, self.values, strict=True) if v.value is not None]
+        places = self.numbered
+        return [(self.answers[at], x) for at, x in zip(places.tolist(), self.number[places].tolist(), strict=True)]
 
     @property
     def labels(self) -> list[str]:
         """The scored labels."""
-        return [value.label for value in self.values if value.label is not None]
+        return [value.label for value in self.values if value.label is not None] if self.scale.labels else []
 
     def part_mean(self) -> PartMean:
         """The mean as profile arithmetic reads it. Only for metrics with numbers."""
-        numbers = [number for _, number in self.numbers]
+        numbers = self.number[self.numbered].tolist()
         mean = sum(numbers) / len(numbers) if numbers else None
         failed, left_out = self.count(Status.FAILED), self.count(Status.NOT_APPLICABLE)
         return PartMean(self.name, mean, len(numbers), failed, left_out, self.scale.low, self.scale.high)
 
-    def within(self, answers: frozenset[int]) -> MetricValues:
-        """The same of some of the answers."""
-        kept = [(a, v) for a, v in zip(self.answers, self.values, strict=True) if a.answer_id in answers]
-        return MetricValues(self.name, self.scale, [a for a, _ in kept], [v for _, v in kept])
+    def at(self, places: Indices, answers: Sequence[RunAnswer]) -> MetricValues:
+        """The same of the ``answers`` at these places."""
+        values = [self.values[at] for at in places.tolist()]
+        columns = (self.number[places], self.status[places])
+        return MetricValues(self.name, self.scale, answers, self.group[places], values, *columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """All metrics the run computed, on one side, by name."""
+    """All metrics the run computed, on one side, by name; ``group`` numbers the groups of the answers."""
 
     answers: Sequence[RunAnswer]
+    group: Indices
     metrics: dict[str, MetricValues]
 
     def part_means(self) -> list[PartMean]:
@@ -99,34 +145,23 @@ class Side:
         places = range(len(self.answers))
         return [[_part_value(one, one.values[at]) for one in wanted if one.values[at].status] for at in places]
 
-    def within(self, answers: frozenset[int]) -> Side:
-        """The same of some of the answers."""
-        kept = [answer for answer in self.answers if answer.answer_id in answers]
-        return Side(kept, {name: one.within(answers) for name, one in self.metrics.items()})
+    def at(self, places: Indices) -> Side:
+        """The same of the answers at these places."""
+        answers = [self.answers[at] for at in places.tolist()]
+        return Side(answers, self.group[places], {name: one.at(places, answers) for name, one in self.metrics.items()})
 
 
-def side_of(answers: Sequence[RunAnswer], found: RunValues, convert: Callable[[Effective | None], Value]) -> Side:
-    """What was said of the answers: :func:`as_judged` or :func:`as_effective`."""
-    metrics: dict[str, MetricValues] = {}
-    for pk in found.computed:
-        metric = found.metrics[pk]
-        values = [convert(found.values.get((answer.answer_id, pk))) for answer in answers]
-        metrics[metric.name] = MetricValues(metric.name, metric.read_scale(), answers, values)
-    return Side(answers, dict(sorted(metrics.items())))
-
-
-def as_judged(effective: Effective | None) -> Value:
-    """What the rule or the primary judge said, as it came."""
-    return _read(effective.judged if effective else None)
-
-
-def as_effective(effective: Effective | None) -> Value:
-    """The value that counts."""
-    return _read(effective)
-
-
-def _read(said: Judged | Effective | None) -> Value:
-    return Value(None) if said is None else Value(said.status, said.value, said.label, said.reason)
+def sides_of(said: Said, found: RunValues) -> Sides:
+    """What the rule or the primary judge said of the answers, as it came, and the values that count."""
+    answers, (group, _) = list(said.answers.values()), said.groups
+    machine: dict[str, MetricValues] = {}
+    reviewed: dict[str, MetricValues] = {}
+    for metric in sorted((found.metrics[pk] for pk in found.computed), key=lambda metric: metric.name):
+        about = metric.name, metric.read_scale(), answers, group
+        effective = [found.values.get((answer.answer_id, metric.pk)) for answer in answers]
+        machine[metric.name] = MetricValues.of(*about, [(one and one.judged) or UNSAID for one in effective])
+        reviewed[metric.name] = MetricValues.of(*about, [one or UNSAID for one in effective])
+    return Sides(Side(answers, group, machine), Side(answers, group, reviewed), found)
 
 
 def _part_value(metric: MetricValues, value: Value) -> PartValue:
@@ -135,12 +170,12 @@ def _part_value(metric: MetricValues, value: Value) -> PartValue:
     return PartValue(metric.name, status, metric.scale.low, metric.scale.high, value.value, by_answer)
 
 
-def categories_of(answers: Iterable[RunAnswer]) -> dict[str, frozenset[int]]:
-    """Category -> its answers, in the order categories first appear."""
-    found: dict[str, set[int]] = {}
-    for answer in answers:
-        found.setdefault(answer.category, set()).add(answer.answer_id)
-    return {name: frozenset(ids) for name, ids in found.items()}
+def by_category(answers: Sequence[RunAnswer]) -> dict[str, Indices]:
+    """Category -> where its answers stand, in the order categories first appear."""
+    found: dict[str, list[int]] = {}
+    for at, answer in enumerate(answers):
+        found.setdefault(answer.category, []).append(at)
+    return {name: np.array(places, dtype=np.int64) for name, places in found.items()}
 
 
 QUESTIONS_LIKE_THESE = "questions_like_these"
@@ -150,9 +185,11 @@ _NO_VARIANCE = 1e-18
 
 @dataclass(frozen=True, slots=True)
 class Summand:
-    """A mean with the weight it has in a sum; ``low`` and ``high`` are the ends of its scale."""
+    """A mean with the weight it has in a sum: of ``values``, whose answers stand at ``places`` of the answers asked of;
+    ``low`` and ``high`` are the ends of its scale."""
 
-    values: Sequence[tuple[RunAnswer, float]]
+    places: Indices
+    values: Array
     low: float
     high: float
     weight: float = 1.0
@@ -160,13 +197,19 @@ class Summand:
     @property
     def mean(self) -> float:
         """The plain mean; there is at least one value."""
-        return math.fsum(value for _, value in self.values) / len(self.values)
+        return math.fsum(self.values.tolist()) / len(self.values)
 
 
 def figure_over_questions(
-    summands: Sequence[Summand], n: int, *, constant: float = 0.0, confidence: float = CONFIDENCE
+    summands: Sequence[Summand],
+    group: Indices,
+    n: int,
+    *,
+    constant: float = 0.0,
+    confidence: float = CONFIDENCE,
 ) -> Figure:
-    """The sum of weight x mean plus ``constant``, with an interval for questions like these.
+    """The sum of weight x mean plus ``constant``, with an interval for questions like these; ``group`` numbers the
+    groups of the answers.
 
     Every answer's influence is ``sum_j w_j (x_ij - mean_j) / n_j``; influences are summed by group, because answers to
     one question (or about one document) are not independent, and their cluster-robust variance gives a t interval
@@ -175,14 +218,11 @@ def figure_over_questions(
     with a single group there is none.
     """
     value = constant + sum(one.weight * one.mean for one in summands)
-    influence: dict[int, float] = {}
-    group: dict[int, Hashable] = {}
+    influence, used = np.zeros(len(group)), np.zeros(len(group), dtype=np.bool_)
     for one in summands:
-        mean, size = one.mean, len(one.values)
-        for answer, x in one.values:
-            influence[answer.answer_id] = influence.get(answer.answer_id, 0.0) + one.weight * (x - mean) / size
-            group[answer.answer_id] = answer.group
-    variance, sizes = clustered_variance(np.array(list(influence.values())), list(group.values()))
+        influence[one.places] += one.weight * (one.values - one.mean) / len(one.values)
+        used[one.places] = True
+    variance, sizes = clustered_variance(influence[used], group[used])
     if len(sizes) < 2:
         return Figure(value, target=QUESTIONS_LIKE_THESE, n=n, no_interval=str(Undefined.TOO_FEW_GROUPS))
     if variance <= _NO_VARIANCE:
@@ -220,20 +260,21 @@ def score_side(
     summands = [
         summand(profile, parts[name], side.metrics[name], weight) for name, weight in outcome.weights_used.items()
     ]
-    figure = figure_over_questions(summands, len(side.answers), constant=profile.constant, confidence=confidence)
+    n, constant = len(side.answers), profile.constant
+    figure = figure_over_questions(summands, side.group, n, constant=constant, confidence=confidence)
     return _bounded(outcome, figure)
 
 
 def summand(profile: ProfileSpec, part: Part, metric: MetricValues, weight: float) -> Summand:
     """A part's values on the profile's unit scale, failures as 0 where the profile counts them so."""
-    low, high = metric.scale.low, metric.scale.high
-    values = [(answer, on_unit_scale(profile, part, number, low, high)) for answer, number in metric.numbers]
+    zero, width = unit_of(profile, part, metric.scale.low, metric.scale.high)
+    places = metric.numbered
+    values = metric.number[places]
     if profile.on_failure is OnFailure.ZERO:
-        zero = on_unit_scale(profile, part, 0.0, low, high)
-        pairs = zip(metric.answers, metric.values, strict=True)
-        values += [(answer, zero) for answer, value in pairs if value.status is Status.FAILED]
-    ends = (on_unit_scale(profile, part, low, low, high), on_unit_scale(profile, part, high, low, high))
-    return Summand(values, *ends, weight=weight)
+        failed = metric.places(Status.FAILED)
+        places, values = np.concatenate([places, failed]), np.concatenate([values, np.zeros(len(failed))])
+    low, high = ((end - zero) / width for end in (metric.scale.low, metric.scale.high))
+    return Summand(places, (values - zero) / width, low, high, weight)
 
 
 def _per_answer(profile: ProfileSpec, side: Side, all_parts: bool, confidence: float) -> SideScore:
@@ -244,10 +285,10 @@ def _per_answer(profile: ProfileSpec, side: Side, all_parts: bool, confidence: f
     outcome = overall_from_answers(profile, answers, list(side.metrics), all_parts=all_parts)
     if outcome.value is None:
         return _without_value(outcome, len(side.answers), answers)
-    scored: list[tuple[RunAnswer, float]] = [
-        (answer, one.value) for answer, one in zip(side.answers, answers, strict=True) if one.value is not None
-    ]
-    figure = figure_over_questions([Summand(scored, 0.0, 1.0)], len(scored), confidence=confidence)
+    values = column(one.value for one in answers)
+    scored = np.flatnonzero(~np.isnan(values))
+    whole = Summand(scored, values[scored], 0.0, 1.0)
+    figure = figure_over_questions([whole], side.group, len(scored), confidence=confidence)
     return _bounded(outcome, figure, answers)
 
 

@@ -24,7 +24,7 @@ from review.evidence.answers import lengths_of
 from review.evidence.effective import Said, said_of, samples_behind
 from review.evidence.experts import Anchoring, anchoring, anchoring_json
 from review.evidence.sampling import Rated, Samples, weigh
-from review.evidence.scorers import Key, Scorer, title_of
+from review.evidence.scorers import Judged, Scorer, title_of
 from review.models import EventRuling, FrameMember, KeptFigures
 from review.results.variation import VariationMeasure, variation_from
 from review.statistics.agreement.bootstrap import Resampling
@@ -182,16 +182,16 @@ def agreement_from(
     by: By = By.NOTHING,
 ) -> Agreement:
     """All agreement figures of everything that was said; ``lengths`` are those of :func:`lengths_of`."""
-    by_key = said.blind
     judges: list[JudgeMeasure] = []
     experts: list[ExpertsMeasure] = []
-    for pk in sorted({metric for _, metric in by_key}, key=lambda pk: said.names[pk]):
-        ratings = {answer: by_key[answer, pk] for answer in said.answers if (answer, pk) in by_key}
-        weighting = weigh(ratings, samples.places(pk, said.ratings))
+    for pk in sorted(said.blind_by_metric, key=lambda pk: said.names[pk]):
+        blind = said.blind_by_metric[pk]
+        ratings = {answer: blind[answer] for answer in said.answers if answer in blind}
+        weighting = weigh(ratings, samples.places(pk, said.ratings_by_metric[pk]))
         metric = said.metrics[pk]
         rated = Rated(metric, said.names[pk], metric.read_scale(), ratings, weighting, said.answers)
         parts = _parts(rated, by)
-        scorers = [one for one in said.scorers if any(metric_id == pk for _, metric_id in one.said)]
+        scorers = [one for one in said.scorers if pk in one.said]
         for one in scorers:
             unseen = rated.without({answer for answer, metric_id in one.built if metric_id == pk})
             measure = _judge_measure(unseen, one, resampling, parts if unseen is rated else _parts(unseen, by))
@@ -284,7 +284,9 @@ def _experts_measure(
     return ExpertsMeasure(*_about(rated), found, of_parts)
 
 
-def _experts(rated: Rated, said: Mapping[Key, Any] | None, resampling: Resampling | None) -> ExpertAgreement:
+def _experts(
+    rated: Rated, said: Mapping[int, Mapping[int, Judged]] | None, resampling: Resampling | None
+) -> ExpertAgreement:
     return compare_experts(
         rated.single,
         rated.scale,

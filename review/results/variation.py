@@ -84,15 +84,12 @@ def variation_from(said: Said) -> tuple[VariationMeasure, ...]:
 
     Overlap tells reviewers from answers, hidden repeats taste from the rest, repeated judgements the judge's noise.
     """
-    blind = said.blind
-    repeats = _hidden_repeats(said.ratings, {row.pk for rows in blind.values() for row in rows})
-    of_metric: dict[int, list[ExpertRating]] = {}
-    for (_, pk), several in blind.items():
-        of_metric.setdefault(pk, []).extend(several)
+    repeats = _hidden_repeats(said.ratings, {row.pk for rows in said.blind.values() for row in rows})
     found = []
-    for pk, rows in sorted(of_metric.items(), key=lambda one: said.names[one[0]]):
+    for pk, of_answers in sorted(said.blind_by_metric.items(), key=lambda one: said.names[one[0]]):
         metric = said.metrics[pk]
         if not metric.read_scale().labels:
+            rows = [row for several in of_answers.values() for row in several]
             found.append(_measure(said, metric, [*rows, *(row for row in repeats if row.metric_id == pk)]))
     return tuple(found)
 
@@ -108,21 +105,21 @@ def _measure(said: Said, metric: MetricDefinition, rows: Sequence[ExpertRating])
 
 
 def _judges(scorer: Scorer, metric: MetricDefinition) -> bool:
-    return scorer.author != RULES and any(pk == metric.pk for _, pk in scorer.said)
+    return scorer.author != RULES and metric.pk in scorer.said
 
 
 def _scores(judge: Scorer, metric: MetricDefinition) -> dict[Any, Sequence[float]]:
     """Answer -> the values of the judge's repeats."""
-    of_metric = {answer: one for (answer, pk), one in judge.said.items() if pk == metric.pk and one.value is not None}
-    return {answer: one.each or (one.value,) for answer, one in of_metric.items() if one.value is not None}
+    said = judge.said[metric.pk]
+    return {answer: one.each or (one.value,) for answer, one in said.items() if one.value is not None}
 
 
 def _hidden_repeats(rows: Iterable[ExpertRating], firsts: Collection[int]) -> list[ExpertRating]:
     """Blind words on later occasions, the last one of each occasion; ``firsts`` are those that count as first ones."""
     last: dict[tuple[Key, str, int], ExpertRating] = {}
-    for row in sorted(rows, key=lambda one: one.pk):
-        if row.occasion != FIRST_OCCASION and row.phase == "initial":
-            last[row.key, row.rater, row.assignment_id] = row
+    again = (row for row in rows if row.occasion != FIRST_OCCASION and row.phase == "initial")
+    for row in sorted(again, key=lambda one: one.pk):
+        last[row.key, row.rater, row.assignment_id] = row
     return [row for row in last.values() if row.blind and not row.cannot_judge and row.pk not in firsts]
 
 

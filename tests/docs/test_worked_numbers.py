@@ -13,11 +13,12 @@ from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve
 from review.statistics.agreement.variance import Observation, variance_split
 from review.statistics.correction.corrected import corrected, corrected_overall
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Warn
 from review.statistics.paired_tests.gate import fail_under, settle_by_labels, settle_by_questions
 from review.statistics.paired_tests.paired import paired_difference
 from review.statistics.precision import PlannedStratum, Spend, labels_for_difference, labels_for_width, what_next
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 LANGUAGES = {"en": 0, "ko": 1}
@@ -113,7 +114,7 @@ def test_the_examples_of_correction(language: str, example: str, by_score: bool)
         )
         for at, (judge, expert) in enumerate(rows)
     ]
-    found = corrected(Component(example, answers, 0.0, 1.0, yes_no=True))
+    found = corrected(Component(example, frame_of(answers), 0.0, 1.0, yes_no=True))
     assert isinstance(found, Estimate)
 
     labels = [answer.rating for answer in answers if answer.rating is not None]
@@ -129,7 +130,7 @@ def test_the_examples_of_correction(language: str, example: str, by_score: bool)
 def test_the_example_of_a_skewed_scale(language: str) -> None:
     answers = [FrameAnswer(at, 4.0, 2.0 if at < 2 else 4.0, ReviewState.RATED, 1 / 16) for at in range(25)]
     answers += [FrameAnswer(at, 4.0, probability=1 / 16) for at in range(25, 400)]
-    found = corrected(Component("skewed", answers, 0.0, 4.0))
+    found = corrected(Component("skewed", frame_of(answers), 0.0, 4.0))
     assert isinstance(found, Estimate)
     assert Warn.UNSEEN_ANSWERS in found.warnings
 
@@ -152,14 +153,14 @@ def test_the_example_of_a_partly_corrected_score(language: str) -> None:
         for at, (judge, expert) in enumerate(rows)
     ]
     unrated = [FrameAnswer(at, float(judge)) for at, (judge, _) in enumerate(rows)]
-    rated_part = Component("rated", answers, 0.0, 1.0, weight=0.75, yes_no=True)
+    rated_part = Component("rated", frame_of(answers), 0.0, 1.0, weight=0.75, yes_no=True)
     partly, exact = (
-        corrected_overall([rated_part, Component("unrated", unrated, 0.0, 1.0, weight=0.25, judged=judged)])
+        corrected_overall([rated_part, Component("unrated", frame_of(unrated), 0.0, 1.0, weight=0.25, judged=judged)])
         for judged in (True, False)
     )
     assert isinstance(partly, Estimate)
     assert isinstance(exact, Estimate)
-    second = Component("unrated", unrated, 0.0, 1.0, weight=0.25, judged=True)
+    second = Component("unrated", frame_of(unrated), 0.0, 1.0, weight=0.25, judged=True)
     assumed = corrected_overall([replace(rated_part, judged=True), second], unrated_like_rated=True)
     assert isinstance(assumed, Estimate)
     assert dict(partly.unrated) == {"unrated": 0.25}

@@ -16,8 +16,9 @@ import numpy as np
 
 from review.statistics.correction.any_time import Arriving, any_time_interval
 from review.statistics.correction.corrected import corrected
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 from tests.simulations.correction import Population, populations
 
 RATINGS, EVERY = 200, 4
@@ -44,7 +45,7 @@ def ordinary_leaves_out(population: Population, order: list[int]) -> tuple[bool,
             for at, judge in enumerate(population.judge)
         ]
         yes_no = population.high - population.low == 1.0
-        found = corrected(Component("x", answers, population.low, population.high, yes_no=yes_no))
+        found = corrected(Component("x", frame_of(answers), population.low, population.high, yes_no=yes_no))
         if isinstance(found, Estimate):
             missed |= not found.low <= population.truth <= found.high
             width = (found.high - found.low) / (population.high - population.low)

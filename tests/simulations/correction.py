@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from review.statistics.correction.corrected import corrected
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Outcome, Target
 from review.statistics.sampling.draw import draw
 from review.statistics.sampling.member import Drawn, DrawParams, Member
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 SIZES = (50, 100, 200)
 DESIGNS = ("uncertainty",)  # the others: tests/simulations/coverage.py
@@ -154,7 +155,7 @@ def _outcome(population: Population, drawn: list[Drawn], target: Target = Target
         for one in drawn
     ]
     yes_no = population.high - population.low == 1.0
-    return corrected(Component("x", answers, population.low, population.high, yes_no=yes_no), target)
+    return corrected(Component("x", frame_of(answers), population.low, population.high, yes_no=yes_no), target)
 
 
 def _deviation(values: list[float | None]) -> float:

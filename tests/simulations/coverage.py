@@ -24,11 +24,12 @@ from scipy.special import stdtrit
 
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.correction.corrected import UNSEEN_SHARE, corrected
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Warn
 from review.statistics.correction.parts import LEAST_FREEDOM, OWN_SLOPE_LABELS, PSEUDO_LABELS, unseen_rate
 from review.statistics.sampling.draw import allocate
 from review.statistics.sampling.member import Member, stratify
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 from tests.simulations.correction import skewed
 
 SIZES = (25, 50, 100, 200)
@@ -258,7 +259,7 @@ def _product(population: Population, stratum: Array, counts: list[int], taken: s
         )
         for at, of in enumerate(stratum)
     ]
-    return corrected(Component("x", answers, population.low, population.high, yes_no=population.yes_no))
+    return corrected(Component("x", frame_of(answers), population.low, population.high, yes_no=population.yes_no))
 
 
 def _rows(path: Path) -> list[dict]:

@@ -22,10 +22,10 @@ BOLDEST = 0.75  # of what a bet can lose at most
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """A stratum of which ratings arrive in random order: the judge's value of every answer (``None`` where it failed),
+    """A stratum of which ratings arrive in random order: the judge's value of every answer (none where it failed),
     and the ratings so far, as position and value. ``planned``: how many are drawn."""
 
-    judge: Sequence[float | None]
+    judge: Sequence[float | None] | Array
     ratings: Sequence[tuple[int, float]]
     planned: int
 
@@ -44,9 +44,10 @@ def any_time_interval(
 
 def _of_stratum(one: Arriving, low: float, high: float, error: float) -> tuple[float, float]:
     """The ends for a stratum, as shares of the scale."""
-    known = [value for value in one.judge if value is not None]
-    middle = float(np.mean(known)) if known else (low + high) / 2.0
-    judge = (np.array([middle if value is None else value for value in one.judge]) - low) / (high - low)
+    judge = np.array(one.judge, dtype=np.float64)
+    known = judge[~np.isnan(judge)]
+    middle = float(known.mean()) if len(known) else (low + high) / 2.0
+    judge = (np.where(np.isnan(judge), middle, judge) - low) / (high - low)
     size, means = len(judge), np.linspace(0.0, 1.0, GRID)
     above, below, held = np.zeros(GRID), np.zeros(GRID), np.ones(GRID, dtype=np.bool_)
     enough = np.log(2.0 / error)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from review.statistics.agreement.statistic import Flags, Indices
 from review.statistics.correction.frame import (
     LEAST_LABELS,
     LEAST_STRATUM_LABELS,
     Component,
-    Key,
     Stratum,
     collapsed,
     strata,
@@ -52,13 +51,13 @@ class Obstacle:
 def usable_strata(component: Component, *, part: bool) -> list[Stratum]:
     """The strata to estimate over. Of a ``part`` of a frame (a category) in which a stratum is too thin, all strata
     are collapsed; of a whole frame never, because the draw was promised to fill them."""
-    found = strata(component.answers)
-    return collapsed(component.answers) if part and any(_thin(one) for one in found) else found
+    found = strata(component.frame)
+    return collapsed(component.frame) if part and any(_thin(one) for one in found) else found
 
 
 def obstacle(component: Component, found: Sequence[Stratum]) -> Obstacle | None:
     """The first rule that forbids a figure, or ``None``: ``docs/correction.md``, *When there is no corrected score*."""
-    size, labels = len(component.answers), component.labels
+    size, labels = len(component.frame), component.labels
     if labels == size:
         return None
     if size < SMALL_FRAME:
@@ -67,10 +66,10 @@ def obstacle(component: Component, found: Sequence[Stratum]) -> Obstacle | None:
     silent = sum(one.silent for one in found)
     if reached and silent / reached > MOST_NON_RESPONSE:
         return Obstacle(WithheldReason.NON_RESPONSE, {"non_response": silent / reached, "most": MOST_NON_RESPONSE})
-    for_others = labels - sum(answer.built and answer.labelled for answer in component.answers)
+    for_others = labels - int((component.frame.built & component.frame.labelled).sum())
     if for_others < LEAST_LABELS:
         return Obstacle(WithheldReason.TOO_FEW_LABELS, {"labels": LEAST_LABELS - for_others})
-    unreachable = sum(answer.probability is None for answer in component.answers)
+    unreachable = int(np.isnan(component.frame.probability).sum())
     if unreachable:
         return Obstacle(WithheldReason.NO_PROBABILITY, {"answers": unreachable})
     thin = {one.name: min(LEAST_STRATUM_LABELS, one.size) - one.labels for one in found if _thin(one)}
@@ -133,7 +132,7 @@ def _parts(component: Component, found: Sequence[Stratum], confidence: float) ->
 
 
 def _influence(component: Component, parts: Sequence[Part], pieces: Sequence[Piece]) -> Influence:
-    frame = len(component.answers)
+    frame = len(component.frame)
     expected, design, sampling = np.zeros(frame), np.zeros(frame), np.zeros(frame)
     for piece in pieces:
         expected[piece.stratum.members] = piece.expected
@@ -156,8 +155,8 @@ def _influence(component: Component, parts: Sequence[Part], pieces: Sequence[Pie
 
 
 def _warnings(component: Component, parts: Sequence[Part], influence: Influence) -> tuple[Warn, ...]:
-    ratings = Counter(answer.rating for answer in component.answers if answer.labelled)
-    few = influence.method is not Method.CENSUS and ratings.total() - max(ratings.values()) < FEW_OFF_COMMONEST
+    _, count = np.unique(component.frame.rating[component.frame.labelled], return_counts=True)
+    few = influence.method is not Method.CENSUS and count.sum() - count.max() < FEW_OFF_COMMONEST
     warnings = [Warn.FEW_OFF_COMMONEST] if few else []
     warnings += [Warn.UNSEEN_ANSWERS] if influence.unseen > UNSEEN_SHARE * influence.design_variance else []
     return tuple(dict.fromkeys([*warnings, *(warning for one in parts for warning in one.warnings)]))
@@ -174,7 +173,7 @@ def _response_bounds(component: Component, pieces: Sequence[Piece], value: float
     for piece in pieces:
         one = piece.stratum
         if one.silent:
-            weight = one.size / len(component.answers) * one.silent / one.reached
+            weight = one.size / len(component.frame) * one.silent / one.reached
             mean = float(piece.expected.mean())
             below += weight * (mean - component.low)
             above += weight * (component.high - mean)
@@ -187,7 +186,7 @@ def _effective_labels(
     """The n for which the mean of a uniform draw's labels is as precise: ``1 / (V / s^2 + 1 / N)`` with s the standard
     deviation of the ratings over the frame and V the design variance, or what a bound is worth; ``None`` for constant
     ratings."""
-    frame = len(component.answers)
+    frame = len(component.frame)
     if influence.method is Method.CENSUS:
         return float(frame)
     rated = [piece.stratum for piece in pieces if piece.stratum.labels]
@@ -206,13 +205,12 @@ def corrected(
     """What these reviewers would have said, blind, of all answers of the component, in the component's own units
     (its ``weight`` is not applied). ``part``: its answers are a part of the drawn frame, such as a category."""
     found = fitted(component, confidence, part=part)
-    size = len(component.answers)
+    frame = component.frame
+    size = len(frame)
     if isinstance(found, Obstacle):
         return Withheld(found.reason, target, size, component.labels, found.missing)
-    groups = [answer.group for answer in component.answers]
-    labelled = [answer.labelled for answer in component.answers]
     bounds = (component.low, component.high)
-    ends = interval(found.influence, groups, labelled, target, bounds, confidence)
+    ends = interval(found.influence, frame.group, frame.labelled, target, bounds, confidence)
     if ends is None:
         return Withheld(WithheldReason.TOO_FEW_GROUPS, target, size, component.labels, {"groups": 1})
     return _estimate(found, ends, target, size, bounds)
@@ -238,28 +236,28 @@ def corrected_overall(
     (``assumed``), instead of anything that their scales allow.
     """
     found = {one.name: _entering(one, confidence, part=part) for one in components}
-    keys, groups, labelled = _frame(components)
-    labels = sum(labelled)
+    frame = _united(components)
+    size, labels = len(frame.labelled), int(frame.labelled.sum())
     missing = {name: entry for name, entry in found.items() if isinstance(entry, Obstacle)}
     if missing:
         what = {name: {"reason": str(why.reason), **why.missing} for name, why in missing.items()}
-        return Withheld(WithheldReason.COMPONENTS_WITHHELD, target, len(keys), labels, {"components": what})
+        return Withheld(WithheldReason.COMPONENTS_WITHHELD, target, size, labels, {"components": what})
     fits = {name: entry for name, entry in found.items() if isinstance(entry, Fitted)}
     if not any(fit.labels for fit in fits.values()):
-        return Withheld(WithheldReason.TOO_FEW_LABELS, target, len(keys), labels, {"labels": 20})
+        return Withheld(WithheldReason.TOO_FEW_LABELS, target, size, labels, {"labels": 20})
     influences = {name: fit.influence for name, fit in fits.items()}
     most = largest_bias(components, influences, confidence) if unrated_like_rated else None
     if most is not None:
         allowed = {one.name: most * reach_of(one) for one in components if one.judged}
         fits |= {name: replace(fits[name], influence=within(influences[name], far)) for name, far in allowed.items()}
-    total = _summed(components, fits, keys, confidence)
+    total = _summed(components, fits, frame, confidence)
     bounds = _bounds(components)
-    ends = interval(total.influence, groups, labelled, target, bounds, confidence)
+    ends = interval(total.influence, frame.group, frame.labelled, target, bounds, confidence)
     if ends is None:
-        return Withheld(WithheldReason.TOO_FEW_GROUPS, target, len(keys), labels, {"groups": 1})
+        return Withheld(WithheldReason.TOO_FEW_GROUPS, target, size, labels, {"groups": 1})
     came = [one for one in components if fits[one.name].influence.method is Method.AS_IT_CAME]
     return replace(
-        _estimate(replace(total, labels=labels), ends, target, len(keys), bounds),
+        _estimate(replace(total, labels=labels), ends, target, size, bounds),
         named=tuple(one.name for one in came if not one.judged),
         unrated=(unrated := {one.name: abs(one.weight) * one.high for one in came if one.judged}),
         assumed=most if unrated else None,
@@ -273,8 +271,9 @@ def overall_deviation(components: Sequence[Component], confidence: float = 0.95)
     fits = {name: entry for name, entry in found.items() if isinstance(entry, Fitted)}
     if len(fits) < len(found) or not any(fit.labels for fit in fits.values()):
         return None
-    keys, groups, labelled = _frame(components)
-    return deviation_of(_summed(components, fits, keys, confidence).influence, groups, labelled)
+    frame = _united(components)
+    influence = _summed(components, fits, frame, confidence).influence
+    return deviation_of(influence, frame.group, frame.groups, frame.labelled)
 
 
 def _entering(component: Component, confidence: float, *, part: bool) -> Fitted | Obstacle:
@@ -290,15 +289,37 @@ def _entering(component: Component, confidence: float, *, part: bool) -> Fitted 
     return Fitted(influence, 0, (), 0.0, None, None)
 
 
-def _frame(components: Sequence[Component]) -> tuple[list[Key], list[Hashable], list[bool]]:
-    """All answers of any component, with their group and whether any component has a label of them."""
-    group: dict[Key, Hashable] = {}
-    labelled: dict[Key, bool] = {}
-    for component in components:
-        for answer in component.answers:
-            group[answer.key] = answer.group
-            labelled[answer.key] = labelled.get(answer.key, False) or answer.labelled
-    return list(group), list(group.values()), list(labelled.values())
+@dataclass(frozen=True, slots=True)
+class _United:
+    """All answers of any component: their groups, whether any component has a label of them, and at which places those
+    of each component stand."""
+
+    group: Indices
+    groups: Sequence[Hashable]
+    labelled: Flags
+    places: Sequence[Indices]
+
+
+def _united(components: Sequence[Component]) -> _United:
+    frames = [one.frame for one in components]
+    keys, _ = _together([(frame.key, frame.names) for frame in frames])
+    of_frames, groups = _together([(frame.group, frame.groups) for frame in frames])
+    answers = np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
+    places = [np.searchsorted(answers, key) for key in keys]
+    group, labelled = np.zeros(len(answers), dtype=np.int64), np.zeros(len(answers), dtype=np.bool_)
+    for frame, at, of_frame in zip(frames, places, of_frames, strict=True):
+        group[at] = of_frame
+        labelled[at] |= frame.labelled
+    return _United(group, groups, labelled, places)
+
+
+def _together(columns: Sequence[tuple[Indices, Sequence[Hashable]]]) -> tuple[list[Indices], Sequence[Hashable]]:
+    """Columns of places in lists of names as places in one list of all names."""
+    if len({id(names) for _, names in columns}) == 1:
+        return [column for column, _ in columns], columns[0][1]
+    place: dict[Hashable, int] = {}
+    found = [np.array([place.setdefault(name, len(place)) for name in names])[column] for column, names in columns]
+    return found, list(place)
 
 
 def _bounds(components: Sequence[Component]) -> tuple[float, float]:
@@ -306,17 +327,13 @@ def _bounds(components: Sequence[Component]) -> tuple[float, float]:
     return sum(low for low, _ in ends), sum(high for _, high in ends)
 
 
-def _summed(
-    components: Sequence[Component], fits: Mapping[str, Fitted], keys: Sequence[Key], confidence: float
-) -> Fitted:
+def _summed(components: Sequence[Component], fits: Mapping[str, Fitted], frame: _United, confidence: float) -> Fitted:
     """The weighted sum of components as one fit over the united frame."""
-    place = {key: at for at, key in enumerate(keys)}
-    design, population = np.zeros(len(keys)), np.zeros(len(keys))
+    design, population = np.zeros(len(frame.group)), np.zeros(len(frame.group))
     value = below = above = unseen = 0.0
     freedoms: list[int] = []
-    for component in components:
+    for component, at in zip(components, frame.places, strict=True):
         influence, weight = fits[component.name].influence, component.weight
-        at = [place[answer.key] for answer in component.answers]
         design[at] += weight * influence.design
         population[at] += weight * influence.population
         value += weight * influence.value
@@ -353,26 +370,21 @@ def _all_effective_labels(components: Sequence[Component], fits: Mapping[str, Fi
     that have all their labels. A part over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them.
     ``None`` without two such answers, or where they are all alike."""
     rated = [one for one in components if fits[one.name].influence.method is not Method.AS_IT_CAME]
-    keys = list(dict.fromkeys(answer.key for one in rated for answer in one.answers))
-    share = dict.fromkeys(keys, 0.0)
-    chance = dict.fromkeys(keys, 1.0)
-    missing = set()
-    for one in rated:
-        scale = one.weight * len(keys) / len(one.answers)
-        for answer in one.answers:
-            if answer.labelled and answer.rating is not None and answer.probability is not None:
-                share[answer.key] += scale * answer.rating
-                chance[answer.key] = min(chance[answer.key], answer.probability)
-            else:
-                missing.add(answer.key)
-    full = [key for key in keys if key not in missing]
-    if len(full) < 2:
+    whole = _united(rated)
+    size = len(whole.group)
+    score, chance, full = np.zeros(size), np.ones(size), np.ones(size, dtype=np.bool_)
+    for one, at in zip(rated, whole.places, strict=True):
+        frame = one.frame
+        rating, probability = frame.rating[frame.labelled], frame.probability[frame.labelled]
+        score[at[frame.labelled]] += one.weight * size / len(frame) * rating
+        chance[at[frame.labelled]] = np.minimum(chance[at[frame.labelled]], probability)
+        full[at[~frame.labelled]] = False
+    score, weight = score[full], 1.0 / chance[full]
+    if len(score) < 2:
         return None
-    score = np.array([share[key] for key in full])
-    weight = np.array([1.0 / chance[key] for key in full])
     mean = float(weight @ score) / float(weight.sum())
-    spread = float(weight @ np.square(score - mean)) / float(weight.sum()) * len(full) / (len(full) - 1)
-    return 1.0 / (variance / spread + 1.0 / len(keys)) if spread > 0 else None
+    spread = float(weight @ np.square(score - mean)) / float(weight.sum()) * len(score) / (len(score) - 1)
+    return 1.0 / (variance / spread + 1.0 / size) if spread > 0 else None
 
 
 def _estimate(found: Fitted, ends: Ends, target: Target, size: int, bounds: tuple[float, float]) -> Estimate:

@@ -2,63 +2,98 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Array, Indices
+from review.statistics.agreement.statistic import Array, Flags, Indices
 
 LEAST_LABELS = 20  # fewer of a whole component show no figure
 LEAST_STRATUM_LABELS = 2
 Key = Hashable
 
 
-class ReviewState(StrEnum):
+class ReviewState(IntEnum):
     """Where review of an answer stands. Confirmed flags are no state: such an answer leaves the frame."""
 
-    NOT_SAMPLED = "not_sampled"
-    NOT_REACHED = "not_reached"  # sampled, not yet served; no non-response, because the order is random
-    NO_RESPONSE = "no_response"  # skipped, flagged without confirmation, or "cannot judge"
-    RATED = "rated"
+    NOT_SAMPLED = 0
+    NOT_REACHED = 1  # sampled, not yet served; no non-response, because the order is random
+    NO_RESPONSE = 2  # skipped, flagged without confirmation, or "cannot judge"
+    RATED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class FrameAnswer:
-    """One answer of the frame. ``judge`` is the scorer's value or contribution, ``None`` where it failed; ``rating``
-    the mean of the blind initial ratings, present exactly when rated; ``probability`` that of being sampled by any
-    draw (above 0), ``None`` where the answer could not be sampled with a known probability. ``built``: the judge's
-    prompt was worked out on its rating, which then stands for this answer and for no other."""
+@dataclass(frozen=True)
+class Frame:
+    """The answers that something is about, as columns in one order. ``key`` is the place of each of them in ``names``,
+    which hold each once; parts of one frame have one list of names.
 
-    key: Key
-    judge: float | None
-    rating: float | None = None
-    state: ReviewState = ReviewState.NOT_SAMPLED
-    probability: float | None = None
-    stratum: str = ""
-    group: Hashable = None
-    category: str = ""
-    built: bool = False
+    ``judge`` is the scorer's value or contribution, NaN where it failed; ``rating`` the mean of the blind initial
+    ratings, NaN unless rated; ``state`` a :class:`ReviewState`; ``probability`` that of being sampled by any draw
+    (above 0), NaN where the answer could not be sampled with a known probability. ``stratum`` and ``group`` are places
+    in the names ``strata`` and ``groups``; answers of one group are not independent. ``built``: the judge's prompt was
+    worked out on the rating, which then stands for this answer and for no other."""
+
+    key: Indices
+    names: Sequence[Key]
+    judge: Array
+    rating: Array
+    state: Indices
+    probability: Array
+    stratum: Indices
+    strata: Sequence[str]
+    group: Indices
+    groups: Sequence[Hashable]
+    built: Flags
 
     def __post_init__(self) -> None:
-        if (self.rating is not None) != (self.state is ReviewState.RATED):
+        if (np.isnan(self.rating) == (self.state == ReviewState.RATED)).any():
             raise ValueError("an answer has a rating exactly when it is rated")
-        if self.probability is not None and not 0.0 < self.probability <= 1.0:
-            raise ValueError(f"not a probability of being sampled: {self.probability}")
-        if any(value is not None and not math.isfinite(value) for value in (self.judge, self.rating)):
+        known = self.probability[~np.isnan(self.probability)]
+        if ((known <= 0.0) | (known > 1.0)).any():
+            raise ValueError("a probability of being sampled lies above 0 and not above 1")
+        if np.isinf(self.judge).any() or np.isinf(self.rating).any():
             raise ValueError("values are finite")
 
-    @property
-    def sampled(self) -> bool:
-        """Whether a draw with known probabilities took the answer."""
-        return self.probability is not None and self.state is not ReviewState.NOT_SAMPLED
+    def __len__(self) -> int:
+        return len(self.key)
 
     @property
-    def labelled(self) -> bool:
-        """Whether its rating may be used: rated, and sampled with a known probability."""
-        return self.probability is not None and self.state is ReviewState.RATED
+    def keys(self) -> list[Key]:
+        """The name of each answer."""
+        return [self.names[at] for at in self.key.tolist()]
+
+    @cached_property
+    def sampled(self) -> Flags:
+        """Which answers a draw with known probabilities took."""
+        return np.asarray(~np.isnan(self.probability) & (self.state != ReviewState.NOT_SAMPLED))
+
+    @cached_property
+    def labelled(self) -> Flags:
+        """Whose rating may be used: rated, and sampled with a known probability."""
+        return np.asarray(~np.isnan(self.probability) & (self.state == ReviewState.RATED))
+
+    def filled(self, judge: Array, rating: Array) -> Frame:
+        """The same with these values; a rating counts as one where a draw took the answer."""
+        rated = (self.state != ReviewState.NOT_SAMPLED) & ~np.isnan(rating)
+        state = np.where(rated, ReviewState.RATED, self.state)
+        return replace(self, judge=judge, rating=np.where(rated, rating, np.nan), state=state)
+
+    def at(self, places: Indices) -> Frame:
+        """The same of the answers at these places."""
+        return replace(
+            self,
+            key=self.key[places],
+            judge=self.judge[places],
+            rating=self.rating[places],
+            state=self.state[places],
+            probability=self.probability[places],
+            stratum=self.stratum[places],
+            group=self.group[places],
+            built=self.built[places],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +110,7 @@ class Component:
     """
 
     name: str
-    answers: Sequence[FrameAnswer]
+    frame: Frame
     low: float
     high: float
     weight: float = 1.0
@@ -84,12 +119,10 @@ class Component:
     most: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.answers:
+        if not len(self.frame):
             raise ValueError("a component needs answers")
         if not self.low < self.high:
             raise ValueError("the upper bound lies above the lower")
-        if len({answer.key for answer in self.answers}) != len(self.answers):
-            raise ValueError("a frame holds every answer once")
 
     @property
     def width(self) -> float:
@@ -99,7 +132,7 @@ class Component:
     @property
     def labels(self) -> int:
         """How many ratings may be used."""
-        return sum(answer.labelled for answer in self.answers)
+        return int(self.frame.labelled.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,73 +174,69 @@ class Stratum:
         return np.asarray(weight / weight.sum())
 
 
-def strata(answers: Sequence[FrameAnswer]) -> list[Stratum]:
+def strata(frame: Frame) -> list[Stratum]:
     """The strata of a frame, in order of name; the judge's failures are strata of their own (post-strata where the
     draw did not set them apart), and so are the ratings that the judge's prompt was worked out on (certainty strata).
     """
-    members: dict[tuple[str, bool], list[int]] = {}
-    for position, answer in enumerate(answers):
-        members.setdefault((answer.stratum, answer.judge is None), []).append(position)
-    found = (_stratum(name, failed, positions, answers) for (name, failed), positions in sorted(members.items()))
-    return [one for whole in found for one in _set_apart(whole, answers)]
+    return [one for whole in _by_name(frame) for one in _set_apart(whole, frame)]
 
 
-def _set_apart(whole: Stratum, answers: Sequence[FrameAnswer]) -> list[Stratum]:
+def _by_name(frame: Frame) -> Iterator[Stratum]:
+    failed = np.isnan(frame.judge)
+    named = sorted((frame.strata[place], place) for place in np.unique(frame.stratum).tolist())
+    for name, place in named:
+        for wanted in (False, True):
+            if len(members := np.flatnonzero((frame.stratum == place) & (failed == wanted))):
+                yield _stratum(name, wanted, members, frame)
+
+
+def _set_apart(whole: Stratum, frame: Frame) -> list[Stratum]:
     """The built ratings of a stratum as one of their own, and the rest of it.
 
     An answer of the rest was rated by chance, and by chance not built on: with p the inclusion in the whole and s the
     share of its ratings that are not built on, its inclusion is ``p s / (1 - p (1 - s))``. For a simple draw of n of N
     answers of which k were built on that is ``(n - k) / (N - k)``.
     """
-    built = [at for at in whole.labelled.tolist() if answers[at].built]
-    if not built or whole.census:
+    built = whole.labelled[frame.built[whole.labelled]]
+    if not len(built) or whole.census:
         return [whole]
-    share = 1.0 - len(built) / whole.labels
-    inclusion = {
-        at: p * share / (1.0 - p * (1.0 - share))
-        for at, p in zip(whole.labelled.tolist(), whole.inclusion.tolist(), strict=True)
-    }
-    rest = sorted(set(whole.members.tolist()) - set(built))
+    share, p = 1.0 - len(built) / whole.labels, np.ones(len(frame))
+    p[whole.labelled] = whole.inclusion * share / (1.0 - whole.inclusion * (1.0 - share))
+    rest = np.setdiff1d(whole.members, built)
     return [
-        _stratum(whole.name, whole.failed, built, answers, dict.fromkeys(built, 1.0)),
-        _stratum(whole.name, whole.failed, rest, answers, inclusion),
+        _stratum(whole.name, whole.failed, built, frame, np.ones(len(frame))),
+        _stratum(whole.name, whole.failed, rest, frame, p),
     ]
 
 
-def collapsed(answers: Sequence[FrameAnswer]) -> list[Stratum]:
+def collapsed(frame: Frame) -> list[Stratum]:
     """All answers with a judge's value as one stratum, the others as a second, and what its prompt was worked out on
     apart; for parts of a frame in which the design's strata are too thin. The ratings keep their own probabilities and
     response rates."""
-    fine = [one for one in strata(answers) if one.labels]
-    inclusion = {int(at): float(p) for one in fine for at, p in zip(one.labelled, one.inclusion, strict=True)}
-    members: dict[tuple[bool, bool], list[int]] = {}
-    for at, answer in enumerate(answers):
-        members.setdefault((answer.judge is None, answer.built and answer.labelled), []).append(at)
-    return [_stratum("", failed, at, answers, inclusion) for (failed, _), at in sorted(members.items())]
+    inclusion = np.zeros(len(frame))
+    for one in strata(frame):
+        inclusion[one.labelled] = one.inclusion
+    kinds = 2 * np.isnan(frame.judge) + (frame.built & frame.labelled)
+    return [
+        _stratum("", kind >= 2, np.flatnonzero(kinds == kind), frame, inclusion) for kind in np.unique(kinds).tolist()
+    ]
 
 
-def _stratum(
-    name: str,
-    failed: bool,
-    positions: list[int],
-    answers: Sequence[FrameAnswer],
-    inclusion: dict[int, float] | None = None,
-) -> Stratum:
-    drawn = [at for at in positions if answers[at].sampled]
-    labelled = [at for at in drawn if answers[at].labelled]
-    response = len(labelled) / len(drawn) if drawn else 0.0
-    silent = sum(answers[at].state is ReviewState.NO_RESPONSE for at in drawn)
+def _stratum(name: str, failed: bool, members: Indices, frame: Frame, inclusion: Array | None = None) -> Stratum:
+    """The members as a stratum; ``inclusion`` of every answer of the frame, else by their response."""
+    drawn = members[frame.sampled[members]]
+    labelled = drawn[frame.labelled[drawn]]
+    silent = int((frame.state[drawn] == ReviewState.NO_RESPONSE).sum())
+    chance = frame.probability[labelled] * (len(labelled) / len(drawn) if len(drawn) else 0.0)
     return Stratum(
         name=name,
         failed=failed,
-        members=np.array(positions, dtype=np.int64),
-        labelled=np.array(labelled, dtype=np.int64),
-        judge=np.array([answers[at].judge or 0.0 for at in positions]),
-        judged=np.array([answers[at].judge or 0.0 for at in labelled]),
-        rating=np.array([answers[at].rating for at in labelled], dtype=np.float64),
-        inclusion=np.array(
-            [inclusion[at] if inclusion else (answers[at].probability or 0.0) * response for at in labelled]
-        ),
+        members=members,
+        labelled=labelled,
+        judge=np.nan_to_num(frame.judge[members]),
+        judged=np.nan_to_num(frame.judge[labelled]),
+        rating=frame.rating[labelled],
+        inclusion=chance if inclusion is None else inclusion[labelled],
         reached=len(labelled) + silent,
         silent=silent,
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Array, Indices, numbered
+from review.statistics.agreement.statistic import Array, Flags, Indices
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -195,12 +195,11 @@ def score_interval(value: float, variance: float, quantile: float, bounds: tuple
     return min(value - reach, middle - half), max(value + reach, middle + half)
 
 
-def clustered_variance(population: Array, groups: list[Hashable]) -> tuple[float, Indices]:
+def clustered_variance(population: Array, group: Indices) -> tuple[float, Indices]:
     """The cluster-robust variance ``G / (G - 1) sum_g (sum_{i in g} psi_i)^2``, and how many answers each of the G
-    groups has. An answer without a group (``None``) is its own."""
-    member = numbered(("alone", at) if group is None else ("group", group) for at, group in enumerate(groups))
-    sums = np.bincount(member, weights=population)
-    sizes = np.bincount(member)
+    groups has; ``group`` numbers them."""
+    sizes = np.bincount(group)
+    sums, sizes = np.bincount(group, weights=population)[sizes > 0], sizes[sizes > 0]
     count = len(sizes)
     return (float(np.square(sums).sum()) * count / (count - 1) if count > 1 else 0.0), sizes
 
@@ -246,8 +245,8 @@ class Ends:
 
 def interval(
     influence: Influence,
-    groups: Sequence[Hashable],
-    labelled: Sequence[bool],
+    group: Indices,
+    labelled: Flags,
     target: Target,
     bounds: tuple[float, float],
     confidence: float,
@@ -262,11 +261,11 @@ def interval(
     freedom: float | None = influence.freedom
     variance, count = influence.design_variance, 0
     if target is Target.QUESTIONS_LIKE_THESE:
-        variance, sizes = clustered_variance(influence.population, list(groups))
+        variance, sizes = clustered_variance(influence.population, group)
         count = len(sizes)
         if count < 2:
             return None
-        freedom = _group_freedom(influence, groups, labelled, group_freedom(sizes))
+        freedom = _group_freedom(influence, group, labelled, group_freedom(sizes))
     quantile = t_quantile(0.5 + confidence / 2, max(1, freedom or 1))
     low, high = score_interval(influence.value, variance + influence.unseen, quantile, bounds)
     low, high = low - influence.below, high + influence.above
@@ -278,17 +277,10 @@ def interval(
     )
 
 
-def _group_freedom(
-    influence: Influence, groups: Sequence[Hashable], labelled: Sequence[bool], of_groups: float
-) -> float:
+def _group_freedom(influence: Influence, group: Indices, labelled: Flags, of_groups: float) -> float:
     if influence.freedom is None:
         return of_groups
-    with_label = {
-        (at if group is None else ("group", group))
-        for at, (group, has) in enumerate(zip(groups, labelled, strict=True))
-        if has
-    }
-    return max(1.0, min(of_groups, len(with_label) - 1, influence.freedom))
+    return max(1.0, min(of_groups, len(np.unique(group[labelled])) - 1, influence.freedom))
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,15 +315,13 @@ def two_sided(t: Array, freedom: Array) -> Array:
     return np.asarray(2.0 * stdtr(freedom, -np.abs(t)))
 
 
-def deviation_of(influence: Influence, groups: Sequence[Hashable], labelled: Sequence[bool]) -> Deviation | None:
+def deviation_of(influence: Influence, group: Indices, groups: Sequence[Hashable], labelled: Flags) -> Deviation | None:
     """As :func:`interval` has it for questions like these, without what bounds add to that; ``None`` where nothing
-    varies or there are fewer than two groups."""
-    variance, sizes = clustered_variance(influence.population, list(groups))
+    varies or there are fewer than two groups. ``group`` are places in the names ``groups``."""
+    variance, sizes = clustered_variance(influence.population, group)
     if len(sizes) < 2 or variance <= NO_VARIANCE:
         return None
-    sums: dict[Hashable, float] = {}
-    for at, (group, share) in enumerate(zip(groups, influence.population.tolist(), strict=True)):
-        name = ("alone", at) if group is None else group
-        sums[name] = sums.get(name, 0.0) + share
-    freedom = _group_freedom(influence, groups, labelled, group_freedom(sizes))
-    return Deviation(influence.value, math.sqrt(variance), freedom, sums)
+    sums = np.bincount(group, weights=influence.population).tolist()
+    freedom = _group_freedom(influence, group, labelled, group_freedom(sizes))
+    of_group = {groups[at]: sums[at] for at in np.unique(group).tolist()}
+    return Deviation(influence.value, math.sqrt(variance), freedom, of_group)

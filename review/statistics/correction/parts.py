@@ -190,7 +190,7 @@ def unseen_variance(fits: Sequence[StratumFit], component: Component) -> float:
     size = sum(one.stratum.size for one in fits)
     mean = sum(one.stratum.size * (one.level + one.slope * float(one.stratum.judge.mean())) for one in fits) / size
     mean = min(max(mean, component.low), component.high)
-    weight = size / len(component.answers) / effective_size(fits)
+    weight = size / len(component.frame) / effective_size(fits)
     open_share = 1.0 - float(np.concatenate([one.stratum.inclusion for one in fits]).mean())
     ends = (component.high - mean) ** 2 + (mean - component.low) ** 2
     return PSEUDO_LABELS * weight**2 * open_share * ends
@@ -225,11 +225,7 @@ class Part:
 
 def complete(found: Sequence[Stratum]) -> Part:
     """Strata rated completely: every value is known."""
-    pieces = []
-    for one in found:
-        known = dict(zip(one.labelled.tolist(), one.rating.tolist(), strict=True))
-        expected = np.array([known[at] for at in one.members.tolist()])
-        pieces.append(Piece(one, expected, np.zeros(one.labels), np.zeros(one.labels)))
+    pieces = (Piece(one, one.rating, np.zeros(one.labels), np.zeros(one.labels)) for one in found)
     return Part(tuple(pieces), Method.CENSUS)
 
 
@@ -238,7 +234,7 @@ def predicted(found: Sequence[Stratum], component: Component, confidence: float)
 
     :raises NotEstimable: where neither says anything.
     """
-    frame = len(component.answers)
+    frame = len(component.frame)
     fits, slopes = fit(found, component.width, frame)
     size = sum(one.size for one in found)
     if equal_everywhere(fits, component.width):
@@ -268,7 +264,7 @@ def failed(found: Sequence[Stratum], component: Component, stand_in: float, conf
     ``stand_in`` is the mean of the other strata, taken for the value of unknown answers; the interval reaches to
     what they could be at worst and best.
     """
-    frame = len(component.answers)
+    frame = len(component.frame)
     return [
         _labels_alone(one, component, frame, confidence)
         if one.labels >= LEAST_STRATUM_LABELS

@@ -14,11 +14,11 @@ from review.statistics.correction.outcome import Influence, Method, Target, inte
 def as_it_came(component: Component) -> Influence | None:
     """The mean of the scorer's values, uncorrected; ``None`` where it has none. A judge's may be anything within its
     bounds: ``below`` and ``above`` reach there."""
-    known = [at for at, answer in enumerate(component.answers) if answer.judge is not None]
-    if not known:
+    known = np.flatnonzero(~np.isnan(component.frame.judge))
+    if not len(known):
         return None
-    values = np.array([component.answers[at].judge for at in known], dtype=np.float64)
-    population = np.zeros(len(component.answers))
+    values = component.frame.judge[known]
+    population = np.zeros(len(component.frame))
     population[known] = (values - values.mean()) / len(values)
     mean, below, above = float(values.mean()), 0.0, 0.0
     if component.judged:
@@ -42,8 +42,8 @@ def largest_bias(
         influence, came = influences[one.name], as_it_came(one)
         if not one.judged or influence.method is Method.AS_IT_CAME or came is None or not reach_of(one):
             continue
-        groups, labelled = [a.group for a in one.answers], [a.labelled for a in one.answers]
-        ends = interval(influence, groups, labelled, Target.THIS_RUN, (one.low, one.high), confidence)
+        bounds = (one.low, one.high)
+        ends = interval(influence, one.frame.group, one.frame.labelled, Target.THIS_RUN, bounds, confidence)
         if ends is not None:
             found.append(max(abs(came.value - ends.low), abs(came.value - ends.high)) / reach_of(one))
     return max(found, default=None)

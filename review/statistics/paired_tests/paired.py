@@ -39,8 +39,8 @@ def corrected_deviation(ours: Sequence[Component], baseline: Sequence[Component]
 
 
 def _apart(component: Component, prefix: str, sign: float) -> Component:
-    answers = [replace(answer, key=(prefix, answer.key)) for answer in component.answers]
-    return replace(component, name=prefix + component.name, answers=answers, weight=sign * component.weight)
+    frame = replace(component.frame, names=[(prefix, key) for key in component.frame.names])
+    return replace(component, name=prefix + component.name, frame=frame, weight=sign * component.weight)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

@@ -2,12 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.agreement.statistic import numbered
+from review.statistics.correction.frame import Component, Frame, ReviewState
+
+
+@dataclass(frozen=True)
+class FrameAnswer:
+    """One answer of a frame, as its columns have it; without a group it is its own."""
+
+    key: Hashable
+    judge: float | None
+    rating: float | None = None
+    state: ReviewState = ReviewState.NOT_SAMPLED
+    probability: float | None = None
+    stratum: str = ""
+    group: Hashable = None
+    built: bool = False
+
+
+def frame_of(answers: Sequence[FrameAnswer]) -> Frame:
+    """The answers as columns."""
+    strata = sorted({one.stratum for one in answers})
+    groups = [("alone", one.key) if one.group is None else one.group for one in answers]
+
+    def column(values: Sequence[float | None]) -> np.ndarray:
+        return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+
+    return Frame(
+        key=np.arange(len(answers)),
+        names=[one.key for one in answers],
+        judge=column([one.judge for one in answers]),
+        rating=column([one.rating for one in answers]),
+        state=np.array([one.state for one in answers], dtype=np.int64),
+        probability=column([one.probability for one in answers]),
+        stratum=np.array([strata.index(one.stratum) for one in answers], dtype=np.int64),
+        strata=strata,
+        group=numbered(groups),
+        groups=list(dict.fromkeys(groups)),
+        built=np.array([one.built for one in answers], dtype=np.bool_),
+    )
 
 
 def rated(
@@ -36,7 +76,7 @@ def waiting(key: int, judge: float | None, probability: float = 0.5, stratum: st
 
 def yes_no(answers: Sequence[FrameAnswer]) -> Component:
     """A yes/no component of the answers."""
-    return Component("correct", answers, 0.0, 1.0, yes_no=True)
+    return Component("correct", frame_of(answers), 0.0, 1.0, yes_no=True)
 
 
 def wilson(value: float, variance: float, quantile: float, low: float = 0.0, high: float = 1.0) -> object:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from review.statistics.correction.corrected import corrected
-from review.statistics.correction.frame import Component, FrameAnswer
+from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import (
     Estimate,
     Method,
@@ -17,7 +17,17 @@ from review.statistics.correction.outcome import (
     WithheldReason,
     score_interval,
 )
-from tests.review.statistics.correction.frames import half_labelled, rated, silent, unsampled, waiting, wilson, yes_no
+from tests.review.statistics.correction.frames import (
+    FrameAnswer,
+    frame_of,
+    half_labelled,
+    rated,
+    silent,
+    unsampled,
+    waiting,
+    wilson,
+    yes_no,
+)
 
 T18, T19, T38 = 2.100922, 2.093024, 2.024394  # 97.5% quantiles of Student's t
 
@@ -98,7 +108,7 @@ def test_the_pooled_slope_is_that_within_strata() -> None:
         return labels + [unsampled(first + 10 + at, 2.0, 0.5, name) for at in range(10)]
 
     component = Component(
-        "level", [*stratum("a", 0, 0.0, (1, 2, 3, 4, 5)), *stratum("b", 20, 1.0, (1, 1, 2, 2, 3))], 0.0, 7.0
+        "level", frame_of([*stratum("a", 0, 0.0, (1, 2, 3, 4, 5)), *stratum("b", 20, 1.0, (1, 1, 2, 2, 3))]), 0.0, 7.0
     )
     found = estimate(component)
 
@@ -116,7 +126,7 @@ def test_every_stratum_has_its_own_slope_with_twenty_labels_in_each() -> None:
         ]
         return labels + [unsampled(first + 20 + at, 1.0, 0.5, name) for at in range(20)]
 
-    found = estimate(Component("x", [*stratum("a", 0, 2.0, 0.0), *stratum("b", 40, -1.0, 3.0)], 0.0, 4.0))
+    found = estimate(Component("x", frame_of([*stratum("a", 0, 2.0, 0.0), *stratum("b", 40, -1.0, 3.0)]), 0.0, 4.0))
 
     # frame means of f 0.75: a 2 x 0.75 = 1.5, b 3 - 0.75 = 2.25; lambda is their mean slope (2 - 1) / 2
     assert found.value == pytest.approx((1.5 + 2.25) / 2)
@@ -252,7 +262,7 @@ def test_too_few_labels_say_how_many_are_missing() -> None:
 
 def test_a_thin_stratum_is_named() -> None:
     answers = strata_by_score()
-    thin = [a for a in answers if a.stratum == "1" or not a.labelled] + [rated(100, 0.0, 0.0, 0.05, "0")]
+    thin = [a for a in answers if a.stratum == "1" or a.rating is None] + [rated(100, 0.0, 0.0, 0.05, "0")]
     thin += [rated(200 + at, 1.0, 1.0, 0.2, "1") for at in range(3)]
 
     found = corrected(yes_no(thin))
@@ -355,7 +365,7 @@ def rare(rated_low: int) -> list[FrameAnswer]:
 def test_an_interval_near_the_end_of_a_scale_allows_for_answers_not_seen() -> None:
     # mean (23 x 4 + 2 x 2) / 25 = 3.84; s^2 = 2 x 23 / 25 x 4 / 24; variance s^2 / 25 x 15/16
     # unseen 1/4 x (1/25)^2 x 15/16 x (0.16^2 + 3.84^2) = 0.0055392, two fifths more than the variance holds
-    found = estimate(Component("x", rare(2), 0.0, 4.0))
+    found = estimate(Component("x", frame_of(rare(2)), 0.0, 4.0))
 
     variance = 2 * 23 / 25 * 4 / 24 / 25 * 15 / 16
     high = 3.84 + 2.063899 * (variance + 0.0055392) ** 0.5  # beyond the scale, cut
@@ -366,7 +376,7 @@ def test_an_interval_near_the_end_of_a_scale_allows_for_answers_not_seen() -> No
 
 
 def test_no_warning_of_unseen_answers_in_the_middle_of_a_scale() -> None:
-    assert Warn.UNSEEN_ANSWERS not in estimate(Component("x", rare(13), 0.0, 4.0)).warnings
+    assert Warn.UNSEEN_ANSWERS not in estimate(Component("x", frame_of(rare(13)), 0.0, 4.0)).warnings
 
 
 @pytest.mark.parametrize("value", [-0.1, 0.0, 0.02, 0.3, 0.5, 0.98, 1.0, 1.1])

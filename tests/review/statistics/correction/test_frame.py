@@ -7,16 +7,11 @@ from typing import Any
 
 import pytest
 
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Method, Target, Warn, WithheldReason
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 RATED, WAITING = ReviewState.RATED, ReviewState.NOT_REACHED
-
-
-def test_an_answer_is_not_sampled_and_in_one_stratum_unless_it_says_so() -> None:
-    bare = FrameAnswer("q1", 0.5, probability=0.5)
-    assert (bare.sampled, bare.labelled) == (False, False)
-    assert bare == FrameAnswer("q1", 0.5, None, ReviewState.NOT_SAMPLED, 0.5, "", None, "")
 
 
 @pytest.mark.parametrize(
@@ -33,8 +28,8 @@ def test_an_answer_is_not_sampled_and_in_one_stratum_unless_it_says_so() -> None
 def test_a_rating_counts_where_a_draw_with_known_probability_took_the_answer(
     state: ReviewState, rating: float | None, probability: float | None, sampled: bool, labelled: bool
 ) -> None:
-    answer = FrameAnswer(1, 0.5, rating, state, probability)
-    assert (answer.sampled, answer.labelled) == (sampled, labelled)
+    frame = frame_of([FrameAnswer(1, 0.5, rating, state, probability)])
+    assert (frame.sampled.tolist(), frame.labelled.tolist()) == ([sampled], [labelled])
 
 
 @pytest.mark.parametrize(
@@ -42,27 +37,26 @@ def test_a_rating_counts_where_a_draw_with_known_probability_took_the_answer(
     [
         ({"rating": 1.0}, "exactly when it is rated"),
         ({"state": RATED}, "exactly when it is rated"),
-        ({"probability": 0.0}, "probability of being sampled: 0.0"),
-        ({"probability": 1.001}, "probability of being sampled: 1.001"),
-        ({"judge": math.nan}, "finite"),
+        ({"probability": 0.0}, "probability of being sampled"),
+        ({"probability": 1.001}, "probability of being sampled"),
+        ({"judge": math.inf}, "finite"),
         ({"rating": math.inf, "state": RATED}, "finite"),
     ],
 )
 def test_an_answer_that_contradicts_itself_is_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        FrameAnswer(**({"key": 1, "judge": 0.5} | fields))
+        frame_of([FrameAnswer(**({"key": 1, "judge": 0.5} | fields))])
 
 
-def test_a_component_needs_answers_once_each_and_bounds_that_differ() -> None:
+def test_a_component_needs_answers_and_bounds_that_differ() -> None:
     one, two = FrameAnswer(1, 0.5), FrameAnswer(2, None)
-    assert Component("m", [one, two], -1.0, 2.0).width == 3.0
+    assert Component("m", frame_of([one, two]), -1.0, 2.0).width == 3.0
     for answers, low, high, message in (
         ([], 0.0, 1.0, "needs answers"),
-        ([one, one], 0.0, 1.0, "every answer once"),
         ([one, two], 1.0, 1.0, "above the lower"),
     ):
         with pytest.raises(ValueError, match=message):
-            Component("m", answers, low, high)
+            Component("m", frame_of(answers), low, high)
 
 
 def test_the_names_that_files_and_programs_read_stay() -> None:

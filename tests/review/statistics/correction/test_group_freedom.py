@@ -43,8 +43,8 @@ def test_it_is_that_of_the_written_out_matrix(sizes: list[int]) -> None:
 def test_two_groups_have_an_interval_and_one_has_none() -> None:
     part = np.array([0.1, 0.1, -0.1, -0.1])
     influence = Influence(0.5, part, part, Method.MEAN_OF_LABELS, None)
-    known = ([True] * 4, Target.QUESTIONS_LIKE_THESE, (0.0, 1.0), 0.95)
-    ends = interval(influence, ["a", "a", "b", "b"], *known)
+    known = (np.ones(4, dtype=np.bool_), Target.QUESTIONS_LIKE_THESE, (0.0, 1.0), 0.95)
+    ends = interval(influence, np.array([0, 0, 1, 1]), *known)
     assert ends is not None
     assert ends.groups == 2
-    assert interval(influence, ["a"] * 4, *known) is None
+    assert interval(influence, np.zeros(4, dtype=np.int64), *known) is None

@@ -7,13 +7,21 @@ from dataclasses import replace
 import pytest
 
 from review.statistics.correction.corrected import Fitted, corrected, corrected_overall, fitted
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target, Withheld, WithheldReason
-from tests.review.statistics.correction.frames import half_labelled, rated, unsampled, wilson, yes_no
+from tests.review.statistics.correction.frames import (
+    FrameAnswer,
+    frame_of,
+    half_labelled,
+    rated,
+    unsampled,
+    wilson,
+    yes_no,
+)
 
 
 def named(name: str, answers: list[FrameAnswer], weight: float = 1.0) -> Component:
-    return Component(name, answers, 0.0, 1.0, weight, yes_no=True)
+    return Component(name, frame_of(answers), 0.0, 1.0, weight, yes_no=True)
 
 
 def estimate(components: list[Component], target: Target = Target.THIS_RUN) -> Estimate:

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from review.statistics.correction.corrected import corrected, corrected_overall
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target
 from review.statistics.sampling.draw import draw
 from review.statistics.sampling.member import DrawParams, Member
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 STATES = st.sampled_from([ReviewState.RATED] * 6 + [ReviewState.NOT_SAMPLED] * 4 + list(ReviewState))
 answers = st.lists(
@@ -34,10 +35,12 @@ answers = st.lists(
 def component(rows: list[tuple], name: str = "x") -> Component:
     return Component(
         name,
-        [
-            FrameAnswer(at, judge, y if state is ReviewState.RATED else None, state, p, stratum, group)
-            for at, (judge, y, state, p, stratum, group) in enumerate(rows)
-        ],
+        frame_of(
+            [
+                FrameAnswer(at, judge, y if state is ReviewState.RATED else None, state, p, stratum, group)
+                for at, (judge, y, state, p, stratum, group) in enumerate(rows)
+            ]
+        ),
         1.0,
         5.0,
     )
@@ -58,8 +61,9 @@ def test_every_outcome_is_finite_ordered_and_on_the_scale(rows: list[tuple], tar
 @settings(max_examples=60, deadline=None)
 def test_the_order_of_the_frame_changes_nothing(rows: list[tuple], seed: int) -> None:
     given_order = component(rows)
-    shuffled = list(given_order.answers)
-    random.Random(seed).shuffle(shuffled)
+    places = list(range(len(rows)))
+    random.Random(seed).shuffle(places)
+    shuffled = given_order.frame.at(np.array(places))
     first, second = corrected(given_order), corrected(Component("x", shuffled, 1.0, 5.0))
 
     assert type(first) is type(second)
@@ -96,7 +100,7 @@ def test_intervals_cover_as_often_as_they_say(strategy: str) -> None:
             )
             for one in drawn
         ]
-        found = corrected(Component("x", frame, 1.0, 5.0))
+        found = corrected(Component("x", frame_of(frame), 1.0, 5.0))
         assert isinstance(found, Estimate)
         hits += found.low <= expert.mean() <= found.high
         errors.append(found.value - expert.mean())

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from review.statistics.correction.corrected import corrected_overall
-from review.statistics.correction.frame import Component, FrameAnswer, ReviewState
+from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate
 from review.statistics.sampling.draw import draw
 from review.statistics.sampling.member import FAILED, Drawn, DrawParams, Member, Strategy
 from review.statistics.sampling.turns import in_turn, least_of_stratum
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 FIVE = (1, 2, 3, 4, 5)
 
@@ -143,7 +144,7 @@ def estimated(world: World, seed: int, strategy: Strategy, *, shares: bool = Tru
             rating = float(experts[one.key, part]) if one.sampled else None
             chance = one.probability if shares else base[one.key].probability
             answers.append(FrameAnswer(one.key, float(judge[one.key, part]), rating, state, chance, one.stratum))
-        components.append(Component(f"part {part}", answers, 0.0, 1.0, weight, judged=True))
+        components.append(Component(f"part {part}", frame_of(answers), 0.0, 1.0, weight, judged=True))
     found = corrected_overall(components)
     assert isinstance(found, Estimate), found
     return found
