@@ -36,12 +36,11 @@ from review.comparisons.whole import compare, comparison_json
 from review.decisions.assumptions import set_accepted
 from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
 from review.evidence.answers import expose
-from review.plans.ahead import planned_review
+from review.kept.reading import compared_now, correction_now
+from review.plans.ahead import plan_json, planned_review
 from review.queues.access import run_to_override
-from review.reports.estimates import three_ways
 from review.reports.exporting import REPORT_EXPORTS, export
 from review.reports.gate import GateOn
-from review.reports.gathering import gather
 from review.reports.records import export_records
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.statistics.paired_tests.gate import MOST_LOOKS
@@ -171,9 +170,9 @@ class RunViewSet(ViewSet):
         reviewing more would bring."""
         run, asked = self._run(pk), self.asked(request.query_params.dict())
         take_figures(person(request))
-        basis = gather(run)
-        found = three_ways(basis, by_category=asked["by"] == "category").to_dict()
-        return Response({**found, "next_review": planned_review(basis)})
+        kept = correction_now(run)
+        found = {key: value for key, value in kept.figures.items() if key != "by_category" or asked["by"]}
+        return Response({**found, "next_review": plan_json(kept.plan)})
 
     @limited(CompareQuery, detail=False, shown=[RUNS, GateQuery])
     def compare(self, request: Request) -> Response:
@@ -182,8 +181,12 @@ class RunViewSet(ViewSet):
         asked = self.asked(request.query_params.dict())
         runs = [self._run(pk) for pk in asked["runs"]]
         take_figures(person(request))
-        compared = compare(runs)
-        found = comparison_json(compared, gates_of(compared, _gate(asked, None)))
+        gate = _gate(asked, None)
+        if gate.anything:  # it looks at intervals of another level, which are not kept
+            compared = compare(runs)
+            found = comparison_json(compared, gates_of(compared, gate))
+        else:
+            found = comparison_json(compared_now(runs))
         for run in runs:
             expose(request.user, run, "comparison")
         return Response(found)

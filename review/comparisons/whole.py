@@ -65,7 +65,7 @@ def compare(runs: Sequence[Run], *, resamples: int = 2000, seed: int = 0) -> Com
     return Comparison(tuple(side.report for side in chosen), differences, family, ranked, tuple(chosen))
 
 
-def comparison_json(found: Comparison, gates: Mapping[int, Gate] = _NO_GATES) -> dict[str, Any]:
+def comparison_json(found: Compared, gates: Mapping[int, Gate] = _NO_GATES) -> dict[str, Any]:
     """``{"score", "runs": [...], "differs": {...}, "differences": [...], "ranking": {...} or null, "gates": {...}}``;
     ``gates`` are those of the runs they were asked of. Every run stands for its system, so that its ``classes`` and
     ``spread`` are those tables of source 001 by system."""

@@ -3,6 +3,6 @@
 Above ``comparisons`` and ``plans``, below the entrances. ``making`` makes each from nothing, ``keeping`` says whether
 what stands is still true and who makes it anew, ``reading`` is what pages read.
 
-Door: ``reading.run_figures``, ``headlines_of``, ``agreement_figures``, ``compared`` and ``listed_answers``,
-``making.remake``, ``making.differing``.
+Door: ``reading.run_figures``, ``headlines_of``, ``agreement_figures``, ``compared``, ``compared_now``,
+``correction_now`` and ``listed_answers``, ``making.remake``, ``making.differing``.
 """

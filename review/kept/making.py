@@ -21,6 +21,7 @@ from review.kept.columns import columns_of, unpacked
 from review.kept.keeping import Make, ask, count_touched, keep, stamp_of, stamps_of, subject_of
 from review.models import Kept
 from review.plans.ahead import ReviewPlan, next_review
+from review.reports.estimates import three_ways
 from review.reports.gathering import gather
 from review.reports.report import Report, report_of
 from review.results.run_agreement import By, kept_agreement
@@ -43,8 +44,18 @@ class AgreementFigures:
     examples: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CorrectionFigures:
+    """The three estimates by category in the form of the ``correct`` command, and the next review worth while."""
+
+    figures: Mapping[str, Any]
+    plan: ReviewPlan | None
+
+
 FIGURES, HEADLINE, AGREEMENT, COMPARISON = "figures", "headline", "agreement", "comparison"
+CORRECTION = "correction"
 AS_FIGURES, AS_HEADLINE = TypeAdapter(RunFigures), TypeAdapter(Headline)
+AS_CORRECTION = TypeAdapter(CorrectionFigures)
 AS_AGREEMENT, AS_COMPARISON = TypeAdapter(AgreementFigures), TypeAdapter(Compared)
 
 
@@ -72,6 +83,14 @@ def make_agreement(runs: Sequence[Run]) -> dict[str, bytes]:
     return {AGREEMENT: _json(AS_AGREEMENT, found)}
 
 
+def make_correction(runs: Sequence[Run]) -> dict[str, bytes]:
+    """The three estimates of a run, of its metrics and its categories."""
+    (run,) = runs
+    basis = gather(run)
+    found = CorrectionFigures(three_ways(basis, by_category=True).to_dict(), next_review(basis))
+    return {CORRECTION: _json(AS_CORRECTION, found)}
+
+
 def make_comparison(runs: Sequence[Run]) -> dict[str, bytes]:
     """Runs beside the first of them, without what intervals at other levels are made of."""
     found = compare(runs)
@@ -84,7 +103,12 @@ def make_comparison(runs: Sequence[Run]) -> dict[str, bytes]:
     return {COMPARISON: _json(AS_COMPARISON, bare)}
 
 
-MAKERS: Mapping[str, Make] = {FIGURES: make_run, AGREEMENT: make_agreement, COMPARISON: make_comparison}
+MAKERS: Mapping[str, Make] = {
+    FIGURES: make_run,
+    AGREEMENT: make_agreement,
+    CORRECTION: make_correction,
+    COMPARISON: make_comparison,
+}
 
 
 def remake(pk: int) -> None:
@@ -132,7 +156,7 @@ def differing(run: Run) -> list[str]:
     rows = Kept.objects.filter(subject=subject_of([run]), stamp=stamp) if stamp else ()
     kept = {row.kind: bytes(row.content) for row in rows}
     found = []
-    for kind in (FIGURES, AGREEMENT):
+    for kind in (FIGURES, AGREEMENT, CORRECTION):
         if kind in kept:
             fresh = MAKERS[kind]([run])
             found += [name for name, content in fresh.items() if name in kept and not _same(name, kept[name], content)]
@@ -140,7 +164,7 @@ def differing(run: Run) -> list[str]:
 
 
 def _same(kind: str, one: bytes, other: bytes) -> bool:
-    if kind in {FIGURES, HEADLINE, AGREEMENT}:
+    if kind in {FIGURES, HEADLINE, AGREEMENT, CORRECTION}:
         return bool(json.loads(one) == json.loads(other))
     ours, theirs = unpacked(one), unpacked(other)
     return ours.keys() == theirs.keys() and all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)

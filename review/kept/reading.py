@@ -20,20 +20,24 @@ from review.evidence.effective import Effective, Source, effective_values, names
 from review.evidence.experts import has_examples
 from review.gold.licences import licences_of
 from review.kept.columns import ANSWERS, SOURCES, UNSAID, Arrays, unpacked, values_kind
-from review.kept.keeping import Make, Stands, is_small, is_true, look, subject_of
+from review.kept.keeping import Make, Stands, is_small, is_true, look, now, subject_of
 from review.kept.making import (
     AGREEMENT,
     AS_AGREEMENT,
     AS_COMPARISON,
+    AS_CORRECTION,
     AS_FIGURES,
     AS_HEADLINE,
     COMPARISON,
+    CORRECTION,
     FIGURES,
     HEADLINE,
     AgreementFigures,
+    CorrectionFigures,
     RunFigures,
     make_agreement,
     make_comparison,
+    make_correction,
     make_run,
 )
 from review.models import Kept
@@ -104,6 +108,16 @@ def agreement_at_once(run: Run) -> tuple[Shown[AgreementFigures], bool]:
 def compared(runs: Sequence[Run]) -> Shown[Compared]:
     """Runs beside the first of them."""
     return _one(COMPARISON, make_comparison, runs, AS_COMPARISON)
+
+
+def compared_now(runs: Sequence[Run]) -> Compared:
+    """The same as it stands now, made at once where it is not kept."""
+    return AS_COMPARISON.validate_json(now(COMPARISON, make_comparison, runs))
+
+
+def correction_now(run: Run) -> CorrectionFigures:
+    """The three estimates of a run as they stand now, made at once where they are not kept."""
+    return AS_CORRECTION.validate_json(now(CORRECTION, make_correction, [run]))
 
 
 @dataclass(frozen=True, slots=True)
