@@ -34,7 +34,7 @@ def insert_values(
     columns, converts = _plan(model, tuple(fields), connection.vendor)
     names = ", ".join(connection.ops.quote_name(name) for name in columns)
     table = connection.ops.quote_name(model._meta.db_table)
-    ready = (tuple(c(v) if c and v is not None else v for c, v in zip(converts, row, strict=True)) for row in rows)
+    ready = (_converted(row, converts) for row in rows)
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql" and not ignore_conflicts:  # COPY knows no conflicts
             # Django passes the driver's copy through as it is; its errors have to become Django's.
@@ -48,18 +48,28 @@ def insert_values(
             cursor.executemany(statement, list(ready))
 
 
+def _converted(row: Sequence[Any], converts: Sequence[tuple[int, Convert]]) -> list[Any]:
+    """The row as the driver takes it."""
+    values = list(row)
+    for place, convert in converts:
+        if values[place] is not None:
+            values[place] = convert(values[place])
+    return values
+
+
 @lru_cache(maxsize=64)
 def _plan(
     model: type[models.Model], fields: tuple[str, ...], vendor: str
-) -> tuple[tuple[str, ...], tuple[Convert | None, ...]]:
-    """The columns, and for each what makes a value what the driver takes, where that is not the value itself."""
+) -> tuple[tuple[str, ...], tuple[tuple[int, Convert], ...]]:
+    """The columns, and by the place of a column what makes its values what the driver takes, where they are not."""
     columns, converts = [], []
-    for name in fields:
+    for place, name in enumerate(fields):
         field = model._meta.get_field(name)
         if not isinstance(field, models.Field) or field.column is None:
             raise TypeError(f"{model.__name__}.{name} is no column")
         columns.append(field.column)
-        converts.append(_convert(field, vendor))
+        if convert := _convert(field, vendor):
+            converts.append((place, convert))
     return tuple(columns), tuple(converts)
 
 
