@@ -121,8 +121,10 @@ def carried_in_words(scores: ThreeScores) -> str:
     )
 
 
-def retrieval_in_words(found: CorrectedRetrieval) -> str:
+def retrieval_in_words(found: CorrectedRetrieval | None) -> str:
     """How many passages count as misses because nobody rated them, and the figures without that."""
+    if found is None:
+        return ""
     language, said = get_language() or "en", []
     for title, one in titled(found):
         figure = Figure(one.value, one.low, one.high, withheld=one.withheld)

@@ -164,9 +164,9 @@ OVERALL: Section[Report, Report] = Section(
         ),
         Entry(
             "retrieval",
-            lambda r: retrieval_in_words(r.retrieval) if r.retrieval else "",
-            "retrieval figures corrected for passages that nobody rated",
-            only(HTML, MARKDOWN, TERMINAL),
+            lambda r: retrieval_in_words(r.retrieval),
+            "in words",
+            READ - {PAGE},
             _("retrieval, corrected"),
             if_any=True,
         ),
@@ -304,20 +304,8 @@ REPORT: Section[Report, Report] = Section(
         ),
         Entry("verdict", lambda r: verdict_of(r).to_dict(), "what the run says first, in sentences", JSON),
         Entry("doubts", lambda r: r.doubts, "what makes the judge less to be trusted", JSON),
-        Entry(
-            "licences",
-            lambda r: [one.to_dict() for one in r.licences],
-            "whether the judge's prompts are licensed by a proof",
-            JSON,
-        ),
-        Entry(
-            "retrieval",
-            lambda r: r.retrieval,
-            "precision, recall and nDCG of a set with repaired labels: by these alone, and corrected for the rest of "
-            "the pool",
-            JSON,
-            if_any=True,
-        ),
+        Entry("licences", lambda r: [one.to_dict() for one in r.licences], "whether a proof licenses prompts", JSON),
+        Entry("retrieval", lambda r: r.retrieval, "corrected for passages that nobody rated", JSON, if_any=True),
         Entry("provenance", _provenance, "versions, hashes, models, draws, cost and dates", JSON),
     ],
     single=True,
@@ -394,11 +382,7 @@ ANSWERS: Section[Report, ToldAnswer] = Section(
         Entry("question", lambda a: a.line.answer.question, "the question's text", DETAILS | TABLES),
         Entry("response", lambda a: a.text, "the answer's text", DETAILS | TABLES, column="answer"),
         Entry(
-            "latency_seconds",
-            lambda a: a.line.answer.latency_seconds,
-            "seconds from request to complete answer",
-            DETAILS | TABLES,
-            digits=1,
+            "latency_seconds", lambda a: a.line.answer.latency_seconds, "seconds it took", DETAILS | TABLES, digits=1
         ),
         Entry(
             "score",
