@@ -84,6 +84,9 @@ def test_question_answer_and_evidence_are_in_sight(
         groups = found.page.locator("details.group[open]")
         assert groups.count() == 1
         assert found.page.evaluate("document.querySelector('details.group[open] input').name.split(':').at(-1)") == "11"
+        submit = found.page.locator("[data-submit]").bounding_box()
+        assert submit["y"] + submit["height"] <= size[1]  # the bar does not scroll its own button away
+        assert found.page.locator(".bar").bounding_box()["height"] <= size[1] / 2
         assert wrong_with(found, "card") == []
         assert found.complaints == []
 
