@@ -9,7 +9,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -48,8 +48,6 @@ class CriterionVersionAdmin(VersionAdmin):
     form = CriterionForm
     sections = (
         (None, {"fields": ("project", "name", ("title_ko", "title_en"), ("form", "direction"))}),
-        (_("In Korean"), {"fields": ("question_ko", "instruction_ko", "levels_ko")}),
-        (_("In English"), {"fields": ("question_en", "instruction_en", "levels_en")}),
         (_("What the judge sees"), {"fields": (("sees", "needs"),)}),
         (_("Where it applies"), {"fields": ("categories", "offline"), "classes": ("collapse",)}),
     )
@@ -58,6 +56,24 @@ class CriterionVersionAdmin(VersionAdmin):
     list_select_related = ("criterion__project", "created_by")
     search_fields = ("criterion__name",)
     ordering = ("criterion__name", "-version")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The texts in the reader's language stand open, those in the other one, which is not needed, folded."""
+        first, *rest = super().get_fieldsets(request, obj)
+        if obj:
+            return (first, *rest)
+        texts: list[tuple[Any, dict[str, Any]]] = [
+            (title, {"fields": [f"{name}_{code}" for name in ("question", "instruction", "levels")]})
+            for code, title in (("ko", _("In Korean")), ("en", _("In English")))
+        ]
+        if not (get_language() or "en").startswith("ko"):
+            texts.reverse()
+        other = texts[1][1]
+        other |= {
+            "classes": ("collapse",),
+            "description": _("One language is enough: readers and judges of this one then get the other."),
+        }
+        return (first, *texts, *rest)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The versions of one's projects with how they stand."""

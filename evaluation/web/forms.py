@@ -244,8 +244,8 @@ def _lines(label: Any, rows: int, help_text: Any = "") -> forms.CharField:
 
 
 def _line(label: Any) -> forms.CharField:
-    widget = forms.TextInput(attrs={"size": 90})
-    return forms.CharField(label=label, max_length=300, required=False, widget=widget)
+    widget, told = forms.TextInput(attrs={"size": 90}), _("What judge and experts are asked about every answer.")
+    return forms.CharField(label=label, max_length=300, required=False, widget=widget, help_text=told)
 
 
 class CriterionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's own is not generic when it runs
@@ -257,13 +257,13 @@ class CriterionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's own 
     )
     title_ko = forms.CharField(label=_("title in Korean"), max_length=80)
     title_en = forms.CharField(label=_("title in English"), max_length=80)
-    form = forms.ChoiceField(label=_("values"), choices=FORMS)
+    form = forms.ChoiceField(label=_("values"), choices=FORMS, help_text=_("What one answer can get."))
     direction = forms.ChoiceField(label=_("direction"), choices=DIRECTIONS)
     question_ko = _line(_("question in Korean"))
     instruction_ko = _lines(_("guidance in Korean"), 5, _("Read by the judge below the fixed rules of grading."))
     levels_ko = _lines(_("levels in Korean"), 6, _LEVELS)
     question_en = _line(_("question in English"))
-    instruction_en = _lines(_("guidance in English"), 5)
+    instruction_en = _lines(_("guidance in English"), 5, _("Read by the judge below the fixed rules of grading."))
     levels_en = _lines(_("levels in English"), 6, _LEVELS)
     sees = forms.MultipleChoiceField(
         label=_("the judge may see"),
