@@ -30,6 +30,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
+from review.web.pages.back_office import GROUPS
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_scored_run, make_user
 from tests.pages.world import make_world
 
@@ -333,3 +334,4 @@ def test_every_task_and_step_of_the_index_opens_for_who_is_shown_it(person: str)
     assert ("Review" in titles) == (person != "evaluator")
     tables = [model["object_name"] for group in response.context["app_list"] for model in group["models"]]
     assert len(tables) == len(set(tables))
+    assert {model.__name__ for model in admin.site._registry} == {name for _, _, names in GROUPS for name in names}

@@ -130,7 +130,11 @@ def _tasks(may: set[Action]) -> Iterator[Link]:
 #: The tables as users name what is in them: group, and the tables by name of model.
 GROUPS: tuple[tuple[str, Text, tuple[str, ...]], ...] = (
     ("people", _("People and rights"), ("User", "RoleGrant", "Project", "ApiToken", "AuditEvent")),
-    ("questions", _("Questions and systems"), ("QuestionSet", "Question", "ImportBatch", "System", "SystemVersion")),
+    (
+        "questions",
+        _("Questions and systems"),
+        ("QuestionSet", "Question", "ImportBatch", "Corpus", "Document", "System", "SystemVersion"),
+    ),
     ("judges", _("Judges and criteria"), ("Endpoint", "JudgeVersion", "RubricVersion", "CriterionVersion")),
     ("scores", _("Scores"), ("ProfileVersion", "MetricDefinition")),
     ("runs", _("Answers and runs"), ("AnswerSet", "Run", "RunEvent")),
