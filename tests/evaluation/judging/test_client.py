@@ -394,7 +394,8 @@ def test_a_call_that_is_cancelled_ends_at_once_and_closes_its_connection(judge_s
         async with judge(judge_server, deadlines=Deadlines()) as client:
             task = asyncio.create_task(client.call(call()))
             while not judge_server.in_flight:  # noqa: ASYNC110  # the server lives in another thread
-                await asyncio.sleep(0.01)
+                assert not task.done(), task
+                await asyncio.sleep(0.001)
             started = time.monotonic()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
