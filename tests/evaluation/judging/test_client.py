@@ -393,7 +393,7 @@ def test_a_call_that_is_cancelled_ends_at_once_and_closes_its_connection(judge_s
     async def cancelled() -> float:
         async with judge(judge_server, deadlines=Deadlines()) as client:
             task = asyncio.create_task(client.call(call()))
-            while not judge_server.in_flight:  # noqa: ASYNC110  # the server lives in another thread
+            while not judge_server.in_flight:  # the server lives in another thread
                 assert not task.done(), task
                 await asyncio.sleep(0.001)
             started = time.monotonic()
