@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Flags, Indices
 from review.statistics.correction.frame import (
     LEAST_LABELS,
     LEAST_STRATUM_LABELS,
     Component,
     Stratum,
+    United,
     collapsed,
     strata,
+    united,
 )
 from review.statistics.correction.outcome import (
     FEW_GROUPS,
@@ -236,7 +237,7 @@ def corrected_overall(
     (``assumed``), instead of anything that their scales allow.
     """
     found = {one.name: _entering(one, confidence, part=part) for one in components}
-    frame = _united(components)
+    frame = united([one.frame for one in components])
     size, labels = len(frame.labelled), int(frame.labelled.sum())
     missing = {name: entry for name, entry in found.items() if isinstance(entry, Obstacle)}
     if missing:
@@ -271,7 +272,7 @@ def overall_deviation(components: Sequence[Component], confidence: float = 0.95)
     fits = {name: entry for name, entry in found.items() if isinstance(entry, Fitted)}
     if len(fits) < len(found) or not any(fit.labels for fit in fits.values()):
         return None
-    frame = _united(components)
+    frame = united([one.frame for one in components])
     influence = _summed(components, fits, frame, confidence).influence
     return deviation_of(influence, frame.group, frame.groups, frame.labelled)
 
@@ -289,45 +290,12 @@ def _entering(component: Component, confidence: float, *, part: bool) -> Fitted 
     return Fitted(influence, 0, (), 0.0, None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _United:
-    """All answers of any component: their groups, whether any component has a label of them, and at which places those
-    of each component stand."""
-
-    group: Indices
-    groups: Sequence[Hashable]
-    labelled: Flags
-    places: Sequence[Indices]
-
-
-def _united(components: Sequence[Component]) -> _United:
-    frames = [one.frame for one in components]
-    keys, _ = _together([(frame.key, frame.names) for frame in frames])
-    of_frames, groups = _together([(frame.group, frame.groups) for frame in frames])
-    answers = np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
-    places = [np.searchsorted(answers, key) for key in keys]
-    group, labelled = np.zeros(len(answers), dtype=np.int64), np.zeros(len(answers), dtype=np.bool_)
-    for frame, at, of_frame in zip(frames, places, of_frames, strict=True):
-        group[at] = of_frame
-        labelled[at] |= frame.labelled
-    return _United(group, groups, labelled, places)
-
-
-def _together(columns: Sequence[tuple[Indices, Sequence[Hashable]]]) -> tuple[list[Indices], Sequence[Hashable]]:
-    """Columns of places in lists of names as places in one list of all names."""
-    if len({id(names) for _, names in columns}) == 1:
-        return [column for column, _ in columns], columns[0][1]
-    place: dict[Hashable, int] = {}
-    found = [np.array([place.setdefault(name, len(place)) for name in names])[column] for column, names in columns]
-    return found, list(place)
-
-
 def _bounds(components: Sequence[Component]) -> tuple[float, float]:
     ends = [sorted((one.weight * one.low, one.weight * one.high)) for one in components]
     return sum(low for low, _ in ends), sum(high for _, high in ends)
 
 
-def _summed(components: Sequence[Component], fits: Mapping[str, Fitted], frame: _United, confidence: float) -> Fitted:
+def _summed(components: Sequence[Component], fits: Mapping[str, Fitted], frame: United, confidence: float) -> Fitted:
     """The weighted sum of components as one fit over the united frame."""
     design, population = np.zeros(len(frame.group)), np.zeros(len(frame.group))
     value = below = above = unseen = 0.0
@@ -370,7 +338,7 @@ def _all_effective_labels(components: Sequence[Component], fits: Mapping[str, Fi
     that have all their labels. A part over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them.
     ``None`` without two such answers, or where they are all alike."""
     rated = [one for one in components if fits[one.name].influence.method is not Method.AS_IT_CAME]
-    whole = _united(rated)
+    whole = united([one.frame for one in rated])
     size = len(whole.group)
     score, chance, full = np.zeros(size), np.ones(size), np.ones(size, dtype=np.bool_)
     for one, at in zip(rated, whole.places, strict=True):

@@ -240,3 +240,36 @@ def _stratum(name: str, failed: bool, members: Indices, frame: Frame, inclusion:
         reached=len(labelled) + silent,
         silent=silent,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class United:
+    """All answers of any frame: their groups, whether any frame has a label of them, and at which places those of each
+    frame stand."""
+
+    group: Indices
+    groups: Sequence[Hashable]
+    labelled: Flags
+    places: Sequence[Indices]
+
+
+def united(frames: Sequence[Frame]) -> United:
+    """The answers of several frames, each once."""
+    keys, _ = _together([(frame.key, frame.names) for frame in frames])
+    of_frames, groups = _together([(frame.group, frame.groups) for frame in frames])
+    answers = np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
+    places = [np.searchsorted(answers, key) for key in keys]
+    group, labelled = np.zeros(len(answers), dtype=np.int64), np.zeros(len(answers), dtype=np.bool_)
+    for frame, at, of_frame in zip(frames, places, of_frames, strict=True):
+        group[at] = of_frame
+        labelled[at] |= frame.labelled
+    return United(group, groups, labelled, places)
+
+
+def _together(columns: Sequence[tuple[Indices, Sequence[Hashable]]]) -> tuple[list[Indices], Sequence[Hashable]]:
+    """Columns of places in lists of names as places in one list of all names."""
+    if len({id(names) for _, names in columns}) == 1:
+        return [column for column, _ in columns], columns[0][1]
+    place: dict[Hashable, int] = {}
+    found = [np.array([place.setdefault(name, len(place)) for name in names])[column] for column, names in columns]
+    return found, list(place)
