@@ -248,7 +248,11 @@ def _elements(file: BinaryIO, problems: Problems) -> Iterator[tuple[bytes, int, 
     line = began_in = 1
     line_at = column = 0  # where the present line begins in the file
     found = 0
-    while piece := file.read(_PIECE):
+    while True:
+        held = len(data) - begin
+        # As much again as is held: a long text is looked through anew with each piece, which stays linear so.
+        if not (piece := file.read(max(_PIECE, min(held, LONGEST_ROW - held)))):
+            break
         base, data = base + begin, data[begin:] + piece
         scanned, begin = scanned - begin, 0
         if len(data) > LONGEST_ROW + _PIECE:
