@@ -248,7 +248,7 @@ class Checked:
                 raise ValueError("the file has no facts")
             self.facts = file.facts
             self.content_hash = self._hashed(question_set, places)
-        except BaseException:
+        except BaseException:  # whatever it is goes on; the temporary files are closed before
             self._close()
             raise
 
