@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from threading import Event, Lock, Thread
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from evaluation.network.pacing import Allowance, Heard, Pace, Paced
 
@@ -183,6 +183,8 @@ class CallPool(Generic[C, R]):
         sent_at = time.monotonic()
         reply = await self.client.call(call)
         self.pace.heard(call, reply, sent_at, time.monotonic())
+        self._tasks.discard(cast(asyncio.Task[R], asyncio.current_task()))
+        self._pump()  # before this task has ended, which would take a round of the loop more
         return reply
 
     def _came_back(self, key: Hashable, task: asyncio.Task[R]) -> None:
