@@ -35,7 +35,7 @@ test: setup-dev                ## all tests; PostgreSQL and the browser where th
 	$(BIN)/python -m tests.lanes
 
 test-faults: setup-dev         ## kills, locks, lost connections, faults of judges with real processes (minutes)
-	$(BIN)/pytest -m faults -n 2 tests/faults
+	$(BIN)/python -m tests.lanes faults
 
 lint: setup-dev                ## style, types, import contracts, size, missing migrations
 	$(BIN)/ruff check .
