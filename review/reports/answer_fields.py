@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from evaluation.core.registry import JUDGED
 from evaluation.core.samples import Status
 from evaluation.judging.formulas import PARTIAL, SUPPORTED
 from evaluation.metrics.keyword_coverage import MISSING
-from evaluation.models import Score
+from evaluation.models import Finding
 from evaluation.profiles.arithmetic import Passing, band_of
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.scoring.writing import counting
@@ -19,19 +21,53 @@ from review.reports.profile_section import each_answer, flags_of
 Fields = dict[str, Any]
 
 
+class _Part(NamedTuple):
+    """A finding behind a score."""
+
+    kind: str
+    text: str
+    verdict: str
+
+
+class _Scored(NamedTuple):
+    """A score that counts, without a model object: there are many."""
+
+    metric: str
+    kind: str
+    status: str
+    value: float | None
+    label: str | None
+    reason: str
+    detail: Mapping[str, Any]
+    parts: Sequence[_Part]
+
+
+_SCORED = ("metric__name", "metric__kind", "status", "value", "label", "reason", "detail")
+
+
 def answer_fields(basis: Gathered) -> dict[int, Fields]:
     """The fields of each answer, by its key. Two queries, one more where the profile has automatic failures."""
     profile = basis.profile
-    rows = counting(basis.run).filter(metric__name__in=profile.metrics, repeat=1).select_related("metric")
+    rows = counting(basis.run).filter(metric__name__in=profile.metrics, repeat=1)
     found: dict[int, Fields] = {answer.answer_id: {} for answer in basis.sides.machine.answers}
-    for score in rows.prefetch_related("findings").order_by("answer_id", "metric__name").iterator(chunk_size=2000):
-        _add(profile, found.setdefault(score.answer_id, {}), score)
+    parts = _parts_of(basis)
+    scores = rows.order_by("answer_id", "metric__name").values_list("pk", "answer_id", *_SCORED)
+    for pk, answer_id, *about in scores.iterator(chunk_size=2000):
+        _add(profile, found.setdefault(answer_id, {}), _Scored(*about, parts=parts.get(pk, ())))
     _add_overall(basis, found)
     return found
 
 
-def _add(profile: ProfileSpec, fields: Fields, score: Score) -> None:
-    name = score.metric.name
+def _parts_of(basis: Gathered) -> dict[int, list[_Part]]:
+    """The findings by their score, of those metrics alone whose fields say them."""
+    named = [name for name in basis.profile.metrics if PARTS.get(name) in FROM_FINDINGS]
+    rows = Finding.objects.filter(score__run=basis.run, score__metric__name__in=named)
+    found = rows.order_by("score_id", "kind", "position").values_list("score_id", "kind", "text", "verdict")
+    return {pk: [_Part(*about) for _, *about in several] for pk, several in groupby(found, key=itemgetter(0))}
+
+
+def _add(profile: ProfileSpec, fields: Fields, score: _Scored) -> None:
+    name = score.metric
     number = None if score.value is None else profile.report_value(name, score.value)
     fields[profile.report_name(name)] = score.label if score.label is not None else number
     if score.status == Status.SCORED and name in PARTS:
@@ -39,7 +75,7 @@ def _add(profile: ProfileSpec, fields: Fields, score: Score) -> None:
     else:  # the names stand there all the same, so that every answer has the same fields
         for absent in NAMES.get(name, ()):
             fields.setdefault(absent, None)
-    if score.metric.kind in JUDGED and score.reason and score.status == Status.SCORED:
+    if score.kind in JUDGED and score.reason and score.status == Status.SCORED:
         fields.setdefault("reasoning", {})[profile.report_name(name)] = score.reason
     if score.status == Status.FAILED:
         fields.setdefault("failed", {})[profile.report_name(name)] = score.reason
@@ -68,43 +104,43 @@ def _add_overall(basis: Gathered, found: Mapping[int, Fields]) -> None:
                 fields["automatic_failures"] = list(verdict.flags)
 
 
-def _cited(one: Score) -> Fields:
+def _cited(one: _Scored) -> Fields:
     return {"cited_chunks": one.detail.get("cited", []), "uncited_chunks": one.detail.get("uncited", [])}
 
 
-def _nuggets(one: Score) -> Fields:
-    covered = [f.text for f in one.findings.all() if f.verdict not in {MISSING, "unsupported", PARTIAL, "negated"}]
-    missing = [f.text for f in one.findings.all() if f.text not in covered]
+def _nuggets(one: _Scored) -> Fields:
+    covered = [f.text for f in one.parts if f.verdict not in {MISSING, "unsupported", PARTIAL, "negated"}]
+    missing = [f.text for f in one.parts if f.text not in covered]
     return {"covered_nuggets": covered, "missing_nuggets": missing}
 
 
-def _claims(one: Score) -> Fields:
+def _claims(one: _Scored) -> Fields:
     return {
-        "supported_claims": [f.text for f in one.findings.all() if f.verdict == SUPPORTED],
-        "unsupported_claims": [f.text for f in one.findings.all() if f.verdict != SUPPORTED],
+        "supported_claims": [f.text for f in one.parts if f.verdict == SUPPORTED],
+        "unsupported_claims": [f.text for f in one.parts if f.verdict != SUPPORTED],
     }
 
 
-def _steps(one: Score) -> Fields:
+def _steps(one: _Scored) -> Fields:
     detail = one.detail
     return {name: detail.get(name, []) for name in ("suggested_queries", "action_items")} | {"urgency": one.label}
 
 
-def _remarks(one: Score) -> Fields:
+def _remarks(one: _Scored) -> Fields:
     """Issues and strengths stand with whichever of the four scores was read first."""
     found: Fields = {}
     for name, kind in (("issues", "issue"), ("strengths", "strength")):
-        listed = [f.text for f in one.findings.all() if f.kind == kind]
-        if listed or one.metric.name == "accuracy":
+        listed = [f.text for f in one.parts if f.kind == kind]
+        if listed or one.metric == "accuracy":
             found[name] = listed
     return found
 
 
-def _grade(one: Score) -> Fields:
+def _grade(one: _Scored) -> Fields:
     return {"grade": one.detail.get("grade")}
 
 
-PARTS: Mapping[str, Callable[[Score], Fields]] = {
+PARTS: Mapping[str, Callable[[_Scored], Fields]] = {
     "citation_coverage": _cited,
     "nugget_coverage": _nuggets,
     "nugget_support": _nuggets,
@@ -118,6 +154,7 @@ PARTS: Mapping[str, Callable[[Score], Fields]] = {
     "factual_accuracy": _grade,
 }
 """What the sources list beside a metric's figure."""
+FROM_FINDINGS = {_nuggets, _claims, _remarks}
 _CITED, _NUGGETS = ("cited_chunks", "uncited_chunks"), ("covered_nuggets", "missing_nuggets")
 _STEPS = ("suggested_queries", "action_items", "urgency")
 NAMES: Mapping[str, tuple[str, ...]] = {
