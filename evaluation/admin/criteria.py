@@ -32,7 +32,7 @@ from evaluation.criteria.services import (
 )
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
-from evaluation.web.forms import CriterionForm, filled
+from evaluation.web.criterion_form import CriterionForm, filled
 from evaluation.web.pages import STATES, Choices, CriterionPage, preview_of, state_of
 from evaluation.wording.messages import explain_refusal
 
@@ -63,17 +63,17 @@ class CriterionVersionAdmin(VersionAdmin):
         if obj:
             return (first, *rest)
         texts: list[tuple[Any, dict[str, Any]]] = [
-            (title, {"fields": [f"{name}_{code}" for name in ("question", "instruction", "levels")]})
+            (title, {"fields": [f"{name}_{code}" for name in ("question", "instruction")]})
             for code, title in (("ko", _("In Korean")), ("en", _("In English")))
         ]
         if not (get_language() or "en").startswith("ko"):
             texts.reverse()
-        other = texts[1][1]
+        own, (title, other) = texts
         other |= {
             "classes": ("collapse",),
             "description": _("One language is enough: readers and judges of this one then get the other."),
         }
-        return (first, *texts, *rest)
+        return (first, own, (_("Levels"), {"fields": ["levels"]}), (title, other), *rest)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The versions of one's projects with how they stand."""

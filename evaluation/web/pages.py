@@ -28,7 +28,8 @@ from evaluation.models import (
 from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profiles
 from evaluation.questions.uploads import Preview
 from evaluation.runs.making import Asking
-from evaluation.web.forms import DIRECTIONS, SLOTS, STAND_INS, ColumnsForm, UploadForm, columns_form, key_text
+from evaluation.web.criterion_form import DIRECTIONS, SLOTS, STAND_INS, key_text
+from evaluation.web.forms import ColumnsForm, UploadForm, columns_form
 from evaluation.wording.messages import explain, explain_reason
 
 SHOWN_PROBLEMS = 500

@@ -12,7 +12,7 @@ from django.db import OperationalError
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.models import TakenExport, User
+from evaluation.models import CriterionVersion, TakenExport, User
 from review.models import Rating
 from review.reports.exporting import export_to
 from review.web.pages.agreement import agreement_pictures
@@ -165,6 +165,48 @@ def test_the_pages_of_criteria(
             assert found.page.locator(f"#{step}").is_visible()
             wrong += wrong_with(found, step)
     assert wrong == []
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["script", "none"])
+def test_the_levels_of_a_criterion_are_fields_of_their_own(
+    demo: dict[str, User], browser: Any, live_server: Any, scripts: bool
+) -> None:
+    with visit(browser, live_server.url, demo["boss"], scripts=scripts) as found:
+        page = found.page
+        found.open(reverse("admin:evaluation_criterionversion_add"))
+        rows, remove = page.locator("[data-level]:visible"), page.locator("[data-remove]:visible")
+        assert (rows.count(), remove.count()) == ((2, 0) if scripts else (11, 0))
+        for name, said in {"name": "tone", "title_ko": "말투", "title_en": "Tone", "question_en": "Polite?"}.items():
+            page.fill(f"[name={name}]", said)
+        for place, text in enumerate(["Rude", "Cold"]):
+            page.fill(f"[name=levels-{place}-key]", str(place + 1))
+            page.fill(f"[name=levels-{place}-en]", text)
+        if scripts:  # the third row, the fourth, and away with the third, all by keys
+            page.focus("[data-add]")
+            page.keyboard.press("Enter")
+            page.keyboard.press("Tab")
+            page.keyboard.type("Dull")
+            page.focus("[data-add]")
+            page.keyboard.press("Space")
+            page.keyboard.press("Tab")
+            page.keyboard.type("Polite")
+            assert (rows.count(), page.input_value("[name=levels-3-key]")) == (4, "4")
+            page.focus("[data-level]:nth-child(3) [data-remove]")
+            page.keyboard.press("Enter")
+            assert page.evaluate("document.activeElement.name") == "levels-2-key"
+            page.keyboard.press("ControlOrMeta+A")
+            page.keyboard.type("3")
+            assert rows.count() == 3
+        else:
+            page.fill("[name=levels-7-key]", "3")  # rows between may stay empty
+            page.fill("[name=levels-7-en]", "Polite")
+        with page.expect_navigation():
+            page.click("[name=_save]")
+        found.settle()
+        assert found.complaints == []
+    spec = CriterionVersion.objects.get(criterion__name="tone").read()
+    assert [(level.value, level.text) for level in spec.texts("en").levels] == [(1, "Rude"), (2, "Cold"), (3, "Polite")]
+    assert spec.languages == ("en",)
 
 
 @both_views

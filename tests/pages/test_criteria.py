@@ -23,7 +23,7 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.models.work import EndpointShare
-from tests.evaluation.criteria.written import ENGLISH, drafted, in_force
+from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, levels_sent
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
@@ -46,7 +46,7 @@ def entered(world: World, **more: Any) -> dict[str, Any]:
         "form": "levels",
         "direction": "higher",
         "question_ko": "알맞은 말투입니까?",
-        "levels_ko": "1: 무례함\n2: 차가움\n3: 공손함",
+        **levels_sent(("1", "무례함", ""), ("2", "차가움", ""), ("3", "공손함", "")),
         "sees": ["contexts"],
         "needs": [],
         "categories": "single_hop\nmulti_hop_2",
@@ -77,7 +77,9 @@ def test_an_edit_starts_from_the_earlier_version_and_becomes_the_next() -> None:
     client = world.client("evaluator")
     form = client.get(reverse(ADD), {"from": first.pk}).context["adminform"].form
     values = {name: form.initial.get(name, "") for name in form.fields}
-    assert values["levels_ko"] == "1: 무례함\n2: 차가움\n3: 공손함"
+    rows = [tuple(row.values()) for row in values.pop("levels")]
+    assert rows == [("1", "무례함", "Rude"), ("2", "차가움", "Cold"), ("3", "공손함", "Polite")]
+    values |= levels_sent(*rows)
     assert client.post(reverse(ADD), values).status_code == 302
     assert CriterionVersion.objects.count() == 1  # nothing was edited
     assert client.post(reverse(ADD), values | {"instruction_en": "Be fair"}).status_code == 302
@@ -89,10 +91,18 @@ def test_an_edit_starts_from_the_earlier_version_and_becomes_the_next() -> None:
     ("more", "field", "said"),
     [
         ({"name": "correctness"}, "name", "belongs to another metric"),
-        ({"levels_ko": "1 무례함"}, "levels_ko", "Line 1"),
-        ({"levels_ko": "하나: 무례함\n둘: 공손함"}, "levels_ko", "Line 1"),
-        ({"levels_ko": "1: 무례함"}, "levels_ko", "criterion"),
-        ({"question_ko": "", "levels_ko": ""}, "__all__", "in Korean, in English"),
+        ({"levels-0-key": ""}, "levels", "Level 1: write its value as a number."),
+        ({"levels-1-key": "하나"}, "levels", "Level 2: write its value as a number."),
+        ({"levels-2-ko": ""}, "levels", "Level 3: write in Korean when an answer gets it."),
+        ({"levels-0-en": "Rude", "question_en": "Right?"}, "levels", "Level 2: write in English"),
+        ({"levels-1-key": "3", "levels-2-key": "4"}, "levels", "without a gap"),
+        ({"levels-1-ko": "차\u202e"}, "levels", "level 2: "),
+        ({"form": "class", "direction": "none", "offline": "none", "levels-0-key": ""}, "levels", "Class 1: give it"),
+        (
+            {"question_ko": "", **dict.fromkeys(("levels-0-ko", "levels-1-ko", "levels-2-ko"), "")},
+            "__all__",
+            "in Korea",
+        ),
         ({"title_en": "Tone\u202e"}, "title_en", "nobody sees"),
         ({"needs": ["persona"]}, "__all__", "may not see"),
         ({"sees": ["everything"]}, "sees", "everything"),

@@ -24,6 +24,7 @@ from evaluation.judging.rubric import CriterionTerms, Offline, Rubric, RubricMet
 
 MOST_LEVELS = 11  # the review screen asks for more as a number, without their texts
 LONGEST_INSTRUCTION = 4000
+LONGEST_ANCHOR, LONGEST_LABEL = 120, 40  # characters
 _LINE_BREAKS = "\n\t"
 _LANGUAGES: tuple[Literal["en", "ko"], ...] = ("en", "ko")
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -51,8 +52,8 @@ def _one_line(text: str) -> str:
 _Readable = AfterValidator(_readable)
 _Line = Annotated[str, Field(max_length=300), _Readable, AfterValidator(_one_line)]
 _Title = Annotated[str, Field(min_length=1, max_length=80), _Readable, AfterValidator(_one_line)]
-_Anchor = Annotated[str, Field(min_length=1, max_length=120), _Readable, AfterValidator(_one_line)]
-_Label = Annotated[str, Field(pattern=r"^([\w][\w -]{0,39})?$"), _Readable]
+_Anchor = Annotated[str, Field(min_length=1, max_length=LONGEST_ANCHOR), _Readable, AfterValidator(_one_line)]
+_Label = Annotated[str, Field(pattern=r"^([\w][\w -]*)?$", max_length=LONGEST_LABEL), _Readable]
 _Slots = Annotated[tuple[Slot, ...], AfterValidator(lambda given: tuple(slot for slot in Slot if slot in given))]
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 

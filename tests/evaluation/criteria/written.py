@@ -49,3 +49,9 @@ def in_force(project: Project, *, by: User | None = None, **more: Any) -> Criter
     version = drafted(project, by=by, **more)
     activate(version, by=by)
     return version
+
+
+def levels_sent(*rows: tuple[str, str, str]) -> dict[str, str]:
+    """Rows of key, Korean and English text, as the form's fields send them."""
+    parts = ("key", "ko", "en")
+    return {f"levels-{n}-{part}": said for n, row in enumerate(rows) for part, said in zip(parts, row, strict=True)}

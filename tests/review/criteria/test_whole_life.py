@@ -25,6 +25,7 @@ from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
+from tests.evaluation.criteria.written import levels_sent
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, make_question_set, make_queue, make_user, question_spec
 from tests.pages.world import World, make_world
@@ -34,8 +35,8 @@ QUESTIONS = 12
 WRONG = "Nobody knows."
 DRAFT = {
     "name": "tone", "title_ko": "말투", "title_en": "Tone", "form": "levels", "direction": "higher",
-    "question_en": "Is the tone right?", "levels_en": "1: Rude\n2: Cold\n3: Polite",
-    "question_ko": "알맞은 말투입니까?", "levels_ko": "1: 무례함\n2: 차가움\n3: 공손함",
+    "question_en": "Is the tone right?", "question_ko": "알맞은 말투입니까?",
+    **levels_sent(("1", "무례함", "Rude"), ("2", "차가움", "Cold"), ("3", "공손함", "Polite")),
     "sees": ["reference"], "needs": ["reference"], "categories": "", "offline": "correctness",
 }  # fmt: skip
 
