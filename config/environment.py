@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,19 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         int,
         0,
         "Seconds for which browsers shall come with TLS alone (`Strict-Transport-Security`); 0 says nothing.",
+    ),
+    "CONCORD_OIDC_ISSUER": (
+        str,
+        "",
+        "Issuer of an OpenID Connect provider people may log in by, as `https://id.example/realms/team`; needs `sso`.",
+    ),
+    "CONCORD_OIDC_CLIENT": (str, "", "Name by which that provider knows this site."),
+    "CONCORD_OIDC_SECRET": (str, "", "Secret that goes with the name."),
+    "CONCORD_OIDC_NAME": (str, "OpenID Connect", "What people know the provider by, on buttons."),
+    "CONCORD_OIDC_MATCH_EMAIL": (
+        bool,
+        False,
+        "Link an identity with the account of its verified e-mail address, the first time somebody comes with it.",
     ),
     "CONCORD_REMIND_HOURS": (list, ["72", "24"], "Hours before a queue's deadline at which reviewers are reminded."),
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
@@ -182,6 +196,25 @@ def mail(url: str) -> dict[str, Any]:
         return dict(env.email_url_config(url))
     except (KeyError, ValueError) as error:
         raise ImproperlyConfigured("EMAIL_URL must look like smtp+tls://user:password@host:587") from error
+
+
+def oidc(*, debug: bool) -> dict[str, Any]:
+    """The OpenID Connect provider, nothing where there is none.
+
+    :raises ImproperlyConfigured: without its client, TLS (but in development) or the extra ``sso``.
+    """
+    names = ("issuer", "client", "secret", "name", "match_email")
+    told: dict[str, Any] = {name: read(f"CONCORD_OIDC_{name.upper()}") for name in names}
+    if not told["issuer"]:
+        return {}
+    parts = urlsplit(told["issuer"])
+    if parts.scheme != "https" and not (debug and parts.scheme == "http"):
+        raise ImproperlyConfigured("CONCORD_OIDC_ISSUER must be an address such as https://id.example/realms/team")
+    if not told["client"] or not told["secret"]:
+        raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs CONCORD_OIDC_CLIENT and CONCORD_OIDC_SECRET")
+    if find_spec("allauth") is None or find_spec("jwt") is None:
+        raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs the extra sso: pip install 'concord-eval[sso]'")
+    return {**told, "origin": f"{parts.scheme}://{parts.netloc}"}
 
 
 def refuse_unknown_names() -> None:

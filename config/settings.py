@@ -14,6 +14,7 @@ from config.environment import (
     hours,
     mail,
     networks,
+    oidc,
     origins,
     read,
     refuse_unknown_names,
@@ -142,6 +143,14 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
+# Logging in by an OpenID Connect provider; a form may lead there, because the log-in does.
+CONCORD_OIDC = oidc(debug=DEBUG)
+if CONCORD_OIDC:
+    INSTALLED_APPS += ["allauth", "allauth.account", "allauth.socialaccount"]
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"].append(CONCORD_OIDC["origin"])
+    SOCIALACCOUNT_ADAPTER = "evaluation.extras.sso.Adapter"
+
 # django-q2 is only a doorbell: all truth lives in units of work. The values follow docs/decisions/0002.
 CONCORD_HOST = read("CONCORD_HOST") or socket.gethostname()
 Q_CLUSTER = {
@@ -249,6 +258,8 @@ CONCORD_EXTRAS = [
     "review.extras.retrieval_truth.hooks.EXTRA",
     "review.extras.practice.hooks.EXTRA",
 ]
+if CONCORD_OIDC:
+    CONCORD_EXTRAS.append("evaluation.extras.sso.EXTRA")
 # What the sweep does every minute beside ringing runs.
 CONCORD_SWEEPS = [
     "evaluation.runs.large_uploads.ring_waiting",

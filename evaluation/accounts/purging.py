@@ -111,6 +111,9 @@ def _make_nobody(person: User) -> None:
     person.set_unusable_password()
     person.save()
     person.grants.all().delete()
+    for relation in User._meta.related_objects:  # other ways to log in, where the site has them
+        if relation.related_model._meta.app_config.name.startswith("allauth."):
+            relation.related_model._base_manager.filter(**{relation.field.name: person}).delete()
     ApiToken.objects.filter(user=person, revoked_at=None).update(revoked_at=timezone.now())
     ApiToken.objects.filter(user=person).update(name=ERASED)
     kind = ContentType.objects.get_for_model(User)

@@ -50,6 +50,7 @@ class SignIn(LoginView):
     template_name = "evaluation/login.html"
     authentication_form = LogInForm
     redirect_authenticated_user = True
+    extra_context = {"sso_name": settings.CONCORD_OIDC.get("name")}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Logged in; the browser is known from now on."""
@@ -89,6 +90,7 @@ class Account(PasswordChangeView):
 
     template_name = "evaluation/account.html"
     success_url = reverse_lazy("account")
+    extra_context = SignIn.extra_context
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The form of the password, the tokens, and a form for a new one."""
