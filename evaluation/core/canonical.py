@@ -31,9 +31,12 @@ def normal_form(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no canonical JSON form")
 
 
+_written = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
 def canonical_json(value: Any) -> str:
     """Canonical JSON: NFC texts, sorted keys, no white space, no NaN or infinity (``ValueError``)."""
-    return json.dumps(normal_form(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _written(normal_form(value))
 
 
 def canonical_texts(value: Any) -> str:

@@ -87,6 +87,7 @@ _NUMBER = re.compile(
     rf"|\s?(?P<english>thousand|million|billion|trillion)(?![a-z]))?"
     rf"|(?P<hangul>(?<![가-힣])(?:[일이삼사오육칠팔구십백천만억조]{{2,}}|[십백천만억조](?=\s?(?:원|명|달러))))"
 )
+_BEGINS = re.compile(r"[\d일이삼사오육칠팔구십백천만억조]")  # every number, but for its sign
 _PARTS = re.compile(rf"{_PLAIN}|[일이삼사오육칠팔구십백천만억조]")
 _LEAST_CODE = 2
 
@@ -146,7 +147,7 @@ def quantities(text: str) -> tuple[Quantity, ...]:
 
 def _numbers(text: str) -> Iterator[Quantity]:
     place = 0
-    while match := _NUMBER.search(text, place):
+    while (near := _BEGINS.search(text, place)) and (match := _NUMBER.search(text, max(place, near.start() - 1))):
         quantity = _hangul_number(text, match) if match["hangul"] else _digit_number(text, match)
         if quantity is not None:
             yield quantity
@@ -291,6 +292,8 @@ def _canonical_numbers(spans: dict[int, Quantity]) -> Iterator[tuple[int, int, s
 
 def _spaces_between(text: str, spans: dict[int, Quantity]) -> Iterator[tuple[int, int, str]]:
     """Free spaces outside numbers and units, and those between one article and the next (제3조 제2항)."""
+    if text.isascii():  # there is no Hangul, beside which they would be
+        return
     taken = {place for q in spans.values() for place in range(q.start, q.unit_end)}
     ends = {q.end for q in spans.values() if q.canonical.startswith("제")}
     for match in _SPACE.finditer(text):

@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from evaluation.core.canonical import content_hash
+from evaluation.core.canonical import content_hash, text_hash
 from evaluation.core.registry import Kind, Scale
 from evaluation.core.samples import Finding as Part
 from evaluation.core.samples import Result, Status
@@ -137,7 +137,7 @@ def origin_of(unit: WorkUnit) -> str:
     """Identifies the unit's scores over all its rounds: run, unit key and repeat. What is embedded for a judge is the
     end of that judge's step: whichever of the two units ends it gives the same score."""
     step = unit.needs if unit.kind == WorkUnit.Kind.EMBED and unit.needs is not None else unit
-    return content_hash([unit.run_id, step.key, unit.repeat])
+    return text_hash([unit.run_id, step.key, unit.repeat])
 
 
 def write(outcomes: Sequence[Outcome]) -> int:
@@ -288,7 +288,7 @@ def _insert(run: Run, metrics: Mapping[str, MetricDefinition], made: Mapping[tup
             result.value,
             result.reason,
         ):
-            origin = content_hash(["derived", run.pk, answer_id])
+            origin = text_hash(["derived", run.pk, answer_id])
             about = {"run_id": run.pk, "answer_id": answer_id, "metric_id": metrics[name].pk, "origin": origin}
             rows.append(_next_score(before, result, **about))
     _insert_new(rows)

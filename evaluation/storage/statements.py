@@ -16,6 +16,7 @@ from django.db import connection, models, transaction
 from django.db.models.expressions import Col
 
 Convert = Callable[[Any], Any]
+_written = json.JSONEncoder(allow_nan=False).encode
 
 
 def insert_values(
@@ -75,7 +76,7 @@ def _plan(
 
 def _convert(field: models.Field[Any, Any], vendor: str) -> Convert | None:
     if isinstance(field, models.JSONField):
-        return lambda value: json.dumps(value, allow_nan=False)
+        return _written
     if vendor == "postgresql" or not isinstance(field, models.DateTimeField | models.DecimalField | models.UUIDField):
         return None
     # The rows of a batch share their date, which needs to be written once.

@@ -19,6 +19,7 @@ from review.management.options import gate_asked, refusals
 from review.management.tables import show_results
 from review.plans.ahead import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export_to
+from review.reports.gathering import gather
 from review.web.pages.agreement import agreement_pictures
 
 
@@ -42,10 +43,11 @@ def evaluate(command: BaseCommand, options: dict[str, Any]) -> None:
     run = work_off(run)
     with refusals():
         gate = gate_of(run, asked)
+    basis = gather(run)
     for path in options["output"]:
         with refusals():
-            export_to(run, path, gate, pictures=agreement_pictures, planned=planned_review)
-    show_results(command, run, gate, options["format"])
+            export_to(run, path, gate, pictures=agreement_pictures, planned=planned_review, basis=basis)
+    show_results(command, run, gate, options["format"], basis)
 
 
 def _say(command: BaseCommand, plan: Plan, form: str) -> None:

@@ -27,7 +27,7 @@ from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate
-from review.reports.gathering import gather
+from review.reports.gathering import Gathered, gather
 from review.reports.licence_words import licence_reason, licence_state
 from review.reports.lines import MetricLine
 from review.reports.report import Report, report_of
@@ -265,10 +265,10 @@ def print_plan(command: BaseCommand, plan: ReviewPlan | None) -> None:
         command.stdout.write(" ".join(part for part in (plan_sentence(plan), guess_note(plan)) if part))
 
 
-def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str) -> None:
+def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str, basis: Gathered | None = None) -> None:
     """The gate first, then the figures; exit 0, 100 for a gate that is not passed or a run that lacks results, 1 for a
-    run that is paused, cancelled or still at work."""
-    basis = gather(run)
+    run that is paused, cancelled or still at work. ``basis`` is what is gathered of it, where that is at hand."""
+    basis = basis or gather(run)
     plan = next_review(basis)
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan_json(plan))
     if form == "json":

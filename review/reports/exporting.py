@@ -52,13 +52,14 @@ def export(
     *,
     pictures: Pictures | None = None,
     planned: Planned | None = None,
+    basis: Gathered | None = None,
 ) -> ExportFile:
     """The run's report in a format, with the outcome of a gate, and with pictures and the next review in a format that
-    can hold them.
+    can hold them; ``basis`` is what is gathered of it, where that is at hand.
 
     :raises UnknownName: for a format that is not among :data:`REPORT_EXPORTS`.
     """
-    wants, basis = REPORT_EXPORTS.checked(format_name), gather(run)
+    wants, basis = REPORT_EXPORTS.checked(format_name), basis or gather(run)
     plan = planned(basis) if planned and wants in PLANNED else None
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan)
     if wants in WITH_AGREEMENT:

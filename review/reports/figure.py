@@ -27,8 +27,13 @@ from review.statistics.sampling.turns import JOINED
 DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
 
 
+_PLAIN = {str, int, bool}
+
+
 def plain(value: Any) -> Any:
     """JSON values: numbers rounded to 12 digits, moments in ISO 8601, money as text without loss."""
+    if value is None or type(value) in _PLAIN:  # most are
+        return value
     if isinstance(value, float):
         return round(value, DIGITS)
     if isinstance(value, datetime):
