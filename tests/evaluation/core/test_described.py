@@ -1,0 +1,32 @@
+"""What a text in YAML that cannot be read, or says too little, is told."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from evaluation.core.described import read_yaml
+from evaluation.core.errors import InvalidFile
+
+
+class Described(BaseModel):
+    """A name, and how many."""
+
+    name: str
+    most: int = 1
+
+
+def test_a_text_that_is_no_yaml_names_its_line_and_what_the_parser_says() -> None:
+    with pytest.raises(InvalidFile) as refused:
+        read_yaml(Described, "name: one\nmost: [1, 2\n", "x.yaml", "thing")
+    (problem,) = refused.value.problems
+    # the parser stops behind the second line, where it expected the end of the list
+    assert (problem.code, problem.file, problem.line) == ("thing_not_yaml", "x.yaml", 3)
+    assert problem.params["error"] == ("while parsing a flow sequence, did not find expected ',' or ']'")
+
+
+def test_a_description_that_says_too_little_names_line_and_field() -> None:
+    with pytest.raises(InvalidFile) as refused:
+        read_yaml(Described, "# a thing\nmost: many\n", "x.yaml", "thing")
+    told = {(problem.code, problem.line, problem.field) for problem in refused.value.problems}
+    assert told == {("thing_invalid", None, "name"), ("thing_invalid", 2, "most")}
