@@ -37,6 +37,7 @@ ONCE = (
     "tests/pages/test_hostile_text_of_reviewers.py",
     "tests/pages/test_page_objects.py",
     "tests/pages/test_unmarked_texts.py",
+    "tests/review/calibration/test_hold_out_stays_sealed.py",
     "tests/review/charts",
     "tests/review/statistics",
     "tests/test_access_matrix.py",

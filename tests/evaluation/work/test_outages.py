@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
+from evaluation.network import pacing
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pacing import FAULTS_IN_A_ROW, Notice
 from evaluation.runs.draining import drain, preflight
@@ -119,7 +120,11 @@ def test_only_calls_sent_since_the_last_rest_tell_whether_it_answers() -> None:
     assert endpoint.down_since is None
 
 
-def test_a_unit_that_always_fails_ends_its_run_after_twenty_faults(run: Run, judge: JudgeServer) -> None:
+def test_a_unit_that_always_fails_ends_its_run_after_twenty_faults(
+    run: Run, judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacing, "FIRST_REST_SECONDS", 0.05)  # half a minute of waiting otherwise
+    monkeypatch.setattr(shares, "LONGEST_REST", timedelta(seconds=0.1))
     stays = WorkUnit.objects.filter(run=run, kind="judge").order_by("id").last()
     assert stays is not None
     WorkUnit.objects.filter(run=run, kind="judge").exclude(pk=stays.pk).update(state="done", finished_at=Now())
