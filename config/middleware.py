@@ -18,6 +18,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from evaluation.api.errors import PROBLEM, problem
 from evaluation.core.errors import Refused, TooOften
 from evaluation.wording.messages import explain_refusal
 from evaluation.work.database import unavailable
@@ -99,7 +100,7 @@ class LanguageMiddleware(Middleware):
 
 
 def unavailable_answer(request: HttpRequest, error: DatabaseError) -> HttpResponse:
-    """503 with what is the matter with the database, as a page or with a code for programs.
+    """503 with what is the matter with the database, as a page or, for programs, a problem of RFC 9457 with a code.
 
     :raises DatabaseError: the error itself, where it is no matter of the database's state.
     """
@@ -110,8 +111,9 @@ def unavailable_answer(request: HttpRequest, error: DatabaseError) -> HttpRespon
         connection.close()  # SQLite goes on only reading over one that it opened while the file was so
     text = explain_refusal(Refused(why))
     response: HttpResponse
-    if request.path.startswith("/api/"):
-        response = JsonResponse({"detail": text, "code": why}, status=UNAVAILABLE)
+    if request.path.startswith(("/api/", "/evaluation/")):
+        said = problem(UNAVAILABLE, {"detail": text, "code": why})
+        response = JsonResponse(said, status=UNAVAILABLE, content_type=PROBLEM)
     else:
         page = {"text": text, "writing": request.method not in {"GET", "HEAD"}}
         response = HttpResponse(render_to_string("503.html", page), status=UNAVAILABLE)

@@ -197,3 +197,22 @@ def test_only_requests_have_limits_on_postgresql(settings: Any, monkeypatch: pyt
     Connection.settings_dict = {"OPTIONS": {"options": "-c jit=off"}}  # a pooler, which keeps nothing
     database.limit_waits()
     assert Connection.settings_dict == {"OPTIONS": {"options": "-c jit=off"}}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/api/v1/question-sets/", "/evaluation/runs/1"])
+@pytest.mark.parametrize("at", ["the session", "the view"])
+def test_a_program_is_told_of_a_database_that_is_away_by_a_problem(
+    path: str, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(make_user())
+    if at == "the session":
+        monkeypatch.setattr("django.contrib.auth.middleware.get_user", fail)
+    else:
+        monkeypatch.setattr("evaluation.api.endpoints.Endpoint.initial", fail)
+    answer = client.get(path)
+    assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
+    assert answer.json()["code"] == "database_away"
+    assert answer.json().items() >= {"type": "about:blank", "title": "Service Unavailable", "status": 503}.items()
+    assert answer["Retry-After"] == "10"

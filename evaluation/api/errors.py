@@ -91,6 +91,7 @@ ERRORS = {
     "401": "No token, or one that is unknown, expired or revoked.",
     "403": "The role or the token does not allow it.",
     "404": "There is no such thing, or none the caller may know of.",
+    "503": "The database cannot be used for now; the body holds a code, Retry-After the seconds to wait.",
 }
 WRITING_ERRORS = {
     "412": "The thing is no longer as If-Match has it.",

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.serializers import (
     BooleanField,
     CharField,
@@ -21,7 +22,8 @@ from rest_framework.serializers import (
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.accounts.access import Person, fetch
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written_by
+from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
+from evaluation.api.requests import PagesInOrder
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import LONGEST_REASON, rubrics_for
@@ -260,7 +262,9 @@ class CalibrationViewSet(RowsViewSet):
         begun = ask_for_check(proof, by=person(self.request))
         return told_of(AnchorCheck.objects.filter(pk=begun.pk))[0]
 
-    @part(CheckSerializer, many=True)
-    def checks(self, request: Request, pk: int) -> list[CheckTold]:
-        """Every check whether the judge moved since, the reference first."""
-        return told_of(AnchorCheck.objects.filter(result__look=self.get_object()))
+    @part(CheckSerializer, pages=PagesInOrder)
+    def checks(self, request: Request, pk: int) -> Response:
+        """One page of the checks whether the judge moved since, the reference first."""
+        page = self.paginate_queryset(AnchorCheck.objects.filter(result__look=self.get_object())) or []
+        found = told_of(AnchorCheck.objects.filter(pk__in=[one.pk for one in page]))
+        return self.get_paginated_response(written(CheckSerializer, found, many=True))

@@ -27,6 +27,7 @@ from evaluation.api.endpoints import (
     ViewSet,
     person,
     verb,
+    written,
     written_by,
 )
 from evaluation.api.errors import ProblemSerializer
@@ -49,7 +50,7 @@ from review.api.requests import (
     row_id,
 )
 from review.api.serializers import CaseShown, OverrideShown, RatingShown, RulingShown
-from review.decisions.cases import open_cases
+from review.decisions.cases import NEEDED, cases_of, possible_cases
 from review.decisions.deciding import adjudicate, rule_on
 from review.decisions.overrides import metric_of, override, revert
 from review.imports.files import ImportedRatings, import_ratings
@@ -280,10 +281,15 @@ class AnswerViewSet(ViewSet):
 class CaseViewSet(ViewSet):
     """The open cases of the projects the caller leads: neither who rated nor what the judge said."""
 
-    @written_by(CaseShown, many=True)
-    def list(self, request: Request) -> Any:
-        """At most 200, the most pressing first."""
-        return open_cases(cases_for_lead(request.user))
+    pagination_class = Pages
+
+    @written_by(CaseShown, paged=True)
+    def list(self, request: Request) -> Response:
+        """One page, the newest items first. It is looked through for open cases, so that it may have fewer than asked
+        for, or none, before the last."""
+        items = self.paginate_queryset(possible_cases(cases_for_lead(request.user)).select_related(*NEEDED)) or []
+        found = [case for case in cases_of(items) if case.is_open]
+        return self.get_paginated_response(written(CaseShown, found, many=True))
 
 
 class RaisedViewSet(ViewSet):

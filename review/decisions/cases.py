@@ -38,6 +38,7 @@ from review.ratings.submitting import asked_of
 
 RAISED = ("flag", "escalate")
 AT_ONCE = 200  # items looked at together
+NEEDED = ("queue", "answer__question", "run")  # of an item that is looked at
 
 
 class Why(StrEnum):
@@ -77,9 +78,9 @@ class Case:
 def open_cases(items: QuerySet[ReviewItem], most: int = 200) -> list[Case]:
     """The open cases among the items, escalations first, then flags, then by distance. A fixed number of queries for
     every 200 items that may be cases, until there are enough."""
-    keys = list(_candidates(items).values_list("pk", flat=True))
+    keys = list(possible_cases(items).values_list("pk", flat=True))
     found: list[Case] = []
-    related = ReviewItem.objects.select_related("queue", "answer__question", "run")
+    related = ReviewItem.objects.select_related(*NEEDED)
     for start in range(0, len(keys), AT_ONCE):
         rows = related.in_bulk(keys[start : start + AT_ONCE])
         found += [case for case in cases_of(list(rows.values())) if case.is_open]
@@ -139,7 +140,7 @@ def _case(
     return Case(item, named, apart, tuple(events), tuple(ratings), decided)
 
 
-def _candidates(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
+def possible_cases(items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
     """Items that may be cases: in dispute, with an open event, or with first ratings that lie apart. Those about which
     somebody said something come first, then the newest."""
     unruled = ItemEvent.objects.filter(

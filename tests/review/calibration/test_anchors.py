@@ -261,7 +261,7 @@ def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monk
     caller = Caller(Role.LEAD, place.run.project)
     told = caller.post(f"calibrations/{proof.look_id}/check/", {})
     assert told.status_code == 202, told.content
-    checks = caller.get(f"calibrations/{proof.look_id}/checks/").json()
+    checks = caller.get(f"calibrations/{proof.look_id}/checks/").json()["results"]
     assert [one["number"] for one in checks] == [0, 1, 2]
     assert checks[2]["shifts"][0]["moved"] is True
     assert "Yes: since it was proved" in lead.get(url, about).content.decode()

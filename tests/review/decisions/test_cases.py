@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.core.roles import Role
 from review.decisions.cases import Why, case_of, open_cases
 from review.models import ReviewItem
+from tests.evaluation.api.clients import API, Caller
 from tests.factories import make_user
 from tests.review.builders import answer_rows, answers_to, assignment_of, decide, metric, queue_for, rate, run_over
 
@@ -66,3 +68,24 @@ def test_an_item_that_was_withdrawn_waits_for_nobody() -> None:
     item = rated("levels 1..5", [1, 5])
     ReviewItem.objects.update(state=ReviewItem.State.WITHDRAWN)
     assert why(item) == ()
+
+
+def test_by_rest_open_cases_come_in_pages_newest_first_and_only_to_who_leads() -> None:
+    run, row = run_over(answers_to(["a", "b", "c"]), judged=False), metric("own_measure", "levels 1..5")
+    people = [make_user(), make_user()]
+    queue = queue_for(run, [row], people, adjudicate_from=2)
+    for answer in answer_rows(run):
+        for reviewer, value in zip(people, (1, 5), strict=True):
+            rate(assignment_of(queue, answer, reviewer, run), row, value)
+    items = list(queue.items.order_by("pk"))
+    decide(items[1].answer, row, 3, "adjudication")
+    lead = Caller(Role.LEAD, queue.project)
+    found, address = [], "adjudication/?page_size=1"
+    while address:
+        page = lead.get(address).json()
+        found += [one["item"] for one in page["results"]]
+        address = (page["next"] or "").partition(API)[2]
+    assert found == [items[2].pk, items[0].pk]
+    assert lead.get("adjudication/", cursor="x").status_code == 400
+    for role in (Role.REVIEWER, Role.EVALUATOR, None):
+        assert Caller(role, queue.project).get("adjudication/").json()["results"] == []
