@@ -15,7 +15,7 @@ from markdown_it.token import Token
 from evaluation.wording.marking import LOOKS, Mark, put_marks
 
 _TAGS = frozenset(
-    {"p", "br", "hr", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "h4", "a"}
+    {"p", "br", "hr", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "a"}
     | {"table", "thead", "tbody", "tr", "th", "td"}
 )
 _SENTENCE = re.compile(r"(?:[A-Za-z]{2,}\W+){3}")  # some English words after each other; not a name or a number
@@ -30,7 +30,7 @@ def render(text: str, marks: Sequence[Mark] = ()) -> SafeString:
     tokens = parser.parse(text)
     for token in tokens:  # all on one level below those of the page, so that an answer cannot upset its outline
         if token.type in {"heading_open", "heading_close"}:
-            token.tag = "h4"
+            token.tag = "h3"
     if language_of(text) == "ko":
         _name_english(tokens)
     put_marks(tokens, text, marks)
@@ -38,7 +38,7 @@ def render(text: str, marks: Sequence[Mark] = ()) -> SafeString:
     clean = nh3.clean(
         html,
         tags=set(_TAGS | {"mark", "sup"}),
-        attributes={"a": {"href"}, "p": {"lang"}, "h4": {"lang"}},
+        attributes={"a": {"href"}, "p": {"lang"}, "h3": {"lang"}},
         tag_attribute_values={"mark": {"class": set(LOOKS)}, "sup": {"class": {"k"}}},
         attribute_filter=_absolute,
         url_schemes={"http", "https"},

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from django.utils.html import escape
 from markdown_it.token import Token
 
-LOOKS = frozenset({"claim neutral", "claim held", "claim open"})  # the classes a mark may have
+LOOKS = frozenset({"claim neutral", "claim held", "claim open", "taken"})  # the classes a mark may have
 _LINE_END = re.compile(r"\r\n?|\n")
 _RUN = re.compile(r"\w+|\s+|[^\w\s]")
 _LINK_END = re.compile(r"\]\((?:[^()\n\\]|\\.|\([^()\n]*\))*\)|\]\[[^\]\n]*\]")
@@ -20,7 +20,8 @@ _WIDEST_GAP = 40  # characters of markup, such as an entity or an indentation, b
 
 
 class Mark(NamedTuple):
-    """A place in the raw text (character offsets, end exclusive), one of :data:`LOOKS` and the note behind its end."""
+    """A place in the raw text (character offsets, end exclusive), one of :data:`LOOKS` and the note behind its
+    end, if any."""
 
     start: int
     end: int
@@ -46,7 +47,7 @@ def put_marks(tokens: Sequence[Token], text: str, marks: Sequence[Mark]) -> None
     notes: defaultdict[int, list[str]] = defaultdict(list)
     for mark in placed:
         last = bisect_left(seen, mark.end) - 1
-        if last >= 0 and seen[last] >= mark.start:
+        if mark.note and last >= 0 and seen[last] >= mark.start:
             notes[seen[last]].append(mark.note)
     for token, places in leaves:
         html = _html(token.content, places, looks, notes)

@@ -115,7 +115,7 @@ def stored_value(one: Rating | Override) -> str:
     return value_text(one, one.metric.read_scale())
 
 
-@register.filter
-def quoted(passage: Passage, claims: Sequence[Claim] | None) -> tuple[item.Piece, ...]:
-    """The text of a passage in pieces, with the words marked that decide claims."""
-    return item.quoted(passage, claims or ())
+@register.simple_tag
+def drawn(passage: Passage, claims: Sequence[Claim] | None, answer: str | None) -> item.Drawn:
+    """A passage with the words marked that decide claims, or that the answer took over."""
+    return item.drawn(passage, claims or (), answer or "")

@@ -26,11 +26,11 @@
     const button = document.querySelector("[data-raw]");
     const showSource = button.getAttribute("aria-pressed") !== "true";
     button.setAttribute("aria-pressed", String(showSource));
-    document.querySelector("[data-rendered]").hidden = showSource;
-    document.querySelector("[data-source]").hidden = !showSource;
+    document.querySelectorAll("[data-rendered]").forEach((one) => { one.hidden = showSource; });
+    document.querySelectorAll("[data-source]").forEach((one) => { one.hidden = !showSource; });
   };
   const passage = (by) => {
-    const all = [...document.querySelectorAll(".ctx")];
+    const all = [...document.querySelectorAll(".ctx:not([hidden])")];
     if (!all.length) return;
     const at = all.findIndex((one) => one.classList.contains("on"));
     const next = all[(at + by + all.length + (at < 0 && by < 0 ? 1 : 0)) % all.length];

@@ -69,7 +69,7 @@ def test_markdown_of_hostile_text_is_inert(text: str) -> None:
 
 def test_markdown_keeps_what_answers_need() -> None:
     html = render("# Title\n\n**bold** and [a source](https://a.example/b)\n\n- one\n- two\n\n| x |\n|---|\n| 1 |\n")
-    assert "<h4>Title</h4>" in html
+    assert "<h3>Title</h3>" in html
     assert '<a href="https://a.example/b" rel="noopener noreferrer nofollow">a source</a>' in html
     assert html.count("<li>") == 2
     assert "<td>1</td>" in html

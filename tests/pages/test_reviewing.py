@@ -8,6 +8,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from evaluation.models import Context, Finding, Score
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
@@ -209,7 +210,7 @@ def test_passages_are_read_where_they_are_decided_and_not_listed_again() -> None
     for number, text in ((1, answer.text), (2, "The second passage.")):
         assert page.count(f'id="passage-{number}"') == 1
         decided = parts.split(f'id="passage-{number}"')[1]
-        assert text in decided.split(f'name="part:citation_coverage:{number}"')[0]
+        assert text in strip_tags(decided.split(f'name="part:citation_coverage:{number}"')[0])
     assert page.count("The second passage.") == 1
     assert page.count('href="#passage-2"') == 1  # from the second criterion that asks for it
     assert opened(make_queue(run, 1, metrics=["correctness"])).count("The second passage.") == 1

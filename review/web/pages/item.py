@@ -3,7 +3,9 @@ the passages the judge's supporting words where it may be seen), values in words
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from django.utils.functional import Promise
@@ -16,7 +18,7 @@ from evaluation.core.registry import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical import retold
 from evaluation.wording import numbers
-from evaluation.wording.markdown import render
+from evaluation.wording.markdown import language_of, render
 from evaluation.wording.marking import Mark
 from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, PartGiven, Valued, WhyNot
 from review.ratings.card import CardMetric, Claim, Passage
@@ -76,17 +78,56 @@ def raw_pieces(text: str, claims: Iterable[Claim]) -> tuple[Piece, ...]:
     )
 
 
-def quoted(passage: Passage, claims: Iterable[Claim]) -> tuple[Piece, ...]:
-    """A passage with the words that decide claims marked by the claims' numbers; plain while the judge is hidden."""
-    spans = [
-        Span(c.judge.quote_start, c.judge.quote_end, str(c.number))
+class Drawn(NamedTuple):
+    """A passage as it is read; ``raw`` is the text it is made of, empty where it reads the same."""
+
+    html: SafeString
+    raw: str
+
+
+def drawn(passage: Passage, claims: Iterable[Claim], answer: str) -> Drawn:
+    """A passage as safe HTML, with the words that decide claims marked by the claims' numbers; while the judge is
+    hidden, and where it names none, with those that the answer took over."""
+    quotes = [
+        Mark(c.judge.quote_start, c.judge.quote_end, "claim held", str(c.number))
         for c in claims
         if c.judge
         and c.judge.passage == passage.number
         and c.judge.quote_start is not None
         and c.judge.quote_end is not None
     ]
-    return pieces(passage.text, spans)
+    taken = [Mark(start, end, "taken", "") for start, end in taken_over(passage.text, answer)]
+    return _drawn(passage.text, tuple(quotes or taken))
+
+
+@lru_cache(maxsize=512)  # the card that is fetched ahead is shown later, and answers of a corpus share passages
+def _drawn(text: str, marks: tuple[Mark, ...]) -> Drawn:
+    if not text.strip():
+        return Drawn(format_html("<p>–</p>"), "")
+    html = render(text, marks)
+    return Drawn(html, text if _FORMATTED.search(html) or "]:" in text else "")
+
+
+_FORMATTED = re.compile(r"<(?!/?(?:p|mark|sup)\b)")  # "]:" may be the address of a link, of which nothing is shown
+_WORD = re.compile(r"\w+")
+TAKEN_WORDS = {"ko": 3, "en": 5}  # so many words after each other are no chance; a Korean one holds its particle
+
+
+def taken_over(passage: str, answer: str) -> list[tuple[int, int]]:
+    """Where the passage has words that stand in the same order in the answer: offsets, end exclusive."""
+    least = TAKEN_WORDS[language_of(answer)]
+    said = [word.lower() for word in _WORD.findall(answer)]
+    runs = {tuple(said[at : at + least]) for at in range(len(said) - least + 1)}
+    words = list(_WORD.finditer(passage))
+    read = [word[0].lower() for word in words]
+    found: list[tuple[int, int]] = []
+    for at in range(len(words) - least + 1):
+        if tuple(read[at : at + least]) in runs:
+            start, end = words[at].start(), words[at + least - 1].end()
+            if found and start <= found[-1][1]:
+                start = found.pop()[0]
+            found.append((start, end))
+    return found
 
 
 def claim_look(claim: Claim) -> str:

@@ -11,7 +11,7 @@ def test_an_english_paragraph_of_a_korean_text_is_named_and_names_and_numbers_ar
     both = "Rate what the answer says.\n\n# Look at the passages\n\n답변의 내용을 평가해 주세요.\n\nLRKX 2.0"
     assert render(both).split("\n")[:4] == [
         '<p lang="en">Rate what the answer says.</p>',
-        '<h4 lang="en">Look at the passages</h4>',
+        '<h3 lang="en">Look at the passages</h3>',
         "<p>답변의 내용을 평가해 주세요.</p>",
         "<p>LRKX 2.0</p>",
     ]

@@ -1,0 +1,112 @@
+"""Passages as a reviewer reads them: drawn by the renderer of answers, with what the answer took over and the words
+that decide claims marked at their places in the raw text; searched, and led to from a citation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluation.models import Context
+from review.ratings.card import Claim, JudgeOnClaim, Passage
+from review.web.pages.item import drawn, taken_over
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, question_spec
+from tests.pages.browser import VIEWS, visit, wrong_with
+from tests.pages.markup import unsafe
+from tests.pages.test_hostile_text import ALL
+
+RULES = "## 제14조\n\n| 항목 | 금액 |\n|---|---|\n| 월세 | **500,000원** 입니다 |\n\n- 매월 말일에 *냅니다*\n"
+
+
+def passage(text: str) -> Passage:
+    return Passage(1, "rules.pdf", text, "")
+
+
+def test_markdown_is_drawn_and_its_raw_text_kept_for_who_wants_it() -> None:
+    html, raw = drawn(passage(RULES), (), "")
+    for piece in ("<h3>제14조</h3>", "<td>월세</td>", "<strong>500,000원</strong>", "<em>냅니다</em>"):
+        assert piece in html
+    assert raw == RULES
+    plain = "Two lines\nof plain text [1], 3 < 4 & 5."
+    assert drawn(passage(plain), (), "") == ("<p>Two lines\nof plain text [1], 3 &lt; 4 &amp; 5.</p>\n", "")
+    assert drawn(passage("[a]: http://a.example"), (), "").raw  # nothing of it is read
+    assert drawn(passage("  "), (), "") == ("<p>–</p>", "")
+
+
+def test_what_the_answer_took_over_is_marked_at_its_place_in_the_raw_text() -> None:
+    text = "We say: **the fee** for a stay of one night is due. The fee for a dog is not."
+    answer = "I read that the fee for a stay of one night is 9."
+    spans = taken_over(text, answer)
+    assert [text[start:end] for start, end in spans] == ["the fee** for a stay of one night is"]
+    html = drawn(passage(text), (), answer).html
+    marked = '<mark class="taken">the fee</mark></strong><mark class="taken"> for a stay of one night is</mark> due.'
+    assert marked in html
+    assert "<sup" not in html
+    assert taken_over("one two three four", "one two three four") == []  # four words may be chance
+    assert taken_over("월세는 매월 말일에 냅니다.", "월세는 매월 말일에 보냅니다.") == [(0, 10)]
+    assert taken_over("", answer) == taken_over(text, "") == []
+
+
+def test_once_the_judge_is_shown_its_words_are_marked_instead() -> None:
+    text = "The fee for a stay of one night is **9 won**."
+    start = text.index("9 won")
+    said = JudgeOnClaim("supported", "", 1, "9 won", start, start + 5, approximate=False)
+    claim = Claim(7, "It is 9 won.", 0, 3, approximate=False, judge=said)
+    html = drawn(passage(text), [claim], text).html
+    assert '<mark class="claim held">9 won</mark><sup class="k">7</sup>' in html
+    assert "taken" not in html
+    other = Passage(2, "", text, "")
+    assert 'class="taken"' in drawn(other, [claim], text).html  # the claim rests on the first
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_hostile_passages_stay_text(text: str) -> None:
+    assert unsafe(drawn(passage(text), (), text * 2).html) == []
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+def test_passages_are_searched_and_led_to_from_a_citation(
+    settings: Any, browser: Any, live_server: Any, language: str, size: tuple[int, int]
+) -> None:
+    settings.DEBUG = True
+    said = "The fee is 9 [2]. `[3]` There is no [44]. Rent [5][6] is due."
+    questions = make_question_set(make_project(), [question_spec(n) for n in (1, 2)])
+    answers = make_answer_set(questions, texts=[said, said])
+    Context.objects.bulk_create(
+        Context(answer=answer, position=n, chunk_id=f"c{n}", text=f"{RULES} rule {n}. Rent, rent." * 3, source="a.pdf")
+        for answer in answers.answers.all()
+        for n in range(1, 8)
+    )
+    queue = make_queue(make_scored_run(answers, values=[1]), 1, metrics=["correctness"], reveal="never")
+    with visit(browser, live_server.url, queue.members.get().reviewer, language=language, size=size) as found:
+        page = found.page
+        shown = page.locator(".ctx:visible")
+        found.open(f"/review/{queue.pk}/")
+        for _card in range(2):  # the second one is shown in place
+            links = page.locator(".answer[data-rendered] a")
+            assert links.all_inner_texts() == ["[2]", "[5]", "[6]"]
+            assert shown.count() == 8
+            page.fill("[data-find]", "RULE 4")
+            assert shown.count() == 1
+            assert page.inner_text("[data-count]").replace("문단 8개 중 1개", "1 of 8 passages") == "1 of 8 passages"
+            assert page.evaluate("[...CSS.highlights.get('found')].map(String)") == ["rule 4"] * 3
+            page.keyboard.press("BracketRight")  # goes into the field
+            page.keyboard.press("Escape")
+            assert shown.count() == 8
+            page.fill("[data-find]", "rule 4")
+            links.nth(1).click()
+            assert shown.count() == 8
+            assert page.evaluate("document.querySelector('.ctx:target').id") == "passage-5"
+            assert page.locator("#passage-5 .raw").is_hidden()
+            page.click("[data-raw]")
+            assert page.locator("#passage-5 .raw").inner_text().startswith("## 제14조")
+            assert page.locator("#passage-5 table").first.is_hidden()
+            page.click("[data-raw]")
+            assert wrong_with(found, "card") == []
+            page.evaluate("document.activeElement.blur()")
+            page.keyboard.press("3")
+            page.keyboard.press("Enter")
+            found.settle()
+        assert found.complaints == []
