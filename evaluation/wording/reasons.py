@@ -183,6 +183,14 @@ SENTENCES = {
     "outside_pool": _(
         "The run retrieved passages that are not in the pool of the repair. Make a repair with this run."
     ),
+    "no_sum": _("It is no sum over passages, so it cannot be corrected while passages are unrated."),
+    "other_k": _("The runs retrieved to different depths."),
+    "other_repair": _("No repair of the retrieval labels covers both runs."),
+    "unrated_passages": _(
+        "Retrieval metrics have weight in this score and count relevant passages without a label as misses. Gate on "
+        "precision_at_k, recall_at_k or ndcg_at_k, which are corrected, or have the whole pool rated."
+    ),
+    "more_passages": _("Ratings of further passages of the pool, or more questions, would settle it."),
     "too_few_labels": _("Too few answers are rated."),
     "stratum_too_few_labels": _("A part of the sample has fewer than two ratings."),
     "non_response": _("More than a tenth of the answers served got no rating."),

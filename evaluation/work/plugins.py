@@ -90,41 +90,13 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalFigure:
-    """A retrieval metric of a run: by the labels of its question set alone, where a passage nobody rated counts as a
-    miss, and corrected, with a 95% interval; without a value ``withheld`` says why."""
-
-    metric: str
-    labels_alone: float
-    value: float | None
-    low: float | None
-    high: float | None
-    withheld: str
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectedRetrieval:
-    """Retrieval at ``k`` of a run over a set whose labels come from a repair with ``unrated`` passages left, over those
-    ``questions`` of its pool that the run answered. ``outside`` counts retrieved passages that are not in the pool."""
-
-    repair: int
-    name: str
-    k: int
-    questions: int
-    unrated: int
-    outside: int
-    figures: tuple[RetrievalFigure, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Extra:
     """What an optional feature does for the core; what it leaves out it has nothing to do with.
 
     ``urls`` and ``api_urls`` are modules of addresses. ``due_runs`` are runs to ring although no unit of theirs is
     claimable, ``problems`` says what is wrong with the background work. Over projects by id, ``gauges`` are figures for
-    monitoring and ``calls`` those in other ledgers than that of runs. ``waiting`` is what waits for a person;
-    ``retrieval`` corrects a run's retrieval figures where labels of its set do not suffice. ``demo`` adds to the demo's
-    two runs what its reviewers and lead have done with them, once.
+    monitoring and ``calls`` those in other ledgers than that of runs. ``waiting`` is what waits for a person.
+    ``demo`` adds to the demo's two runs what its reviewers and lead have done with them, once.
     """
 
     name: str
@@ -137,7 +109,6 @@ class Extra:
     gauges: Callable[[Collection[int]], Iterable[Metric]] | None = None
     calls: Callable[[Collection[int]], Calls] | None = None
     waiting: Callable[[User], Iterable[Waiting]] | None = None
-    retrieval: Callable[[Run], CorrectedRetrieval | None] | None = None
     demo: Callable[[Run, Run, list[User], User], None] | None = None
 
 
@@ -163,11 +134,6 @@ def require(name: str) -> None:
 def batch_hooks() -> BatchHooks | None:
     """Batches, where this installation has them."""
     return next((extra.batches for extra in extras() if extra.batches), None)
-
-
-def corrected_retrieval(run: Run) -> CorrectedRetrieval | None:
-    """What an extra corrects of the run's retrieval figures."""
-    return next((found for extra in extras() if extra.retrieval and (found := extra.retrieval(run))), None)
 
 
 def local_models() -> LocalModels | None:

@@ -26,6 +26,7 @@ from review.comparisons.values import (
 from review.gold.drift import Moved, judge_moved
 from review.reports.figure import NO_WIDTH, Figure, Withheld, as_figure, withheld
 from review.reports.lines import MetricLine
+from review.reports.retrieval import RepairedRetrieval, reads_labels, repaired_difference
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import Deviation, Target
 from review.statistics.paired_tests.family import Family, family_of
@@ -51,7 +52,9 @@ class MetricDifference:
     """One metric of both runs. ``paired`` is in the metric's own units, this run minus the baseline, its wins being
     questions on which this run is better; ``None`` without a common question. ``p_family`` is adjusted over everything
     that the comparison's family holds. ``passes`` counts changes of yes/no metrics. ``differs`` names versions in
-    which it is not the same metric. ``judge_moved`` is what of the change is the judge's, where anchors tell."""
+    which it is not the same metric. ``judge_moved`` is what of the change is the judge's, where anchors tell. With
+    ``labels_missing`` relevant passages without a label count as misses in ``paired``; ``corrected`` goes by experts'
+    ratings of passages then."""
 
     name: str
     title: Bilingual
@@ -63,6 +66,7 @@ class MetricDifference:
     corrected: Figure
     differs: tuple[str, ...]
     judge_moved: Moved | None = None
+    labels_missing: bool = False
 
     @property
     def system_moved(self) -> Moved | None:
@@ -96,7 +100,8 @@ class RunDifference:
     names; ``p_family`` as for metrics. ``corrected`` is the difference of the corrected overall scores for questions
     like these, or why there is none; ``corrected_this_run`` the same for these answers alone. ``rated_blind`` tells
     whether anybody rated answers of either. ``passes`` counts questions that pass in one run only, for profiles with a
-    rule for it. ``worse`` and ``better`` are the largest changes.
+    rule for it. ``worse`` and ``better`` are the largest changes. ``retrieval`` is the difference of the metrics that
+    read labels, corrected by a repair that covers both runs.
     """
 
     run_id: int
@@ -113,11 +118,13 @@ class RunDifference:
     metrics: tuple[MetricDifference, ...]
     worse: tuple[QuestionChange, ...]
     better: tuple[QuestionChange, ...]
+    retrieval: RepairedRetrieval | None = None
 
     def settled(self) -> RunDifference:
         """The same without what its intervals would be made of at another level."""
         metrics = (dataclasses.replace(one, paired=_settled(one.paired)) for one in self.metrics)
-        return dataclasses.replace(self, overall=_settled(self.overall), metrics=tuple(metrics))
+        retrieval = self.retrieval and self.retrieval.settled()
+        return dataclasses.replace(self, overall=_settled(self.overall), metrics=tuple(metrics), retrieval=retrieval)
 
 
 def _settled(paired: PairedDifference | None) -> PairedDifference | None:
@@ -136,6 +143,8 @@ def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> Ru
     differing = differing_versions([baseline.report, ours.report])
     passed = (passing(ours, profile), passing(baseline, profile))
     changes = _changes(ours, question_scores(ours, profile), question_scores(baseline, profile))
+    either = ours.report.retrieval or baseline.report.retrieval
+    repaired = repaired_difference(ours.basis.run, baseline.basis.run, either)
     return RunDifference(
         run_id=ours.run_id,
         baseline_id=baseline.run_id,
@@ -148,9 +157,10 @@ def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> Ru
         corrected_this_run=_corrected(_overall_parts(ours, baseline), Target.THIS_RUN, confidence),
         rated_blind=any(side.basis.correction.rated_blind for side in (ours, baseline)),
         passes=_passes(*passed) if all(passed) else None,
-        metrics=_metrics(ours, baseline, groups, differing),
+        metrics=_metrics(ours, baseline, groups, differing, repaired),
         worse=tuple(one for one in changes[:MOST_CHANGES] if one.change < 0),
         better=tuple(one for one in reversed(changes[-MOST_CHANGES:]) if one.change > 0),
+        retrieval=repaired,
     )
 
 
@@ -169,7 +179,8 @@ def held_together(
         ]:
             if paired and paired.deviation:
                 found[one.run_id, name, False] = paired.deviation
-            if deviation := _corrected_deviation(pair):
+            repaired = one.retrieval.figures.get(name) if one.retrieval else None
+            if deviation := repaired.deviation if repaired else _corrected_deviation(pair):
                 found[one.run_id, name, True] = deviation
     family = family_of(list(found.values()))
     p_values = {key[:2]: p for key, p in zip(found, family.p_values, strict=True) if not key[2]}
@@ -189,7 +200,7 @@ def _held(
             metric,
             paired=metric.paired and metric.paired.at(confidence),
             p_family=p_values.get((one.run_id, metric.name)),
-            corrected=_corrected(_metric_parts(metric.name, ours, baseline), confidence=confidence),
+            corrected=_corrected_metric(metric.name, ours, baseline, one.retrieval, confidence),
         )
         for metric in one.metrics
     )
@@ -205,20 +216,36 @@ def _held(
 
 
 def _metrics(
-    ours: Side, baseline: Side, groups: Mapping[str, str], differing: Differing
+    ours: Side, baseline: Side, groups: Mapping[str, str], differing: Differing, repaired: RepairedRetrieval | None
 ) -> tuple[MetricDifference, ...]:
     there = baseline.basis.sides.machine.metrics
     lines = [one for one in ours.report.metrics if one.name in there and not one.scale.labels]
     lines = [one for one in lines if one.name in ours.basis.sides.machine.metrics]
     moved = judge_moved(ours.basis.run, baseline.basis.run)
     return tuple(
-        dataclasses.replace(_metric(line, ours, baseline, groups, differing), judge_moved=moved.get(line.metric_id))
+        dataclasses.replace(
+            _metric(line, ours, baseline, groups, differing, repaired), judge_moved=moved.get(line.metric_id)
+        )
         for line in lines
     )
 
 
+def _corrected_metric(
+    name: str, ours: Side, baseline: Side, repaired: RepairedRetrieval | None, confidence: float = CONFIDENCE
+) -> Figure:
+    """By ratings of passages where the metric reads labels that are not complete, else by ratings of answers."""
+    if repaired is not None and reads_labels(name):
+        return repaired.of(name, confidence)
+    return _corrected(_metric_parts(name, ours, baseline), confidence=confidence)
+
+
 def _metric(
-    line: MetricLine, ours: Side, baseline: Side, groups: Mapping[str, str], differing: Differing
+    line: MetricLine,
+    ours: Side,
+    baseline: Side,
+    groups: Mapping[str, str],
+    differing: Differing,
+    repaired: RepairedRetrieval | None,
 ) -> MetricDifference:
     mine = by_question(ours.basis.sides.machine.metrics[line.name].numbers)
     theirs = by_question(baseline.basis.sides.machine.metrics[line.name].numbers)
@@ -234,8 +261,9 @@ def _metric(
         paired=paired,
         p_family=None,
         passes=_passes(mine, theirs) if line.scale.kind is ScaleKind.YES_NO else None,
-        corrected=_corrected(_metric_parts(line.name, ours, baseline)),
+        corrected=_corrected_metric(line.name, ours, baseline, repaired),
         differs=metric_differs(ours, baseline, line.name, differing),
+        labels_missing=repaired is not None and reads_labels(line.name),
     )
 
 

@@ -8,12 +8,13 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
 from evaluation.models import Run
 from review.comparisons.difference import CONFIDENCE, RunDifference, difference
-from review.comparisons.values import SERVED, Side, sides
+from review.comparisons.values import SERVED, Side, by_question, groups_of, sides
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
 from review.comparisons.whole import Comparison
 from review.gold.licences import LicenceState
-from review.reports.figure import Figure
+from review.reports.figure import Figure, withheld
 from review.reports.gate import Check, Gate, GateOn, Rule
+from review.reports.retrieval import UNRATED, CorrectedRetrieval, RepairedRetrieval, reads_labels, repaired_retrieval
 from review.reports.scores import score_side
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.correction.outcome import Target
@@ -27,8 +28,9 @@ from review.statistics.paired_tests.gate import (
     settle_by_labels,
     settle_by_questions,
 )
+from review.statistics.paired_tests.paired import PairedDifference, paired_difference
 
-PARTLY = "partly_corrected"
+PARTLY, PASSAGES = "partly_corrected", "more_passages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,14 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
     on = _on(asked, ours, compared)
     checks = []
     if asked.fail_under is not None:
-        checks.append(_least(ours, on, asked.fail_under, asked.confidence))
+        check = (_metric_least if on.is_metric else _least)(ours, on, asked.fail_under, asked.confidence)
+        checks.append(_without_misses(check, on, ours, ours.report.retrieval))
     if compared is not None and asked.max_drop is not None:
-        checks.append(_drop(compared, on, asked.max_drop, across_models=asked.across_models))
+        if on.is_metric:
+            checks.append(_metric_drop(compared, on, asked.max_drop, asked.confidence))
+        else:
+            check = _drop(compared, on, asked.max_drop, across_models=asked.across_models)
+            checks.append(_without_misses(check, on, ours, compared.retrieval))
     complete = ours.basis.run.state == Run.State.COMPLETED
     return Gate(
         on=on,
@@ -165,6 +172,53 @@ def _least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
     if verdict is GateVerdict.CANNOT_TELL:
         settling = _settling(figure, overall.corrected, on, abs(figure.value - limit), _groups(side))
     return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, verdict, settling=settling)
+
+
+def _without_misses(
+    check: Check, on: GateOn, ours: Side, missing: CorrectedRetrieval | RepairedRetrieval | None
+) -> Check:
+    """Nothing can be told by a score that counts relevant passages as misses which only lack a label."""
+    profile = ours.basis.profile
+    if (
+        on.is_metric
+        or not missing
+        or not any(map(reads_labels, {*(one.metric for one in profile.parts), *profile.passing}))
+    ):
+        return check
+    return replace(check, verdict=GateVerdict.CANNOT_TELL, reason=UNRATED, settling=None)
+
+
+def _metric_least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
+    """A metric of retrieval, corrected where labels are missing, else as computed."""
+    metric, repaired = side.basis.sides.machine.metrics.get(on), repaired_retrieval(side.basis.run)
+    mine = by_question(metric.numbers) if metric else {}
+    paired = paired_difference(mine, dict.fromkeys(mine, 0.0), groups_of(side), limit=1.0, confidence=confidence)
+    return _metric_check(Rule.FAIL_UNDER, limit, paired, repaired.of(on, confidence) if repaired else None)
+
+
+def _metric_drop(compared: RunDifference, on: GateOn, drop: float, confidence: float) -> Check:
+    paired = next((one.paired for one in compared.metrics if one.name == on), None)
+    repaired = compared.retrieval.of(on, confidence) if compared.retrieval else None
+    return _metric_check(Rule.MAX_DROP, drop, paired and paired.at(confidence), repaired)
+
+
+def _metric_check(rule: Rule, limit: float, paired: PairedDifference | None, repaired: Figure | None) -> Check:
+    alone = paired.value if paired and repaired else None
+    figure = repaired or (
+        Figure(paired.value, paired.low, paired.high, no_interval="" if paired.low is not None else "no_variation")
+        if paired
+        else withheld("no_values")
+    )
+    if figure.low is None or figure.high is None:
+        why = figure.withheld or figure.no_interval
+        return Check(rule, limit, figure.value, None, None, GateVerdict.CANNOT_TELL, why, labels_alone=alone)
+    verdict = (fail_under if rule is Rule.FAIL_UNDER else max_drop)(figure.low, figure.high, limit)
+    settling = None
+    if verdict is GateVerdict.CANNOT_TELL and paired and not repaired:
+        distance = abs(paired.value - (limit if rule is Rule.FAIL_UNDER else -limit))
+        settling = settle_by_questions(paired.groups, half_width(figure), distance)
+    reason = PASSAGES if verdict is GateVerdict.CANNOT_TELL and repaired else ""
+    return Check(rule, limit, figure.value, figure.low, figure.high, verdict, reason, settling, alone)
 
 
 def _passing(side: Side, limit: float, confidence: float) -> Check:

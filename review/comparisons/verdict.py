@@ -10,6 +10,8 @@ from django.utils.translation import gettext
 from evaluation.wording.messages import explain_reason
 from review.comparisons.difference import RunDifference
 from review.reports.figure import Figure, Withheld
+from review.reports.gate import GateOn
+from review.reports.retrieval import reads_labels
 from review.statistics.correction.frame import LEAST_LABELS
 from review.statistics.paired_tests.family import Family
 from review.statistics.paired_tests.gate import (
@@ -132,17 +134,54 @@ def lead_sentence(one: RunDifference, names: dict[str, str]) -> str:
     """The verdict that can be trusted: what the experts would have said of both, or that this is not known; what was
     computed where no judge is in it."""
     found = corrected_verdict(one)
+    if said := _retrieval_sentence(one, names):
+        return said
     if found.reason in EXACT:
         return judge_only_sentence(one, names)
+    said = corrected_sentence(one, names)
     if found.reason == Withheld.NOT_REVIEWED:
         said = gettext("Nobody knows yet which is better: no expert has rated these answers.")
-        return " ".join([said, *_settled(found)])
-    return corrected_sentence(one, names)
+        said = " ".join([said, *_settled(found)])
+    if one.retrieval and any(map(reads_labels, one.parts)):
+        said += " " + gettext("Retrieval has weight in the score and counts passages without a label as misses.")
+    return said
+
+
+def _repaired(one: RunDifference) -> Figure | None:
+    """The corrected difference of nDCG, where no judge is in what was compared: it says more than scores that count
+    passages without a label as misses."""
+    parts, reason = [reads_labels(name) for name in one.parts], corrected_verdict(one).reason
+    leads = all(parts) if reason == Withheld.NOT_REVIEWED else reason in EXACT and (any(parts) or not parts)
+    if not (one.retrieval and leads):
+        return None
+    return next((metric.corrected for metric in one.metrics if metric.name == GateOn.NDCG), None)
+
+
+def _verdict_on(figure: Figure) -> Verdict:
+    if figure.low is None or figure.high is None:
+        return Verdict.CANNOT_TELL
+    return verdict_of(figure.low, figure.high)
+
+
+def _retrieval_sentence(one: RunDifference, names: dict[str, str]) -> str:
+    if (figure := _repaired(one)) is None:
+        return ""
+    if figure.low is None or figure.high is None:
+        why = {"why": explain_reason(figure.withheld or figure.no_interval)}
+        return gettext("By nDCG, corrected for passages without a label: cannot tell. %(why)s") % why
+    verdict = verdict_of(figure.low, figure.high)
+    if verdict is Verdict.CANNOT_TELL:
+        return gettext("By nDCG, corrected for passages without a label: cannot tell.")
+    said = {"said": _sure(verdict, figure.low, figure.high, names)}
+    return gettext("By nDCG, corrected for passages without a label: %(said)s") % said
 
 
 def other_sentence(one: RunDifference, names: dict[str, str]) -> str:
     """What the judge's scores say alone, with the reason why that does not lead; empty where it leads."""
-    if corrected_verdict(one).reason in EXACT:
+    if _repaired(one) is not None and one.overall is not None:
+        said = gettext("By the labels alone, where passages without one count as misses: %(said)s")
+        return said % {"said": judge_only_sentence(one, names)}
+    if corrected_verdict(one).reason in EXACT or _repaired(one) is not None:
         return ""
     said = gettext("By the judge's scores alone, whose errors no interval here covers: %(said)s")
     return said % {"said": judge_only_sentence(one, names)}
@@ -151,7 +190,11 @@ def other_sentence(one: RunDifference, names: dict[str, str]) -> str:
 def next_sentence(one: RunDifference, names: dict[str, str]) -> str:
     """The one thing to do next; empty where nothing in the runs can be compared."""
     found = corrected_verdict(one)
-    if found.reason in EXACT:
+    if (repaired := _repaired(one)) is not None:
+        found = RunVerdict(_verdict_on(repaired))
+        if found.verdict is Verdict.CANNOT_TELL:
+            return gettext("Next: have further passages of the repair rated.")
+    elif found.reason in EXACT:
         found = judge_only_verdict(one)
         if one.overall is None:
             return ""

@@ -10,13 +10,9 @@ from typing import Any
 
 from django.utils.translation import get_language, gettext, ngettext
 
-from evaluation.core.registry import Bilingual
-from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Gap, Label, MissingPart
 from evaluation.profiles.per_answer import reweighted
-from evaluation.wording.messages import explain_reason
-from evaluation.work.plugins import CorrectedRetrieval, RetrievalFigure
 from review.evidence.carried import Origin
 from review.evidence.effective import Effective, Said, Source
 from review.reports.figure import Figure, Withheld, day_and_age, plain, withheld
@@ -119,32 +115,6 @@ def carried_in_words(scores: ThreeScores) -> str:
         % {"count": one.answers, "run": one.run_id, "system": one.system, **day_and_age(one.oldest)}
         for one in scores.carried
     )
-
-
-def retrieval_in_words(found: CorrectedRetrieval | None) -> str:
-    """How many passages count as misses because nobody rated them, and the figures without that."""
-    if found is None:
-        return ""
-    language, said = get_language() or "en", []
-    for title, one in titled(found):
-        figure = Figure(one.value, one.low, one.high, withheld=one.withheld)
-        text = explain_reason(one.withheld) if one.withheld else figure.text(3, "–")
-        said.append(f"{title.in_language(language)} {one.labels_alone:.3f} → {text}")
-    return f"{unrated_in_words(found)} k = {found.k}: {'; '.join(said)}"
-
-
-def titled(found: CorrectedRetrieval) -> tuple[tuple[Bilingual, RetrievalFigure], ...]:
-    """Its figures with the titles of their metrics."""
-    return tuple((rule_metric_named(one.metric).spec.title, one) for one in found.figures)
-
-
-def unrated_in_words(found: CorrectedRetrieval) -> str:
-    """What its retrieval metrics leave out."""
-    return ngettext(
-        "%(count)d passage of the pool of “%(name)s” is unrated and counts as a miss in the retrieval metrics.",
-        "%(count)d passages of the pool of “%(name)s” are unrated and count as misses in the retrieval metrics.",
-        found.unrated,
-    ) % {"count": found.unrated, "name": found.name}
 
 
 def reviewed_score(run: Run) -> Figure:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
 from evaluation.wording.messages import explain_reason
 from review.statistics.paired_tests.gate import GateVerdict, Resource, Settling
 
@@ -20,6 +22,14 @@ class GateOn(StrEnum):
     CORRECTED = "corrected"
     JUDGE_ONLY = "judge_only"
     PASS_RATE = "pass_rate"  # noqa: S105  -- of profiles with a rule for single answers, as judged; it has no drop
+    PRECISION = "precision_at_k"  # these three corrected by a repair of retrieval truth where labels are missing
+    RECALL = "recall_at_k"
+    NDCG = "ndcg_at_k"
+
+    @property
+    def is_metric(self) -> bool:
+        """Whether it is a metric of retrieval and no score."""
+        return is_rule_metric(self)
 
 
 class Rule(StrEnum):
@@ -34,7 +44,8 @@ class Check:
     """One rule of the gate. ``value`` with its interval for questions like these is the score, or for ``max_drop``
     this run minus the baseline; without it, without an interval, or where they are of no use, ``reason`` is the code
     that says why. ``limit`` is the least score, or the largest drop. ``settling`` says what would decide an open
-    question."""
+    question. ``labels_alone`` is the figure in which passages without a label count as misses, where it is corrected
+    for that."""
 
     rule: Rule
     limit: float
@@ -44,11 +55,14 @@ class Check:
     verdict: GateVerdict
     reason: str = ""
     settling: Settling | None = None
+    labels_alone: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON values."""
         names = ("rule", "limit", "value", "low", "high", "verdict", *(("reason",) if self.reason else ()))
         found = {name: getattr(self, name) for name in names}
+        if self.labels_alone is not None:
+            found["labels_alone"] = self.labels_alone
         if self.settling:
             found["settle"] = {"by": self.settling.resource, "needed": self.settling.needed}
         return found
@@ -105,7 +119,7 @@ def gate_line(gate: Gate, run: int | None = None) -> str:
         GateOn.CORRECTED: _("corrected score"),
         GateOn.JUDGE_ONLY: _("judge-only score"),
         GateOn.PASS_RATE: _("pass rate"),
-    }[gate.on]
+    }.get(gate.on) or rule_metric_named(gate.on).spec.title.in_language(get_language() or "en")
     verdict = {
         GateVerdict.PASSED: _("passed"),
         GateVerdict.FAILED: _("failed"),
@@ -135,7 +149,15 @@ def check_title(check: Check) -> str:
 
 
 def check_reason(check: Check) -> str:
-    """What a check says, and what would settle it where it cannot tell."""
+    """What a check says, what would settle it where it cannot tell, and a figure that is corrected as it was before."""
+    if check.labels_alone is None:
+        return _said(check)
+    alone = {"value": f"{check.labels_alone:.3f}"}
+    beside = _("By the labels alone, where relevant passages without one count as misses: %(value)s.") % alone
+    return f"{_said(check)} {beside}"
+
+
+def _said(check: Check) -> str:
     wanted = check_title(check)
     if check.value is None:
         said = _("%(wanted)s: cannot tell. %(why)s") % {"wanted": wanted, "why": explain_reason(check.reason)}

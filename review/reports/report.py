@@ -15,7 +15,6 @@ from evaluation.core.registry import JUDGED, Scale
 from evaluation.models import Run, WorkUnit
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.work.plugins import CorrectedRetrieval, corrected_retrieval
 from evaluation.work.units import HELD
 from review.evidence.answers import RunAnswer, lengths_of
 from review.evidence.effective import Said
@@ -40,6 +39,7 @@ from review.reports.lines import (
 )
 from review.reports.profile_section import ProfileSection, profile_section
 from review.reports.provenance import Doubt, Provenance, doubts_of, provenance_of
+from review.reports.retrieval import CorrectedRetrieval, corrected_retrieval
 from review.results.run_agreement import agreement_from
 from review.results.variation import variation_from
 
@@ -77,7 +77,7 @@ class Report:
     ``None``: no gate was asked for. ``next_review`` is the next review worth while, ``None`` where nothing would be
     gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted,
     ``licences`` what its prompts proved; none where the offline baseline alone counts. ``retrieval`` corrects the
-    retrieval figures where the set's labels come from a repair that is not complete. ``worst`` are the answers
+    retrieval figures where the set does not have every label that a repair gives. ``worst`` are the answers
     with the lowest scores, ``disagreements`` the largest distances of judge and experts first. ``removed`` are answers
     that stand in no figure and not among ``answers``, because a lead upheld a flag of their question or reference.
     """

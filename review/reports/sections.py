@@ -17,11 +17,12 @@ from evaluation.runs.progress import Spending
 from review.charts.forest import Shape
 from review.evidence.effective import Effective
 from review.reports.entries import Entry, Output, Section, only
-from review.reports.estimates import carried_in_words, retrieval_in_words, weights_in_words
+from review.reports.estimates import carried_in_words, weights_in_words
 from review.reports.figure import Figure
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.profile_section import section_json
 from review.reports.report import Report
+from review.reports.retrieval import retrieval_in_words
 from review.reports.verdict import verdict_of
 
 PAGE, HTML, MARKDOWN, TERMINAL = Output.PAGE, Output.HTML, Output.MARKDOWN, Output.TERMINAL

@@ -11,7 +11,7 @@ from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
 from review.ratings.card import Claim, Passage
-from review.reports.estimates import unrated_in_words
+from review.reports.retrieval import unrated_in_words
 from review.web.pages import item
 from review.web.pages.item import claim_look, value_text, verdict_title
 from review.web.pages.review_card import FLAGS

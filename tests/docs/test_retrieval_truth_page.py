@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from review.reports.gate import GateOn
+from review.reports.retrieval import UNRATED
 from review.statistics.retrieval_truth import drawing, estimating
-from review.statistics.retrieval_truth.pool import Metric
+from review.statistics.retrieval_truth.pool import Metric, Pool
 from tests.simulations.retrieval_truth import JUDGES, compare, known_after, labelled, simulate
 
 PAGE = Path(__file__).parents[2] / "docs/retrieval-truth.md"
@@ -75,6 +77,26 @@ def test_bounds_are_told_as_they_are() -> None:
     assert f"withheld below {estimating.LEAST_RATED} ratings" in page
     assert estimating.MOST_UNANSWERED == 0.1
     assert "more than a tenth" in page
+
+
+def test_the_example_for_questions_like_these() -> None:
+    n, nothing = 40, np.full(40, np.nan)
+    pool = Pool(np.arange(n), np.ones((1, n), dtype=int), nothing, nothing, 1)
+    sampled = np.arange(n) < 20
+    drawn = drawing.PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
+    rated = np.where(sampled, (np.arange(n) < 12).astype(float), np.nan)
+    told = estimating.for_questions_like_these(pool, drawn, rated, range(n))[Metric.PRECISION, 0, None]
+    assert isinstance(told, tuple)
+    assert told[1] is not None
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"√(0.01256 + 0.75 · 0.00625) = {told[1].half_width(0.95):.2f}." in page
+    assert f"With t = {told[1].half_width(0.95) / told[1].error:.3f} for 39 degrees" in page
+
+
+def test_gates_and_reasons_are_told_by_their_names() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for name in (*(on for on in GateOn if on.is_metric), UNRATED):
+        assert f"`{name}`" in page or f"`--gate-on {name}`" in page
 
 
 @pytest.mark.skipif(not DATA, reason="CONCORD_TEST_DATA names no folder")

@@ -53,7 +53,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "items of a queue": ("lead", lambda w: reverse("queue-items", args=[w.queue.pk]), 11),
     "questions of a queue": ("lead", lambda w: reverse("queue-questions", args=[w.queue.pk]), 8),
     "item": ("member", lambda w: reverse("review-item", args=[w.assignment.pk]), 9),
-    "retrieval of a run": ("lead", lambda w: reverse("run-retrieval", args=[w.run.pk]), 10),
+    "retrieval of a run": ("lead", lambda w: reverse("run-retrieval", args=[w.run.pk]), 11),
     "corpora": ("lead", lambda w: reverse("corpus-list"), 5),
     "corpus": ("lead", lambda w: reverse("corpus", args=[w.corpus.pk]), 12),
     "document of a corpus": ("lead", lambda w: reverse("corpus-document", args=[w.corpus.documents.get().pk]), 8),

@@ -7,9 +7,10 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from evaluation.models import User
-from evaluation.work.plugins import Extra, Waiting
-from review.extras.retrieval_truth.accepting import corrected_retrieval
+from evaluation.work.plugins import Waiting
+from review.extras.retrieval_truth.accepting import corrected_retrieval, repaired_retrieval
 from review.extras.retrieval_truth.rating import left_for
+from review.reports.retrieval import ReviewExtra
 
 
 def passages_left(user: User) -> list[Waiting]:
@@ -26,10 +27,11 @@ def passages_left(user: User) -> list[Waiting]:
     ]
 
 
-EXTRA = Extra(
+EXTRA = ReviewExtra(
     name="retrieval_truth",
     urls="review.extras.retrieval_truth.views",
     api_urls="review.extras.retrieval_truth.api",
     waiting=passages_left,
     retrieval=corrected_retrieval,
+    repaired=repaired_retrieval,
 )

@@ -4,11 +4,12 @@ own, so that what was reached at any time is a random part of what was drawn."""
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import NamedTuple
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 from django.http import Http404
 from django.utils import timezone
 
@@ -113,6 +114,11 @@ def newest_ratings(found: RetrievalRepair) -> dict[tuple[int, int], PassageRatin
     return {(row.passage_id, row.rater_id): row for row in rows}
 
 
+def newest_since(found: RetrievalRepair, at: datetime) -> int:
+    """How many ratings were given after that moment."""
+    return PassageRating.objects.filter(passage__repair=found, created_at__gt=at).count()
+
+
 def last_rated(found: RetrievalRepair, person: User) -> int | None:
     """The passage the person rated last, to change their mind."""
     rows = PassageRating.objects.filter(passage__repair=found, rater=person).order_by("-pk")
@@ -145,8 +151,7 @@ def rate(
     before = PassageRating.objects.filter(passage=passage, rater=person).order_by("-round").first()
     if before is not None and (before.grade, before.reason) == (grade, reason):
         return before
-    on_repaired = Answer.objects.filter(answer_set__question_set__in=found.accepted.values("question_set"))
-    touch(list(on_repaired.order_by("pk").values_list("pk", flat=True)[:1]))
+    touch_corrected(found)
     return PassageRating.objects.create(
         passage=passage,
         rater=person,
@@ -155,6 +160,14 @@ def rate(
         seconds=seconds,
         round=before.round + 1 if before else 0,
     )
+
+
+def touch_corrected(found: RetrievalRepair) -> None:
+    """Figures change of runs over versions that took labels over, and over the one they were found for."""
+    versions = list(found.accepted.order_by("pk").values_list("question_set", flat=True))
+    rows = Answer.objects.filter(answer_set__question_set__in=[*versions, found.question_set_id] if versions else [])
+    each = rows.order_by().values("answer_set__question_set").annotate(first=Min("pk"))
+    touch(list(each.values_list("first", flat=True)))
 
 
 def _number(*parts: int) -> int:

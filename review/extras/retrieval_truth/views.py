@@ -32,6 +32,7 @@ from review.extras.retrieval_truth.rating import (
     card_of,
     last_rated,
     leads_repair,
+    newest_since,
     rate,
     repair_for,
     repair_for_lead,
@@ -184,7 +185,8 @@ def truth(request: HttpRequest, pk: int) -> HttpResponse:
         "differences": _tables(result, differences=True) if result else [],
         "member": found.members.filter(reviewer=me).exists(),
         "systems": list(found.systems.order_by("position").values_list("name", flat=True)),
-        "accepted": found.accepted.select_related("question_set").order_by("pk").last(),
+        "accepted": (accepted := found.accepted.select_related("question_set").order_by("pk").last()),
+        "since": newest_since(found, accepted.created_at) if accepted else 0,
     }
     return render(request, "review/extras/retrieval_truth/repair.html", shown)
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from review.statistics.agreement.statistic import Array
-from review.statistics.correction.outcome import Method, Target, WithheldReason, t_quantile
+from review.statistics.correction.outcome import (
+    Deviation,
+    Method,
+    Target,
+    WithheldReason,
+    clustered_variance,
+    group_freedom,
+    t_quantile,
+)
 from review.statistics.retrieval_truth.drawing import LEAST_DOUBT, PassageDraw
-from review.statistics.retrieval_truth.pool import Mask, Metric, Pool, figures, pairs
+from review.statistics.retrieval_truth.pool import Figures, Mask, Metric, Pool, figures, pairs
 
 LEAST_RATED = 20
 MOST_UNANSWERED = 0.1
@@ -62,6 +70,69 @@ def estimate(pool: Pool, drawn: PassageDraw, rated: Array, confidence: float = 0
     unless all are rated, and where ``cannot`` (passages that experts could not judge) is above a tenth of those
     reached.
     """
+    found = _corrected(pool, drawn, rated, cannot)
+    if found.withheld:
+        why = found.withheld
+        told = [Corrected(metric, *cell, None, None, None, None, why) for metric in Metric for cell in _cells(pool)]
+    else:
+        half = t_quantile(0.5 + confidence / 2.0, found.freedom) * np.sqrt(found.seen + UNSEEN * found.expected)
+        told = _told(pool, found.figures.value, half, found.method, found.counted)
+    drawn_ones, count = int((np.isnan(pool.known) & drawn.sampled).sum()), int(found.has.sum())
+    return Repaired(told, len(pool.unlabelled), drawn_ones, count, pool.questions, int(found.counted.sum()))
+
+
+Told = tuple[float, Deviation | None]  # a value, and how it deviates by group; nothing where it does not vary
+
+
+def for_questions_like_these(
+    pool: Pool, drawn: PassageDraw, rated: Array, groups: Sequence[Hashable], *, cannot: int = 0
+) -> dict[tuple[Metric, int, int | None], Told | WithheldReason]:
+    """The same figures, each with its deviation for questions like these: ``groups`` has the group of each question.
+
+    Questions are clusters of a first stage: what varies between their estimates, by group, holds their own variation
+    and that of the draw (M. H. Hansen, W. N. Hurwitz, W. G. Madow, 1953, Sample Survey Methods and Theory; draws of
+    fixed size hang together between questions only so far as widens it). 3/4 of the variance that the guess expects is
+    added as above. Student's t by the groups.
+    """
+    found = _corrected(pool, drawn, rated, cannot)
+    told: dict[tuple[Metric, int, int | None], Told | WithheldReason] = {}
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(groups))}
+    group, everywhere = np.array([numbers[one] for one in groups], dtype=np.intp), np.ones(pool.questions, dtype=bool)
+    for row, metric in enumerate(Metric):
+        counts = everywhere if metric is Metric.PRECISION else found.counted
+        for column, cell in enumerate(_cells(pool)):
+            if found.withheld or not counts.any():
+                told[metric, *cell] = found.withheld or WithheldReason.NO_VALUES
+                continue
+            shares = found.figures.deviation[row, column]
+            variance, sizes = clustered_variance(shares[counts], group[counts])
+            error = float(np.sqrt(variance + UNSEEN * found.expected[row, column]))
+            sums = np.bincount(group, weights=shares)
+            of_group = {name: float(sums[at]) for name, at in numbers.items() if counts[group == at].any()}
+            varies = len(sizes) > 1 and error > NO_ERROR
+            value = float(found.figures.value[row, column])
+            told[metric, *cell] = value, Deviation(value, error, group_freedom(sizes), of_group) if varies else None
+    return told
+
+
+NO_ERROR = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Corrected:
+    """Figures by metric and cell, with the variance that the ratings show (``seen``) and that the guess expects."""
+
+    figures: Figures
+    seen: Array
+    expected: Array
+    freedom: int
+    has: Mask
+    counted: Mask
+    method: Method
+    withheld: WithheldReason | None = None
+
+
+def _corrected(pool: Pool, drawn: PassageDraw, rated: Array, cannot: int) -> _Corrected:
     open_ones = np.isnan(pool.known)
     has = open_ones & drawn.sampled & ~np.isnan(rated)
     complete = not (open_ones & np.isnan(rated)).any()
@@ -69,21 +140,19 @@ def estimate(pool: Pool, drawn: PassageDraw, rated: Array, confidence: float = 0
         has = open_ones
     known = np.where(has, np.where(np.isnan(rated), 0.0, rated), np.where(open_ones, 0.0, pool.known))
     relevant = pool.sums(known)
-    counted = relevant > 0
+    counted, least = np.asarray(relevant > 0), np.maximum(relevant, 1.0)
     count = int(has.sum())
-    said = (int(open_ones.sum()), int((open_ones & drawn.sampled).sum()), count, pool.questions, int(counted.sum()))
+    why = WithheldReason.NON_RESPONSE if cannot > MOST_UNANSWERED * (count + cannot) else None
     if count < LEAST_RATED and not complete:
-        return Repaired(_withheld(pool, WithheldReason.TOO_FEW_LABELS), *said)
-    if cannot > MOST_UNANSWERED * (count + cannot):
-        return Repaired(_withheld(pool, WithheldReason.NON_RESPONSE), *said)
-    if complete:
-        exact = figures(pool, known, np.where(counted, relevant, 1.0), counted).value
-        return Repaired(_told(pool, exact, np.zeros_like(exact), Method.CENSUS, counted), *said)
+        why = WithheldReason.TOO_FEW_LABELS
+    if complete or why:
+        exact = figures(pool, known, np.where(counted, relevant, 1.0), counted)
+        nothing = np.zeros_like(exact.value)
+        return _Corrected(exact, nothing, nothing, 1, has, counted, Method.CENSUS, why)
     share = count / max(1, int((open_ones & drawn.sampled).sum()))
     inclusion = np.where(has, drawn.probability * share, 1.0)
     surprise = np.where(has, (rated - drawn.guess) / inclusion, 0.0)
     surprise = np.where(np.isnan(surprise), 0.0, surprise)
-    least = np.maximum(relevant, 1.0)
     found = figures(pool, np.where(open_ones, drawn.guess + surprise, pool.known), least, counted)
     guessed = figures(pool, np.where(has | ~open_ones, known, drawn.guess), least, counted)
     chance = np.where(open_ones, drawn.probability * share, 1.0)
@@ -91,8 +160,7 @@ def estimate(pool: Pool, drawn: PassageDraw, rated: Array, confidence: float = 0
     expected = (guessed.influence**2 * (doubt * (1.0 - chance) / chance)).sum(axis=2)
     seen = _variance(found.influence[:, :, has] * surprise[has], 1.0 - inclusion[has])
     freedom = max(1, int((inclusion < 1.0).sum()) - 1)
-    half = t_quantile(0.5 + confidence / 2.0, freedom) * np.sqrt(seen + UNSEEN * expected)
-    return Repaired(_told(pool, found.value, half, Method.REGRESSION, counted), *said)
+    return _Corrected(found, seen, expected, freedom, has, counted, Method.REGRESSION)
 
 
 def _variance(parts: Array, left: Array) -> Array:
@@ -108,10 +176,6 @@ def _variance(parts: Array, left: Array) -> Array:
 
 def _cells(pool: Pool) -> list[tuple[int, int | None]]:
     return [*((one, None) for one in range(pool.systems)), *pairs(pool.systems)]
-
-
-def _withheld(pool: Pool, why: WithheldReason) -> list[Corrected]:
-    return [Corrected(metric, *cell, None, None, None, None, why) for metric in Metric for cell in _cells(pool)]
 
 
 def _told(pool: Pool, value: Array, half: Array, method: Method, counted: Mask) -> list[Corrected]:

@@ -86,10 +86,12 @@ def ideal_gain(relevant: Array, k: int) -> tuple[Array, Array]:
 @dataclass(frozen=True, slots=True)
 class Figures:
     """``value`` by metric and system, and ``influence`` by metric, system and passage: how much the figure changes with
-    the passage's relevance. Differences of two systems follow the systems, in the order of :func:`pairs`."""
+    the passage's relevance. ``deviation`` has each question's share of the mean's deviation, by metric, system and
+    question. Differences of two systems follow the systems, in the order of :func:`pairs`."""
 
     value: Array
     influence: Array
+    deviation: Array
 
 
 def pairs(systems: int) -> Sequence[tuple[int, int]]:
@@ -113,10 +115,10 @@ def figures(pool: Pool, relevance: Array, least: Array, counted: Mask) -> Figure
     recall = pool.sums(top * relevance) / total
     ndcg = pool.sums(discount * relevance) / ideal
     per_place = 1.0 / (pool.k * pool.questions)
-    value = [
-        (top * relevance).sum(axis=1) * per_place,
-        (recall * counted).sum(axis=1) / on,
-        (ndcg * counted).sum(axis=1) / on,
+    every = np.ones(pool.questions)
+    means = [
+        _mean(each, weights)
+        for each, weights in ((pool.sums(top * relevance) / pool.k, every), (recall, counted), (ndcg, counted))
     ]
     influence = [
         top * per_place,
@@ -124,8 +126,12 @@ def figures(pool: Pool, relevance: Array, least: Array, counted: Mask) -> Figure
         weight * (discount - ndcg[:, of] * slope[of]) / ideal[of],
     ]
     one, other = (np.array([pair[at] for pair in pairs(pool.systems)], dtype=int) for at in (0, 1))
-    by_system, moved = np.array(value), np.array(influence)
-    return Figures(
-        np.concatenate([by_system, by_system[:, one] - by_system[:, other]], axis=1),
-        np.concatenate([moved, moved[:, one] - moved[:, other]], axis=1),
-    )
+    by_system = (np.array([mean for mean, _ in means]), np.array(influence), np.array([rest for _, rest in means]))
+    return Figures(*(np.concatenate([each, each[:, one] - each[:, other]], axis=1) for each in by_system))
+
+
+def _mean(values: Array, weights: Array | Mask) -> tuple[Array, Array]:
+    """The mean over questions (last axis) that have weight, and each one's share of its deviation."""
+    share = weights / max(1.0, float(weights.sum()))
+    mean = (values * share).sum(axis=-1)
+    return mean, share * (values - mean[..., None])

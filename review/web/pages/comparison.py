@@ -22,10 +22,10 @@ from review.comparisons.values import differing_versions
 from review.comparisons.verdict import family_sentence, lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import Compared
 from review.gold.drift import Moved
-from review.reports.estimates import unrated_in_words
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
+from review.reports.retrieval import unrated_in_words
 from review.statistics.paired_tests.family import ERROR
 from review.statistics.paired_tests.paired import McNemar, PairedDifference
 from review.statistics.paired_tests.ranking import Ranked
@@ -246,6 +246,8 @@ def _metric_row(one: MetricDifference) -> Row:
     flags = [gettext("another %(kind)s") % {"kind": KINDS[kind]} for kind in one.differs]
     if one.lower_is_better:
         flags.insert(0, gettext("less is better"))
+    if one.labels_missing:
+        flags.insert(0, gettext("passages without a label count as misses"))
     title = one.title.in_language(get_language() or "en")
     return Row(title, one.scale, one.paired, one.p_family, one.passes, one.corrected, ", ".join(flags))
 
@@ -258,22 +260,25 @@ def _href(change: QuestionChange, one: RunDifference) -> str:
 def _chart(one: RunDifference) -> Differences:
     language = get_language() or "en"
     rows = [
-        *_drawn_corrected(one.corrected),
+        *_drawn_corrected(gettext("Overall score"), one.corrected),
         _drawn(gettext("Overall score"), one.overall, 1.0, "judge", gettext("judge only")),
-        *(
-            _drawn(metric.title.in_language(language), metric.paired, metric.scale.width, "plain-mark", "")
-            for metric in one.metrics
-            if metric.scale.kind != "seconds"
-        ),
+        *(row for metric in one.metrics if metric.scale.kind != "seconds" for row in _drawn_metric(metric, language)),
     ]
     return differences(rows)
 
 
-def _drawn_corrected(figure: Figure) -> list[Difference]:
+def _drawn_metric(one: MetricDifference, language: str) -> list[Difference]:
+    title = one.title.in_language(language)
+    note = gettext("labels alone") if one.labels_missing else ""
+    corrected = _drawn_corrected(title, one.corrected) if one.labels_missing else []
+    return [*corrected, _drawn(title, one.paired, one.scale.width, "plain-mark", note)]
+
+
+def _drawn_corrected(title: str, figure: Figure) -> list[Difference]:
     if figure.value is None:
         return []
     text, interval = numbers.signed(figure.value, 3), numbers.interval(figure.low, figure.high, 3)
-    title, note = gettext("Overall score"), gettext("corrected")
+    note = gettext("corrected")
     return [Difference(title, figure.value, figure.low, figure.high, text, interval, shape="corrected", note=note)]
 
 

@@ -19,15 +19,15 @@ from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import Calls, Progress, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
-from evaluation.work.plugins import BatchesOut, RetrievalFigure
+from evaluation.work.plugins import BatchesOut
 from review.evidence.answers import RunAnswer
 from review.gold.licences import RunLicence
 from review.plans.ahead import ReviewPlan, guess_note, plan_json
 from review.reports.entries import Entry, Output
-from review.reports.estimates import titled
 from review.reports.exporting import REPORT_EXPORTS
 from review.reports.lines import Disagreement, HopsLine
 from review.reports.report import Report
+from review.reports.retrieval import RetrievalFigure, titled
 from review.reports.sections import ANSWERS, RUN, ToldAnswer
 from review.reports.verdict import Verdict, verdict_of, why_no_headline
 from review.web.pages.categories import CategoryCard, ProfileCard, category_card, profile_card

@@ -28,7 +28,6 @@ from evaluation.runs.progress import calls_of, progress
 from evaluation.scoring.aside import asked_once
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_refusal
-from evaluation.work.plugins import corrected_retrieval
 from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import attention
 from review.comparisons.trend import judge_records, trends_of
@@ -38,9 +37,9 @@ from review.kept.reading import agreement_at_once, agreement_figures, compared, 
 from review.plans.ahead import plan_json, planned_review
 from review.queues.access import queues_led_by
 from review.queues.progress import under_way
-from review.reports.estimates import titled
 from review.reports.exporting import REPORT_EXPORTS, SHORTENED, export, export_html
 from review.reports.records import export_records
+from review.reports.retrieval import corrected_retrieval, titled
 from review.results.retrieval import retrieval_by_depth
 from review.web.pages.agreement import agreement_page, agreement_pictures
 from review.web.pages.agreement_plots import trend_lines

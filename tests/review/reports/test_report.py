@@ -424,8 +424,8 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     # 12 gather: run, answers, flags upheld, judges, scores, ratings, overrides, metrics, frame, criteria, skips, and
     # what a lead accepted of the unrated parts.
     # 6 trace: models that answered, judges, preflights, draws, costs by rubric and of preflights (in sum the whole).
-    # 1 counts units, and 2 read the lengths of judged answers, which are kept for a day.
-    with django_assert_num_queries(23):
+    # 1 counts units, 1 looks for a repair of the labels, and 2 read the lengths of judged answers, kept for a day.
+    with django_assert_num_queries(24):
         make_report(example)
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(22):
         make_report(example)

@@ -17,13 +17,16 @@ from django.utils import translation
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Answer, QuestionSet, User
-from review.extras.retrieval_truth.accepting import accept_labels, corrected_retrieval
+from evaluation.questions.importing import import_question_set
+from review.extras.retrieval_truth.accepting import accept_labels, corrected_retrieval, repaired_retrieval
 from review.extras.retrieval_truth.pooling import NOT_RELEVANT, make_repair
 from review.extras.retrieval_truth.rating import card_of, last_rated, left_for, rate, set_open
 from review.extras.retrieval_truth.results import RepairedFigure, RepairResult, export_repair, results, results_for
 from review.kept.making import differing
 from review.models import PassageRating, PooledPassage, RetrievalRepair
 from review.reports.exporting import export
+from review.reports.retrieval import unrated_in_words
+from tests.evaluation.questions.sources import question_file
 from tests.factories import make_project, make_scored_run, make_user
 from tests.review.extras.retrieval_truth.built import RANKINGS, members, rate_all, repair, run_over, two_runs, verdict
 
@@ -245,10 +248,63 @@ def test_accepted_labels_make_the_next_version_that_says_what_is_unrated() -> No
     assert sum(named) == 10 + right
     refused = [len(question.metadata.get(NOT_RELEVANT, [])) for question in version.questions.all()]
     assert sum(refused) == 40 - right
-    with pytest.raises(Refused, match="newer_question_set"):
+    with pytest.raises(Refused, match="no_new_labels"):
         accept_labels(found, by=one)
     assert QuestionSet.objects.filter(name=source.name).count() == 2
     assert results(found).rated == 40  # goes on by the stored probabilities
+
+
+def test_ratings_after_acceptance_make_a_further_version_when_a_lead_accepts_again() -> None:
+    found = repair(size=70)
+    (one,) = members(found)
+    rate_all(found, one, most=40)
+    first = accept_labels(found, by=one).question_set
+    page, lead = reverse("truth", args=[found.pk]), Client()
+    lead.force_login(make_user(Role.LEAD, found.project))
+    assert "were given since" not in lead.get(page).content.decode()
+    rate_all(found, one)
+    assert "30 ratings were given since" in lead.get(page).content.decode()
+    lead.post(reverse("truth-accept", args=[found.pk]))
+    second = QuestionSet.objects.get(name=first.name, version=3)
+    assert second.predecessor == first
+    assert second.metadata["retrieval_truth"]["unrated"] == 0
+    named = [set(question.read().ground_truth_chunk_ids) for question in second.questions.order_by("position")]
+    assert named == [{f"q{n}-{place}" for place in (0, 1, 5)} for n in range(1, 11)]
+    whole = run_over(second, "A whole", RANKINGS[0])
+    assert corrected_retrieval(whole) is None  # its labels are all there is
+    before = corrected_retrieval(run_over(first, "A before", RANKINGS[0]))
+    assert before is not None
+    assert (before.unrated, before.older, before.figures[0].value) == (0, False, pytest.approx(0.4))
+    assert (
+        unrated_in_words(before)
+        == "The pool of “first” is rated as a whole, but this version has the labels of before."
+    )
+    import_question_set(found.project, first.name, question_file({"question": "Another?", "category": "c"}), by=one)
+    with pytest.raises(Refused, match="newer_question_set"):
+        accept_labels(found, by=one)
+
+
+def test_a_run_on_the_version_before_is_corrected_too_once_labels_were_accepted() -> None:
+    found = repair(size=70)
+    (one,) = members(found)
+    a, b = (each.run for each in found.systems.order_by("position"))
+    rate_all(found, one, most=40)
+    assert corrected_retrieval(a) is None  # nobody accepted them
+    version = accept_labels(found, by=one).question_set
+    told = corrected_retrieval(a)
+    assert told is not None
+    assert (told.older, told.unrated) == (True, 30)
+    # its own labels know the first of three relevant passages a question, of which A has two among five
+    assert [row.labels_alone for row in told.figures[:2]] == pytest.approx([0.2, 1.0])
+    whole = {row.metric: row for row in results(found).figures if not row.minus and row.system == "System A v1"}
+    assert [row.value for row in told.figures] == [whole[row.metric].value for row in told.figures]
+    assert unrated_in_words(told).startswith("A later version of the question set has the labels of “first”")
+    rate_all(found, one)
+    made = accept_labels(found, by=one).question_set
+    pair = repaired_retrieval([run_over(made, "A new", RANKINGS[0]), b])  # a version that is complete, and one before
+    assert pair is not None
+    assert [pair.figures[name].value for name in ("precision_at_k", "recall_at_k")] == pytest.approx([-0.2, -1 / 3])
+    assert version.pk != made.pk
 
 
 def test_a_run_on_accepted_labels_is_corrected_by_the_stored_probabilities() -> None:

@@ -20,7 +20,12 @@ from review.statistics.retrieval_truth.drawing import (
     needed_for_first,
     proportional,
 )
-from review.statistics.retrieval_truth.estimating import Corrected, estimate, first_relevant
+from review.statistics.retrieval_truth.estimating import (
+    Corrected,
+    estimate,
+    first_relevant,
+    for_questions_like_these,
+)
 from review.statistics.retrieval_truth.pool import Metric, Pool, figures, ideal_gain
 
 NAN = math.nan
@@ -295,3 +300,53 @@ def test_the_worked_example_of_the_docs() -> None:
     text = (Path(__file__).parents[4] / "docs/retrieval-truth.md").read_text(encoding="utf-8")
     for said in (f"{seen:.5f}", f"{expected:.5f}", f"{half:.2f}", f"{found.low:.2f} to {found.high:.2f}"):
         assert said in text
+
+
+def test_for_questions_like_these_by_hand() -> None:
+    """Forty questions, k = 1, nothing labelled, 20 drawn with p = .5 and the guess .5, of which 12 are relevant. A
+    question's estimate is .5 + .5 / .5 = 1.5 where its passage is relevant, -.5 where not, .5 where not rated: mean .6.
+    Squares: 12 x .9^2 + 8 x 1.1^2 + 20 x .1^2 = 19.6; variance 40/39 x 19.6 / 40^2 = .012564; with 3/4 of the .00625
+    that the guess expects .017252, root .13135; two by two in a group the signs that meet decide."""
+    n = 40
+    pool = Pool(np.arange(n), np.ones((1, n), int), np.full(n, NAN), np.full(n, NAN), 1)
+    sampled = np.arange(n) < 20
+    drawn = PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
+    rated = np.where(sampled, (np.arange(n) < 12).astype(float), NAN)
+    found = for_questions_like_these(pool, drawn, rated, list(range(n)))[Metric.PRECISION, 0, None]
+    assert isinstance(found, tuple)
+    value, deviation = found
+    assert value == pytest.approx(0.6)
+    assert deviation is not None
+    assert (deviation.value, deviation.freedom) == (pytest.approx(0.6), pytest.approx(39))
+    assert deviation.error == pytest.approx(0.13135, abs=1e-5)
+    assert sum(deviation.sums.values()) == pytest.approx(0)
+    grouped = for_questions_like_these(pool, drawn, rated, [at // 2 for at in range(n)])[Metric.PRECISION, 0, None]
+    assert isinstance(grouped, tuple)
+    assert grouped[1] is not None
+    # 6 x 1.8^2 + 4 x 2.2^2 + 10 x .2^2 = 39.2; 20/19 x 39.2 / 1600 + .0046875
+    assert grouped[1].error == pytest.approx(math.sqrt(20 / 19 * 39.2 / 1600 + 0.0046875))
+    assert for_questions_like_these(pool, drawn, rated, ["one"] * n)[Metric.PRECISION, 0, None] == (value, None)
+    few = for_questions_like_these(pool, drawn, np.where(np.arange(n) < 5, rated, NAN), list(range(n)))
+    assert set(few.values()) == {WithheldReason.TOO_FEW_LABELS}
+
+
+def test_intervals_for_questions_like_these_cover_those_of_many_more() -> None:
+    """Samples of 30 questions out of 6,000, of each a draw of 100 passages: 19 of 20 intervals hold the figures of all
+    questions, of each system and of their difference."""
+    many, truth = a_pool(seed=5, questions=6000, systems=2)
+    first = np.flatnonzero(np.diff(many.question, prepend=-1))
+    known, truth = many.known.copy(), truth.copy()
+    known[first] = truth[first] = 1.0  # every question has a relevant passage that is known
+    wanted = figures(many, truth, many.sums(truth), np.ones(6000, dtype=bool)).value
+    held = np.zeros((3, 3))
+    for one in range(200):
+        own = (many.question >= 30 * one) & (many.question < 30 * one + 30)
+        pool = Pool(many.question[own] - 30 * one, many.ranks[:, own], known[own], many.judge[own], many.k)
+        drawn = draw_passages(pool, 100, one)
+        told = for_questions_like_these(pool, drawn, np.where(drawn.sampled, truth[own], NAN), list(range(30)))
+        for at, found in enumerate(told.values()):
+            assert isinstance(found, tuple)
+            assert found[1] is not None
+            held.flat[at] += abs(found[0] - wanted.flat[at]) <= found[1].half_width(0.95)
+    assert (held / 200 >= 0.92).all()
+    assert held.mean() / 200 >= 0.94
