@@ -28,6 +28,7 @@ from evaluation.storage.append_only import AppendOnly
 ERASED = "[erased]"  # in place of a text; many may not be empty
 PERSON_ERASED = "person.erased"
 REPLIES_PURGED = "replies.purged"
+UNSENT_PURGED = "attempts.purged"
 
 
 def erase(person: User, *, by: User | None) -> dict[str, int]:
@@ -82,6 +83,35 @@ def _purge_texts(old: models.QuerySet[Any]) -> Iterator[tuple[models.Model, dict
         digest.update(last.raw.encode())
     if last is not None:
         yield last, {"rows": _rewrite(old, raw=""), "sha256": digest.hexdigest()}
+
+
+def purge_unsent(before: datetime, *, by: User | None) -> int:
+    """Take attempts of before that moment out that were never sent, with the replies that say so; how many. No call was
+    made, nothing was paid and no figure counts them. Lines of batches keep theirs."""
+    stones: list[tuple[models.Model, int]] = []
+    with transaction.atomic():
+        with _door():
+            for model in apps.get_models():
+                if issubclass(model, ReplyRow):
+                    replies = model._base_manager.filter(outcome="not_sent", created_at__lt=before)
+                    about: Any = model
+                    stones += _take_out(replies, about._meta.get_field("attempt").related_model)
+        for last, count in stones:
+            audit.record(by, UNSENT_PURGED, last, rows=count)
+    return sum(count for _, count in stones)
+
+
+def _take_out(replies: models.QuerySet[Any], attempts: Any) -> Iterator[tuple[models.Model, int]]:
+    for other in attempts._meta.related_objects:
+        if other.related_model is not replies.model:
+            replies = replies.exclude(attempt__in=other.related_model._base_manager.values(other.field.attname))
+    keys = list(replies.order_by("attempt").values_list("attempt", flat=True))
+    for start in range(0, len(keys), 500):
+        some = keys[start : start + 500]
+        replies.model._base_manager.filter(attempt__in=some).delete()
+        attempts._base_manager.filter(pk__in=some).delete()
+    if keys:
+        yield attempts(pk=keys[-1]), len(keys)
 
 
 @contextmanager

@@ -4,6 +4,8 @@ rates are per minute, and the endpoint may want a rest. Pure: times are given by
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -226,3 +228,9 @@ class Pace:
 
     def _estimate(self, call: Paced) -> float:
         return max(1, call.characters) * self._per_character if self._counts_tokens else 0.0
+
+
+def still_sent(heard: int, passed: float, left: float) -> int:
+    """How many calls will get a place in the seconds ``left``, where so many came back in the seconds ``passed``: who
+    takes more has to give it back, and the attempts that were written with it stay in the ledger unsent."""
+    return sys.maxsize if not heard or left == math.inf else int(heard / max(passed, 0.001) * max(left, 0.0))

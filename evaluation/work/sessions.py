@@ -20,6 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from django.db import transaction
 
 from evaluation.network.outcomes import Outcome
+from evaluation.network.pacing import still_sent
 from evaluation.network.pool import C, CallPool, Given, R
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.work.collector import held_back
@@ -95,6 +96,7 @@ class Session(ABC, Generic[F, C, R]):
     def __post_init__(self) -> None:
         self._order = count()
         self._looked_at = self._ticked_at = self._dry_until = self._renew_at = float("-inf")
+        self._began, self._came_back = time.monotonic(), 0
         self._known_rest = float("-inf")  # until when, in monotonic seconds, every worker knows that it rests
         self._stopping = False
         self.down = False  # nobody is answered at present
@@ -263,13 +265,16 @@ class Session(ABC, Generic[F, C, R]):
         if self.down or not self.ahead:
             return most - len(self._hands)
         ready = self.pool.in_hands
-        room = MOST_IN_HANDS * most - len(self._hands)
+        now = time.monotonic()
+        free = max(0, most - ready)
+        in_time = still_sent(self._came_back, now - self._began, self.deadline - now) - self.pool.waiting
+        room = min(MOST_IN_HANDS * most - len(self._hands), max(free, in_time))
         if not ready:
             return min(most, room)  # the places first
         if ready > 2 * most:
             return 0
         wanted = min(3 * most - ready, room)
-        return wanted if wanted >= max(1, most // 4) else 0
+        return wanted if wanted >= max(1, min(most // 4, free or most)) else 0
 
     def _fill(self, size: int) -> None:
         taken = retry_on_db_error(lambda: self.take(size))
@@ -317,6 +322,7 @@ class Session(ABC, Generic[F, C, R]):
         """Write what came back, with the attempts that follow at once, in one transaction; then send those."""
         if self.share is not None and self.pool.pace.pulse.noticed:
             self._keep_share(self.share)
+        self._came_back += len(done)
         after, insert = self.heard(done)
         tries = count()
 

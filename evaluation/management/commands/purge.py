@@ -1,4 +1,4 @@
-"""Take out what is not to be kept: a person's name and texts, or old replies of judges."""
+"""Take out what is not to be kept: a person's name and texts, or calls never sent and old replies of judges."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from evaluation.accounts.purging import erase, purge_replies
+from evaluation.accounts.purging import erase, purge_replies, purge_unsent
 from evaluation.core.errors import Refused
 from evaluation.management.site_command import SiteCommand
 from evaluation.models import User
@@ -17,7 +17,7 @@ from evaluation.wording.messages import explain_refusal
 class Command(SiteCommand):
     """``purge [--person NAME] [--by NAME]``: without a person, by the rule of ``CONCORD_REPLY_DAYS``."""
 
-    help = "Take out old replies of judges by CONCORD_REPLY_DAYS, or a person's name and texts; figures stay."
+    help = "Take out unsent calls and, by CONCORD_REPLY_DAYS, old replies, or a person's name and texts; figures stay."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Whose name and texts go, and who says so."""
@@ -27,7 +27,7 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Purge, and say what went.
 
-        :raises CommandError: for unknown names, the last administrator of the site, and where no rule is set.
+        :raises CommandError: for unknown names and the last administrator of the site.
         """
         by = self._user(options["by"]) if options["by"] else None
         if options["person"]:
@@ -39,8 +39,11 @@ class Command(SiteCommand):
                 self.stdout.write(f"{table}: {count}")
             self.stdout.write("The person is erased here. Backups of before still hold name and texts.")
             return
+        count = purge_unsent(timezone.now() - timedelta(days=1), by=by)
+        self.stdout.write(f"{count} calls that were planned more than a day ago and never sent are taken out")
         if not settings.CONCORD_REPLY_DAYS:
-            raise CommandError("Nothing is to be purged: CONCORD_REPLY_DAYS is 0. Set it, or name a --person.")
+            self.stdout.write("Replies of judges are kept: CONCORD_REPLY_DAYS is 0.")
+            return
         count = purge_replies(timezone.now() - timedelta(days=settings.CONCORD_REPLY_DAYS), by=by)
         self.stdout.write(
             f"{count} replies of judges that were older than {settings.CONCORD_REPLY_DAYS} days are emptied"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import replace
 
 import pytest
 
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.network.outcomes import Outcome
-from evaluation.network.pacing import SPREAD_SECONDS, Allowance, Pace
+from evaluation.network.pacing import SPREAD_SECONDS, Allowance, Pace, still_sent
 from tests.evaluation.judging.samples import call
 
 OK = JudgeReply(Outcome.OK, tokens_in=900, tokens_out=100)
@@ -94,3 +96,19 @@ def test_another_allowance_holds_at_once() -> None:
     assert pace.limit.now == 4
     pace.sent(call(), 0.0)
     assert pace.wait(call(), 0.0) > 0
+
+
+@pytest.mark.parametrize(
+    ("heard", "passed", "left", "expected"),
+    [
+        (40, 10.0, 5.0, 20),  # 4 a second
+        (40, 10.0, 0.2, 0),
+        (40, 10.0, -1.0, 0),
+        (0, 10.0, 5.0, sys.maxsize),  # nobody knows yet
+        (40, 10.0, math.inf, sys.maxsize),  # time is never up
+    ],
+)
+def test_no_more_calls_are_taken_than_will_be_sent_in_the_time_left(
+    heard: int, passed: float, left: float, expected: int
+) -> None:
+    assert still_sent(heard, passed, left) == expected
