@@ -31,6 +31,8 @@ WEAK = 0.4  # below it, agreement beyond chance is usually called poor to fair
 GOOD = 0.6  # from it on, substantial (Landis and Koch 1977)
 FEW = 20  # with fewer answers a kappa says little
 SURE = 50  # with fewer, the interval of a good kappa still reaches down to a poor one
+CHANCE = 0.2  # below it, slight at most
+AS_WELL = 0.05  # a difference that nobody need look at
 NAMED = 3  # metrics that a sentence names before it only counts them
 
 
@@ -54,6 +56,19 @@ CHIPS: Mapping[Trust, str | Promise] = {
     Trust.YES: _("yes"),
     Trust.FEW: _("too early"),
     Trust.UNRATED: _("not rated"),
+}
+
+
+MEANINGS: Mapping[Trust, str | Promise] = {
+    Trust.NO: _("Judge and experts agree too little to rely on the judge."),
+    Trust.EXPERTS_DISAGREE: _(
+        "Experts rate the same answers differently, so there is nothing to hold the judge against."
+    ),
+    Trust.UNDEFINED: _("There are ratings, but agreement beyond chance cannot be computed from them."),
+    Trust.CARE: _("Judge and experts agree in part: means are rough, and a single value may be wrong."),
+    Trust.YES: _("The judge agrees with experts as well as they agree with each other."),
+    Trust.FEW: _("Too few answers are rated to tell."),
+    Trust.UNRATED: _("No expert has rated an answer."),
 }
 
 
@@ -82,6 +97,19 @@ class MetricTrust:
     def chip(self) -> str:
         """The verdict in a word or two."""
         return str(CHIPS[self.trust])
+
+    @property
+    def says(self) -> str:
+        """What the figures mean, in a sentence without any."""
+        if self.trust is Trust.CARE and self.judge is not None and self.judge >= GOOD:
+            return gettext("Judge and experts agree well, but on too few answers to be sure.")
+        if self.trust is Trust.NO and self.judge is not None and self.judge < CHANCE:
+            return gettext("Judge and experts agree hardly more than chance would have it.")
+        if self.trust is Trust.YES and (self.experts is None or self.shared < FEW):
+            return gettext("Judge and experts agree well; how well experts agree with each other is not known yet.")
+        if self.trust is Trust.YES and self.experts is not None and (self.judge or 0.0) < self.experts - AS_WELL:
+            return gettext("Judge and experts agree well, though experts agree with each other better.")
+        return str(MEANINGS[self.trust])
 
     @property
     def missing(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from io import StringIO
 from itertools import cycle, islice
@@ -11,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils.translation import override
 
 from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Role
@@ -183,3 +185,30 @@ def test_page_report_command_and_rest_say_the_same() -> None:
         assert score in text
     assert told["verdict"]["judge"] == judge
     assert told["verdict"]["metrics"]["correctness"]["trust"] == "no"
+
+
+@pytest.mark.parametrize(
+    ("judge", "experts", "n", "shared", "says"),
+    [
+        (None, None, 0, 0, "No expert has rated an answer."),
+        (0.9, None, 19, 0, "Too few answers are rated to tell."),
+        (0.9, 0.3, 60, 60, "Experts rate the same answers differently, so there is nothing to hold the judge against."),
+        (None, 0.9, 60, 60, "There are ratings, but agreement beyond chance cannot be computed from them."),
+        (0.19, 0.9, 60, 60, "Judge and experts agree hardly more than chance would have it."),
+        (0.2, 0.9, 60, 60, "Judge and experts agree too little to rely on the judge."),
+        (0.4, 0.9, 60, 60, "Judge and experts agree in part: means are rough, and a single value may be wrong."),
+        (0.6, 0.9, 49, 49, "Judge and experts agree well, but on too few answers to be sure."),
+        (0.8, None, 60, 0, "Judge and experts agree well; how well experts agree with each other is not known yet."),
+        (0.8, 0.9, 60, 19, "Judge and experts agree well; how well experts agree with each other is not known yet."),
+        (0.8, 0.9, 60, 20, "Judge and experts agree well, though experts agree with each other better."),
+        (0.86, 0.9, 60, 20, "The judge agrees with experts as well as they agree with each other."),
+    ],
+)
+def test_each_row_says_in_words_what_its_figures_mean(
+    judge: float | None, experts: float | None, n: int, shared: int, says: str
+) -> None:
+    beside = {"scale": "1..5", "n": shared, "cohen_kappa_quadratic": experts}
+    found = metric_trust("m", Bilingual("M", "M"), {"cohen_kappa_quadratic": judge, "n": n}, beside)
+    assert found.says == says
+    with override("ko"):
+        assert re.fullmatch(r"[가-힣 .,]+", found.says)
