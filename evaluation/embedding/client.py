@@ -82,7 +82,8 @@ def _vector(value: Any) -> Vector | None:
 
 
 class EndpointEmbedder:
-    """Calls ``POST {base_url}/embeddings`` from synchronous code. Use as a context manager.
+    """Calls ``POST {base_url}/embeddings`` from synchronous code. Use as a context manager, as often as
+    there is something to embed.
 
     :raises Refused: ``origin_invalid``, ``origin_not_allowed`` when the base URL may not be called.
     """
@@ -103,7 +104,6 @@ class EndpointEmbedder:
             base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, azure=azure, most_bytes=MOST_BYTES
         )
         self._model, self._dimensions = model, dimensions
-        self._loop = asyncio.new_event_loop()
         self.space = content_hash(["endpoint", str(self._transport.origin), base_url, model, dimensions])
         self.provenance: Mapping[str, Any] = {
             "kind": "endpoint",
@@ -136,6 +136,7 @@ class EndpointEmbedder:
         )
 
     def __enter__(self) -> Self:
+        self._loop = asyncio.new_event_loop()
         self._llm = self._transport.llm(self._base_url)
         return self
 

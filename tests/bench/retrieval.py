@@ -5,8 +5,10 @@
 On PostgreSQL too with CONCORD_TEST_POSTGRES. The questions come without a corpus. Each gets one to three chunks that
 hold half of the words of question and answer among others; the rest of the corpus are words of all questions in seeded
 order. The reference system retrieves ten passages for each, as ``evaluate --type retrieval_only`` does, in a process of
-its own. The figures of the run are compared with trec_eval's. Printed are the seconds of each step and the most memory
-that the process had.
+its own: by words, then by vectors. These come from the test server, which embeds a text as the signed sums of its
+hashed words: it knows no meaning, but costs the product what an endpoint's vectors of that length cost. The figures of
+each run are compared with trec_eval's. Printed are the seconds of each step and the most memory that the process had
+until then.
 """
 
 from __future__ import annotations
@@ -19,13 +21,18 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from pathlib import Path
 from random import Random
 
+import numpy as np
+
 from tests.faults.site import fresh_database
+from tests.judge_server import JudgeServer
 
 CHUNKS, K, LENGTH = 20_000, 10, 100  # words of a chunk
 PROMISED = 60  # seconds, on two cores
+NUMBERS = 128  # of a vector
 TREC = {
     "precision_at_k": f"P_{K}",
     "recall_at_k": f"recall_{K}",
@@ -62,6 +69,14 @@ def planted(chunks: int) -> tuple[list[dict[str, str]], list[dict[str, object]]]
     return corpus, questions
 
 
+def hashed(text: str, _model: str) -> list[float]:
+    """A text as a unit vector: each word adds or takes one at the place that its hash names."""
+    vector = np.zeros(NUMBERS)
+    for number in map(zlib.crc32, text.lower().encode().split()):
+        vector[number % NUMBERS] += 1.0 if number & 1024 else -1.0
+    return [round(float(one), 6) for one in vector / (np.linalg.norm(vector) or 1.0)]
+
+
 def measured(chunks: int) -> dict[str, object]:
     """Seconds of each step and the figures, on the database that the environment names."""
     import django
@@ -70,7 +85,7 @@ def measured(chunks: int) -> dict[str, object]:
     django.setup()
     from django.core.management import call_command
 
-    from evaluation.models import Run, Score
+    from evaluation.models import Endpoint
     from evaluation.runs.selectors import project_named
 
     call_command("migrate", verbosity=0)
@@ -81,23 +96,35 @@ def measured(chunks: int) -> dict[str, object]:
         files = {name: Path(folder) / name for name in ("corpus.jsonl", "questions.jsonl", "settings.json")}
         files["corpus.jsonl"].write_text("".join(json.dumps(one) + "\n" for one in corpus))
         files["questions.jsonl"].write_text("".join(json.dumps(one) + "\n" for one in questions))
-        files["settings.json"].write_text(json.dumps({"corpus": "planted@1"}))
         start = time.monotonic()
         call_command("import_corpus", str(files["corpus.jsonl"]), "--name", "planted", **quiet)
         found["import"] = time.monotonic() - start
-        busy = time.process_time()
         call_command("import_questions", str(files["questions.jsonl"]), "--name", "novels", **quiet)
-        call_command("add_system", "reference", "--connector", "corpus", "-f", str(files["settings.json"]), **quiet)
-        evaluate = ["evaluate", "--questions", "novels", "--system", "reference", "--type", "retrieval_only"]
-        start = time.monotonic()
-        call_command(*evaluate, "--k", str(K), "--no-judge", "--profile", "generation", "--format", "json", **quiet)
-        found["retrieval_only"] = time.monotonic() - start
-        found["busy"] = time.process_time() - busy
-    run = Run.objects.select_related("answer_set").get()
-    found["state"] = run.state
-    found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found["figures"], found["furthest_from_trec"] = _compared(run, questions, Score)
+        found["words"] = _evaluated("words", files["settings.json"], questions, quiet)
+        Endpoint.objects.create(name="hashed", base_url=os.environ["EMBEDS_AT"], embedding_model="hashed words")
+        start, busy = time.monotonic(), time.process_time()
+        call_command("index_corpus", "planted", "--embeddings", "hashed", **quiet)
+        embedded = {"embedding": time.monotonic() - start, "embedding_busy": time.process_time() - busy}
+        found["vectors"] = embedded | _evaluated("vectors", files["settings.json"], questions, quiet)
     return found
+
+
+def _evaluated(retriever, settings, questions, quiet):  # type: ignore[no-untyped-def]
+    """An evaluation by words or vectors: seconds, memory so far, figures."""
+    from django.core.management import call_command
+
+    from evaluation.models import Run, Score
+
+    settings.write_text(json.dumps({"corpus": "planted@1", "retriever": retriever, "embeddings": "hashed"}))
+    call_command("add_system", retriever, "--connector", "corpus", "-f", str(settings), **quiet)
+    evaluate = ["evaluate", "--questions", "novels", "--system", retriever, "--type", "retrieval_only"]
+    start, busy = time.monotonic(), time.process_time()
+    call_command(*evaluate, "--k", str(K), "--no-judge", "--profile", "generation", "--format", "json", **quiet)
+    found = {"retrieval_only": time.monotonic() - start, "busy": time.process_time() - busy}
+    run = Run.objects.select_related("answer_set").latest("pk")
+    figures, furthest = _compared(run, questions, Score)
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return found | {"state": run.state, "megabytes": megabytes, "figures": figures, "furthest_from_trec": furthest}
 
 
 def _compared(run, questions, scores):  # type: ignore[no-untyped-def]
@@ -122,19 +149,27 @@ def _compared(run, questions, scores):  # type: ignore[no-untyped-def]
 
 def run_on(kind: str, chunks: int) -> None:
     """Measure on a fresh database of this kind, in a process of its own, and print."""
-    with tempfile.TemporaryDirectory() as name, fresh_database(kind, Path(name)) as url:
+    place = tempfile.TemporaryDirectory()
+    with place as name, fresh_database(kind, Path(name)) as url, JudgeServer(keep_log=False) as server:
+        server.vector_of = hashed
         command = [sys.executable, "-m", "tests.bench.retrieval", "--chunks", str(chunks), "--here"]
-        done = subprocess.run(
-            command, env={**os.environ, "DATABASE_URL": url}, check=True, stdout=subprocess.PIPE, text=True
-        )
+        there = {"DATABASE_URL": url, "EMBEDS_AT": server.base_url, "CONCORD_JUDGE_ORIGINS": server.origin}
+        done = subprocess.run(command, env={**os.environ, **there}, check=True, stdout=subprocess.PIPE, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
-    print(f"{kind}: {found['questions']} questions, {found['chunks']} chunks: {found['state']}")
+    print(f"{kind}: {found['questions']} questions, {found['chunks']} chunks")
     print(f"  import of the corpus: {found['import']:.1f} s")
-    print(f"  retrieval_only: {found['retrieval_only']:.1f} s of {PROMISED} s promised")
-    print(f"  of that, processor time: {found['busy']:.1f} s")
-    print(f"  most memory: {found['megabytes']:.0f} MB")
-    print("  " + ", ".join(f"{name} {value:.3f}" for name, value in found["figures"].items()))
-    print(f"  furthest from trec_eval: {found['furthest_from_trec']:.1e}")
+    for retriever in ("words", "vectors"):
+        one, promised = found[retriever], f" of {PROMISED} s promised" if retriever == "words" else ""
+        print(f"  by {retriever}: {one['state']}")
+        if "embedding" in one:
+            print(
+                f"    vectors of {NUMBERS} numbers made: {one['embedding']:.1f} s ({one['embedding_busy']:.1f} s busy)"
+            )
+        print(f"    retrieval_only: {one['retrieval_only']:.1f} s{promised}")
+        print(f"    processor time: {one['busy']:.1f} s")
+        print(f"    most memory: {one['megabytes']:.0f} MB")
+        print("    " + ", ".join(f"{name} {value:.3f}" for name, value in one["figures"].items()))
+        print(f"    furthest from trec_eval: {one['furthest_from_trec']:.1e}")
 
 
 def main() -> None:

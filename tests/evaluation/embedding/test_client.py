@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -26,6 +27,18 @@ def asked(server: JudgeServer, *scripted: actions.Action, **options: Any) -> Emb
     server.enqueue_embeddings(*scripted)
     with embedder(server, **options) as client:
         return client.embed(["하나", "two"])
+
+
+def test_it_may_be_opened_again_by_any_thread(judge_server: JudgeServer) -> None:
+    client = embedder(judge_server)
+
+    def once(_: int) -> Embedded:
+        with client:
+            return client.embed(["one"])
+
+    assert once(0).outcome == "ok"
+    with ThreadPoolExecutor(1) as pool:
+        assert [found.outcome for found in pool.map(once, range(2))] == ["ok", "ok"]
 
 
 def test_a_good_call_gives_a_vector_for_each_text(judge_server: JudgeServer) -> None:
