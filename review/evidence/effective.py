@@ -211,7 +211,6 @@ def samples_behind(run: Run, said: Said) -> Samples:
 
 
 NO_VALUE = "no_value"  # nobody has scored or rated it yet
-_UNSCORED = Judged(Status.FAILED, reason=NO_VALUE, repeats=0)
 
 
 class Source(StrEnum):
@@ -304,6 +303,8 @@ def effective(
 ) -> Effective:
     """The one value that counts, from everything that was said of an answer, and of an ``equal`` one where nobody rated
     this one."""
+    if decision is None and not ratings and equal is None:  # nearly all
+        return _by_machine(key, metric, scored)
     made = partial(Effective, *key, raters=len(ratings or (equal.ratings if equal else ())), judged=scored)
     if decision is not None:
         return made(Source.OVERRIDE, Status.SCORED, decision.value, decision.label)
@@ -312,12 +313,17 @@ def effective(
         return made(Source.REVIEW, Status.SCORED, value, label)
     if equal is not None and not ratings:
         return made(Source.REVIEW, Status.SCORED, *together(metric, equal.ratings), carried=equal.origin)
-    said = scored or _UNSCORED
-    if said.status is Status.SCORED:
-        source = Source.RULE if metric.kind in {Kind.RULE, Kind.EMBEDDING} else Source.JUDGE
-        return made(source, said.status, said.value, said.label, unresolved=bool(ratings))
-    status = said.status if scored else None
-    return made(Source.NONE, status, said.value, said.label, said.reason, unresolved=bool(ratings))
+    return _by_machine(key, metric, scored)._replace(raters=len(ratings), unresolved=True)
+
+
+def _by_machine(key: Key, metric: MetricDefinition, scored: Judged | None) -> Effective:
+    if scored is None:
+        return Effective(*key, Source.NONE, None, reason=NO_VALUE)
+    status, value, label, reason, *_ = scored
+    if status is not Status.SCORED:
+        return Effective(*key, Source.NONE, status, value, label, reason, judged=scored)
+    source = Source.RULE if metric.kind in {Kind.RULE, Kind.EMBEDDING} else Source.JUDGE
+    return Effective(*key, source, status, value, label, judged=scored)
 
 
 def together(metric: MetricDefinition, ratings: Sequence[ExpertRating]) -> tuple[float | None, str | None]:

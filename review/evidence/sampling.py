@@ -44,6 +44,9 @@ class Place:
 NOWHERE = Place()
 
 
+_Taken = tuple[float | None, str, bool]  # an answer's probability, stratum and whether it was sampled
+
+
 @dataclass(frozen=True, slots=True)
 class _OneDraw:
     queue_id: int
@@ -73,10 +76,12 @@ class Samples:
     def _placed(self, metric_id: int, rows: Sequence[ExpertRating]) -> dict[int, Place]:
         draws = [draw.members for draw in _since_last_look(self._draws_for(metric_id), self._served(metric_id, rows))]
         draws += _made_elsewhere([row for row in rows if row.imported], self.answers, alone=not draws)
-        found = _by_frame(draws)
-        joined = {answer: _joined([m[answer] for m in found if answer in m]) for answer in _covered(found)}
-        few: dict[Place, Place] = {}  # tens of thousands of answers stand in few different places
-        return {answer: few.setdefault(place, place) for answer, place in joined.items()}
+        found = [
+            {answer: (one.probability, one.stratum, one.sampled) for answer, one in draw.items()}
+            for draw in _by_frame(draws)
+        ]
+        joined = cache(_joined)  # tens of thousands of answers stand in few different places
+        return {answer: joined(tuple([m[answer] for m in found if answer in m])) for answer in _covered(found)}
 
     @property
     def drawn(self) -> frozenset[int]:
@@ -209,23 +214,22 @@ def _by_frame(draws: Sequence[dict[int, Drawn]]) -> list[dict[int, Drawn]]:
     ]
 
 
-def _covered(draws: Sequence[Mapping[int, Drawn]]) -> list[int]:
+def _covered(draws: Sequence[Mapping[int, object]]) -> list[int]:
     return list(dict.fromkeys(answer for draw in draws for answer in draw))
 
 
-def _joined(members: Sequence[Drawn]) -> Place:
+def _joined(members: Sequence[_Taken]) -> Place:
     """Independent draws over different answers as one: union probability, strata crossed, so that answers only some of
     them could take stay apart; hand-picking adds nothing."""
-    if len(members) == 1:  # the usual case, for ten thousand answers at a time
-        only = members[0]
-        return NOWHERE if only.probability is None else Place(only.probability, only.stratum, only.sampled)
-    random = [member for member in members if member.probability is not None]
+    random = [member for member in members if member[0] is not None]
     if not random:
         return NOWHERE
+    if len(members) == 1:
+        return Place(*random[0])
     return Place(
-        probability=union_probability([member.probability for member in random]),
-        stratum=" & ".join(dict.fromkeys(member.stratum for member in random)),
-        sampled=any(member.sampled for member in random),
+        probability=union_probability([probability for probability, _, _ in random]),
+        stratum=" & ".join(dict.fromkeys(stratum for _, stratum, _ in random)),
+        sampled=any(sampled for _, _, sampled in random),
     )
 
 

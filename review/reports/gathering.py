@@ -250,7 +250,8 @@ class Correction:
 
     def _frames_of(self, metric: MetricDefinition, labels: MetricLabels, unit: OnUnit) -> dict[str | None, Frame]:
         """The metric's frame by category, under ``None`` the whole; nothing where it applies nowhere."""
-        said = [self.said.scored.get((answer, metric.pk)) for answer in self.said.answers]
+        scored, pk = self.said.scored, metric.pk
+        said = [scored.get((answer, pk)) for answer in self.said.answers]
         applying = np.flatnonzero([applies(one) for one in said])
         if not len(applying):
             return {}
