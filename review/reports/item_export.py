@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from django.utils.translation import get_language
 from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
 from evaluation.files.label_studio import Control, labelling_config, task
 from evaluation.models import Answer, Run, User
+from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective, effective_values
 from review.evidence.scorers import Key
 from review.models import Rating, ReviewItem, ReviewQueue
@@ -23,6 +24,7 @@ from review.models.queues import FIRST_OCCASION
 from review.ratings.card import card_metrics
 from review.ratings.settling import RATED
 from review.ratings.submitting import metrics_of
+from review.reports.exporting import in_language
 from review.reports.figure import plain
 
 BATCH = 200
@@ -164,7 +166,8 @@ def export_items(queue: ReviewQueue, format_name: str, only: User | None = None)
 
     :raises UnknownName: for a format that is not among :data:`ITEM_EXPORTS`.
     """
-    return ITEM_EXPORTS.write(format_name, f"queue-{queue.pk}", queue, only)
+    made = ITEM_EXPORTS.write(format_name, f"queue-{queue.pk}", queue, only)
+    return replace(made, chunks=in_language(made.chunks, get_language()))
 
 
 def export_items_to(queue: ReviewQueue, path: Path, format_name: str = "") -> None:
@@ -269,7 +272,16 @@ def _csv(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
 
 
 def _xlsx(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:
-    yield xlsx_bytes({"items": _table(queue, only)})
+    """For people, so why there is no value is a sentence; files for programs keep the code."""
+    header, rows = _table(queue, only)
+    reasons = [at for at, name in enumerate(header) if name.endswith(f".{PER_METRIC[-1]}")]
+    yield xlsx_bytes({"items": (header, (_readable(row, reasons) for row in rows))})
+
+
+def _readable(row: list[Cell], reasons: Sequence[int]) -> list[Cell]:
+    for at in reasons:
+        row[at] = explain_reason(str(row[at] or ""))
+    return row
 
 
 def _jsonl(queue: ReviewQueue, only: User | None) -> Iterator[bytes]:

@@ -9,13 +9,17 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import get_language
 
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Scale
 from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
+from evaluation.judging.lexical import retold
 from evaluation.models import Answer, User
+from evaluation.wording.messages import explain_reason
 from review.extras.pairs.making import card_of
 from review.models import PairSet, Preference
+from review.reports.exporting import in_language
 from review.reports.item_export import chunk_ids_cell, contexts_of, passages_cell
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import compare_experts
@@ -176,7 +180,8 @@ def export_pairs(found: PairSet, format_name: str) -> ExportFile:
 
     :raises UnknownName: for a format that is not among :data:`PAIR_EXPORTS`.
     """
-    return PAIR_EXPORTS.write(format_name, f"pairs-{found.pk}", found)
+    made = PAIR_EXPORTS.write(format_name, f"pairs-{found.pk}", found)
+    return replace(made, chunks=in_language(made.chunks, get_language()))
 
 
 def _rows(found: PairSet) -> Iterator[dict[str, Any]]:
@@ -225,7 +230,16 @@ def _csv(found: PairSet) -> Iterator[bytes]:
 
 
 def _xlsx(found: PairSet) -> Iterator[bytes]:
-    yield xlsx_bytes({"pairs": _table(found)})
+    """For people, so the offline baseline's reasons and codes are in their language; files for programs keep them."""
+    rows = (_cells(row | {"reason": _readable(row)}) for row in _rows(found))
+    yield xlsx_bytes({"pairs": (HEADER, rows)})
+
+
+def _readable(row: Mapping[str, Any]) -> str:
+    said = str(row["reason"])
+    if row["rater"] == "human":
+        return said
+    return explain_reason(said) if row["value"] is None else retold(said, get_language() or "en")
 
 
 def _jsonl(found: PairSet) -> Iterator[bytes]:

@@ -14,10 +14,11 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils.translation import override as override_language
 
 from evaluation.judges.shipping import definitions
 from evaluation.models import Answer, Context, Run, User
-from evaluation.wording.messages import explain
+from evaluation.wording.messages import explain, explain_reason
 from review.decisions.overrides import override
 from review.imports.files import import_ratings
 from review.models import Exposure, Rating, ReviewQueue
@@ -224,3 +225,17 @@ def test_a_named_queue_keeps_the_columns_of_people_who_left(run: Run) -> None:
     people = [make_user("reviewer", run.project) for _ in range(2)]
     queue = make_queue(run, people, metrics=["correctness"], distribution="round_robin")
     assert {f"correctness.{one.username}.initial" for one in people} < set(table(queue)[0])
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_workbook_says_in_words_why_there_is_no_value_and_files_for_programs_keep_the_code(language: str) -> None:
+    run = make_scored_run(make_answer_set(make_question_set(specs=2)), values=[3, None], metrics=["correctness"])
+    queue = make_queue(run, 1, metrics=["correctness"])
+    with override_language(language):  # it is written while it is sent, when the language may be another
+        made, said = export_items(queue, "xlsx"), explain_reason("timeout")
+        assert [row["correctness.judge_reason"] for row in table(queue)] == ["", "timeout"]
+        assert lines(queue)[1]["metrics"]["correctness"]["judge"]["reason"] == "timeout"
+    sheet = openpyxl.load_workbook(io.BytesIO(b"".join(made.chunks))).active
+    header, *rows = ([cell.value for cell in row] for row in sheet.iter_rows())
+    assert [row[header.index("correctness.judge_reason")] or "" for row in rows] == ["", said]
+    assert said != "timeout"

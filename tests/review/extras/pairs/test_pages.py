@@ -11,8 +11,10 @@ import openpyxl
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.translation import override
 
 from evaluation.models import Context, User
+from evaluation.wording.messages import explain_reason
 from review.extras.pairs.figures import export_pairs
 from review.extras.pairs.making import import_pairs
 from review.models import Pair, PairMember, PairSet, Preference
@@ -212,3 +214,22 @@ def test_a_lead_who_rates_too_exports_nothing_before_the_last_pair(world: World)
     assert lead.get(reverse("pairs-export", args=[pk])).url == reverse("pairs", args=[pk])
     assert lead.get(reverse("api-pairs-export", args=[pk])).status_code == 409
     assert lead.get(reverse("pairs-export", args=[pk]), {"format": "docx"}).status_code == 404
+
+
+@pytest.mark.parametrize(("language", "helps"), [("en", "Holds words of the expected answer."), ("ko", "")])
+def test_a_workbook_says_reasons_of_judges_in_the_readers_language(world: World, language: str, helps: str) -> None:
+    pair, stored = world.pair_set.pairs.get(), "기대 답변의 낱말이 있습니다."  # as the offline baseline says it
+    judged = {"pair": pair, "by_judge": True}
+    Preference.objects.create(**judged, value=1, author="a@1", origin="a", reason=stored)
+    Preference.objects.create(**judged, value=None, author="b@1", origin="b", failure="timeout")
+    Preference.objects.create(pair=pair, value=1, author="kim", origin="c", reason=stored)
+    with override(language):  # the file is written while it is sent, when the language may be another
+        made, csv_file, late = export_pairs(world.pair_set, "xlsx"), export_pairs(world.pair_set, "csv"), "timeout"
+        said = {"a@1": helps or stored, "b@1": explain_reason(late), "kim": stored}
+    sheet = openpyxl.load_workbook(io.BytesIO(b"".join(made.chunks))).active
+    assert sheet is not None
+    header, *rows = (dict(enumerate(cell.value for cell in row)) for row in sheet.iter_rows())
+    at = {name: place for place, name in header.items()}
+    assert {row[at["author"]]: row[at["reason"]] for row in rows} == said
+    table = csv.DictReader(io.StringIO(b"".join(csv_file.chunks).decode("utf-8-sig")))
+    assert {row["author"]: row["reason"] for row in table} == {"a@1": stored, "b@1": late, "kim": stored}
