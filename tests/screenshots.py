@@ -126,8 +126,8 @@ class Camera:
             self.page.locator("form[action$='/language/'] button").first.click()
             self.page.wait_for_load_state()
 
-    def shoot(self, name: str, path: str = "") -> None:
-        """A picture of a page (of the present one without a path).
+    def shoot(self, name: str, path: str = "", *, whole: bool = True) -> None:
+        """A picture of a page (of the present one without a path), on a wide screen of the ``whole`` of it.
 
         :raises AssertionError: for a console error, a policy violation or an answer that is no success.
         """
@@ -135,9 +135,12 @@ class Camera:
             answer = self.page.goto(f"{self.address}{path}")
             assert answer
             assert answer.ok, f"{path}: {answer.status}"
+        self.page.wait_for_selector("#figures[hx-get]", state="detached", timeout=60_000)  # intervals come later
         self.page.wait_for_timeout(300)
         OUT.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=OUT / f"{name}-{self.language}-{self.width}.png", full_page=self.width > 500)
+        self.page.screenshot(
+            path=OUT / f"{name}-{self.language}-{self.width}.png", full_page=whole and self.width > 500
+        )
         assert not self.errors, f"{path or name}: {self.errors}"
 
 
@@ -158,7 +161,7 @@ def main() -> None:
             reviewer.shoot("reviewer-home", "/")
             reviewer.shoot("practice", "/practice/1/")
             reviewer.shoot("keys", "/keys/")
-            reviewer.shoot("review", "/review/2/")
+            reviewer.shoot("review", "/review/2/", whole=False)  # its bar stays at the end of the screen
             assert reviewer.page.locator("#rating").count(), "there is nothing to rate"
             rate_far_from_the_judge(reviewer)
         workbench = prepared_workbench(environment)
