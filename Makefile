@@ -48,7 +48,7 @@ lint: setup-dev                ## style, types, import contracts, size, missing 
 test-endurance: setup-dev      ## thousands of faults, databases that are away, clocks that jump (half an hour)
 	$(BIN)/pytest -m endurance --timeout 0 tests/faults
 
-test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (a quarter of an hour and more)
+test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (CROWD_PEOPLE, CROWD_ITEMS; a quarter of an hour and more)
 	$(BIN)/pytest -m crowd --timeout 0 tests/faults
 
 bench: setup-dev               ## ratios measured in one run; asserts nothing about time

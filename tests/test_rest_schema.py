@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
+from django.apps import apps
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
+from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import sampled_from
 from rest_framework.schemas.generators import EndpointEnumerator
 from rest_framework.test import APIClient
 from schemathesis import Case
@@ -22,8 +25,9 @@ from config.wsgi import application
 from evaluation.api.endpoints import RowsViewSet
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, profile_row
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.api.clients import Caller, token_for
 from tests.factories import make_answer_set, make_scored_run
+from tests.pages.world import make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +57,8 @@ NAMES = (
     "generations",
     "generated-questions",
 )
+#: The schema cannot say which texts are cursors, files or names that exist, so a 400 is no surprise.
+NOT_PROMISED = [positive_data_acceptance]
 EXAMPLES = settings(
     max_examples=8,
     deadline=None,
@@ -103,8 +109,34 @@ def test_requests_made_from_the_schema_are_answered_as_it_says(
         @EXAMPLES
         @given(case=operation.as_strategy())
         def answered(case: Case[Any]) -> None:
-            # The schema cannot say which texts are cursors, files or names that exist, so a 400 is no surprise.
-            case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance])
+            case.call_and_validate(headers=headers, excluded_checks=NOT_PROMISED)
+
+        answered()
+
+
+ROLES = ("stranger", "viewer", "member", "outsider", "evaluator", "lead")
+
+
+@pytest.mark.parametrize("person", ROLES)
+def test_everybody_is_answered_as_it_says(rest: BaseSchema, person: str) -> None:
+    """Of whatever is there, every kind of person asks everything ``SCHEMA_EXAMPLES`` times; ``make test`` does
+    so once, in a minute for all."""
+    world = make_world()
+    text = token_for(world.people[person], world.project)
+    tables = [model for app in ("evaluation", "review") for model in apps.get_app_config(app).get_models()]
+    keys = sorted({key for model in tables for key in model._base_manager.values_list("pk", flat=True)[:2]}, key=str)
+    numbers = sampled_from([key for key in keys if isinstance(key, int)] or [1])
+
+    for found in rest.get_all_operations():
+        operation = found.ok()
+
+        @settings(EXAMPLES, max_examples=int(os.environ.get("SCHEMA_EXAMPLES", "1")))
+        @given(case=operation.as_strategy(), number=numbers)
+        def answered(case: Case[Any], number: int) -> None:
+            case.path_parameters = dict.fromkeys(case.path_parameters or {}, number)
+            with transaction.atomic():
+                case.call_and_validate(headers={"Authorization": f"Bearer {text}"}, excluded_checks=NOT_PROMISED)
+                transaction.set_rollback(True)  # what one asks leaves nothing behind for the next
 
         answered()
 

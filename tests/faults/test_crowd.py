@@ -1,6 +1,11 @@
-"""Fifty people empty a queue of 5,000 items that two of them rate each: nothing is lost, doubled or misdirected."""
+"""Fifty people empty a queue of 5,000 items that two of them rate each: nothing is lost, doubled or misdirected.
+
+Other sizes: ``CROWD_PEOPLE=30 CROWD_ITEMS=3000 make test-crowd``.
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
@@ -10,5 +15,5 @@ from tests.review.people import empty_queues
 pytestmark = [pytest.mark.crowd]
 
 
-def test_fifty_people_empty_a_queue_of_5000_items_with_two_reviewers_each(site: Site) -> None:
-    empty_queues(site, 50, {2: 5_000})
+def test_a_crowd_empties_a_queue_with_two_reviewers_an_item(site: Site) -> None:
+    empty_queues(site, int(os.environ.get("CROWD_PEOPLE", "50")), {2: int(os.environ.get("CROWD_ITEMS", "5000"))})
