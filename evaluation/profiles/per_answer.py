@@ -231,6 +231,7 @@ def answer_overall(
     profile: ProfileSpec, results: Mapping[str, Result], scales: Mapping[str, Scale], category: str
 ) -> Result:
     """The score of an answer to a question of ``category``; the weights used stand in the detail."""
+    wanted = profile.metrics
     values = [
         PartValue(
             name,
@@ -241,7 +242,7 @@ def answer_overall(
             by_answer=result.reason.partition(":")[0] in BY_ANSWER,
         )
         for name, result in results.items()
-        if name in profile.metrics and not scales[name].labels
+        if name in wanted and not scales[name].labels
     ]
     return _as_result(overall_of_answer(profile, values, category=category, answerable=category != NEGATIVE_CATEGORY))
 

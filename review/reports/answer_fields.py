@@ -53,7 +53,7 @@ def answer_fields(basis: Gathered) -> dict[int, Fields]:
     parts = _parts_of(basis)
     scores = rows.order_by("answer_id", "metric__name").values_list("pk", "answer_id", *_SCORED)
     for pk, answer_id, *about in scores.iterator(chunk_size=2000):
-        _add(profile, found.setdefault(answer_id, {}), _Scored(*about, parts=parts.get(pk, ())))
+        _add(profile, found.setdefault(answer_id, {}), _Scored._make((*about, parts.get(pk, ()))))
     _add_overall(basis, found)
     return found
 
