@@ -62,6 +62,7 @@ def _table(batches: Iterable[Any], problems: Problems, limits: Limits) -> Node:
     size = 0
     binary: set[str] = set()
     for batch in batches:
+        batch.validate(full=True)  # a damaged place of a text would be read beyond the memory, and end the process
         size += batch.nbytes
         _guard(len(nodes) + batch.num_rows, size, problems, limits)
         for row in _rows(batch):
