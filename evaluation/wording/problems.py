@@ -309,15 +309,29 @@ PARSERS: tuple[tuple[str, Promise], ...] = (
     (r"expected after '\"'", _("a comma is expected behind the closing quote")),
     (r"^new-line character seen", _("a line ends within a cell that is not quoted")),
     # YAML
-    (r"mapping values are not allowed|could not find expected ':'", _("a colon stands where none may stand, or lacks")),
-    (r"did not find expected ',' or '[\]}]'", _("a comma or a closing bracket is missing")),
+    (
+        r"mapping values are not allowed|could not find expected ':'|found unexpected ':'",
+        _("a colon stands where none may stand, or lacks"),
+    ),
+    (r"did not find expected ',', '[\]}]'", _("a comma or a closing bracket is missing")),
     (
         r"did not find expected key|expected '-' indicator|block end",
         _("the indentation does not fit, or a quote is missing"),
     ),
     (r"unexpected end of stream|unexpected document|expected node content", _("a quote or bracket is never closed")),
-    (r"cannot start any token", _("a tab or a sign stands here that begins nothing in YAML; put the text in quotes")),
-    (r"unknown escape character", _("a backslash is followed by something that YAML does not know")),
+    (
+        r"cannot start any token|tab character|scanning a directive",
+        _("a tab or a sign stands here that begins nothing in YAML; put the text in quotes"),
+    ),
+    (r"unknown escape character|hexdecimal", _("a backslash is followed by something that YAML does not know")),
+    (r"control characters are not allowed", _("a control character stands here, which nobody sees; delete it")),
+    (r"scanning a block scalar", _("behind | or > the line has to end")),
+    (
+        r"(sequence entries|mapping keys) are not allowed",
+        _("a list or a field begins where none may stand; mind the indentation"),
+    ),
+    (r"scanning an (alias|anchor)", _("* and & begin a name in YAML; put the text in quotes")),
+    (r"expected <document start>", _("something follows the end of the value")),
     (r"undefined alias|aliases are not read", _("aliases (*name) are not read; write the value out")),
     (r"the key (?P<key>.+) is there twice", _("the key %(key)s stands twice")),
     (r"not a YAML mapping|valid dictionary|valid mapping", _("named fields are expected")),
@@ -355,6 +369,11 @@ PARSERS: tuple[tuple[str, Promise], ...] = (
     (
         r"^unknown .+? '(?P<name>.+?)'.*\(known: (?P<known>.*)\)$",
         _("“%(name)s” is not known here; there are: %(known)s"),
+    ),
+    # Parquet, Arrow, Excel and Word, whose readers name their error: with what they are given it means damage
+    (
+        r"^(\w*Error|Arrow\w+|BadZipFile|error): ",
+        _("the file is damaged or not complete; save it, or send it, once more"),
     ),
     (r"neither (?P<one>\w+) nor (?P<other>\w+)$", _("neither %(one)s nor %(other)s is there")),
 )
