@@ -117,7 +117,7 @@ def inapplicable(scale: Scale, binned: bool) -> dict[str, Undefined]:
     if scale.kind is ScaleKind.CLASS:
         reasons |= {name: Undefined.CLASSES_HAVE_NO_ORDER for name in NAMES if name not in NOMINAL | set(OF_YES_NO)}
     if scale.kind in {ScaleKind.REAL, ScaleKind.SECONDS} and not binned:
-        by_level = (set(OF_CONFUSION) | set(OF_COINCIDENCES)) - {"krippendorff_alpha_interval"}
+        by_level = (one for one in (*OF_CONFUSION, *OF_COINCIDENCES) if one != "krippendorff_alpha_interval")
         reasons |= dict.fromkeys(by_level, Undefined.NEEDS_BINNING)
     return reasons
 

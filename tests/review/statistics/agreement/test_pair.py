@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import Resampling
-from review.statistics.agreement.catalogue import NAMES
+from review.statistics.agreement.catalogue import NAMES, OF_COINCIDENCES, OF_CONFUSION
 from review.statistics.agreement.pair import compare
 
 LEVELS, YES_NO, REAL = Scale.parse("1..5"), Scale.parse("bool"), Scale.parse("0..1:real")
@@ -78,6 +78,9 @@ def test_reals_have_level_statistics_after_a_stated_binning_only() -> None:
     assert plain["exact"] is None
     assert plain["undefined"]["exact"] == "needs_binning"
     assert plain["undefined"]["confusion"] == "needs_binning"
+    barred = [name for name, why in plain["undefined"].items() if why == "needs_binning"]
+    in_order = [*OF_CONFUSION, *(one for one in OF_COINCIDENCES if one not in OF_CONFUSION), "confusion"]
+    assert barred == [one for one in in_order if one in barred]  # the same in every process, so that files are
     # 0.6 against 0.4 falls in different bins, the rest in equal ones; 1.0 belongs to the last bin
     assert binned["exact"] == 0.75
     assert binned["labels"] == ["[0, 0.5)", "[0.5, 1]"]
