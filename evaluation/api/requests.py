@@ -77,7 +77,7 @@ class TooLarge(APIException):
 
     def __init__(self, limit: int) -> None:
         said = _("The body is larger than %(limit)s bytes.") % {"limit": limit}
-        if limit > LARGEST_JSON or limit == settings.CONCORD_UPLOAD_BYTES:
+        if limit > LARGEST_JSON or limit - settings.CONCORD_UPLOAD_BYTES in {0, ENVELOPE}:
             name = {"name": "CONCORD_UPLOAD_BYTES"}
             said += " " + _("Whoever runs the site sets this by %(name)s.") % name
             said += " " + _("Large files of answers are taken by the page, and by a command of any size.")

@@ -177,6 +177,7 @@ def test_more_than_the_limit_is_413_before_it_is_read(caller: Caller, how: str) 
     response = caller.upload("question-sets/", content) if how == "form" else caller.send("question-sets/", content)
     assert response.status_code == 413
     assert "larger than" in response.json()["detail"]
+    assert "CONCORD_UPLOAD_BYTES" in response.json()["detail"]
 
 
 @override_settings(CONCORD_UPLOAD_BYTES=200_000)
