@@ -58,6 +58,38 @@ def test_backup_and_restore_as_printed(tmp_path: Path) -> None:
     assert said == "no heartbeat of a cluster in the last 120 s\n(code 1)"  # the backup was noted
 
 
+def test_the_first_day_a_site_by_a_file_and_what_is_taken_out_as_printed(tmp_path: Path) -> None:
+    here = {
+        "CONCORD_VAR": str(tmp_path / "var"),
+        "CONCORD_JUDGE_ORIGINS": "https://llm.example.org",
+        "CONCORD_SYSTEM_ORIGINS": "https://rag.example.org",
+        "DJANGO_SUPERUSER_PASSWORD": "a good password",
+        "TEAM_TOKEN": "concord_" + "x" * 43,
+    }
+    (tmp_path / "team.yaml").write_text(re.findall(r"```yaml\n(.*?)```", PAGE, re.S)[0], encoding="utf-8")
+
+    def do(start: str, code: int = 0, more: str = "") -> str:
+        line = re.sub(r"^manage\.py", f"{sys.executable} {ROOT}/manage.py", command(start))
+        said = run(f"{line}{more}", tmp_path, **here)
+        assert said.endswith(f"(code {code})"), f"{line}: {said}"
+        return said
+
+    do("manage.py migrate")
+    do("createsuperuser", more=" --noinput --username admin --email admin@example.org")
+    do("provision team.yaml --check", 1)
+    assert "/password/" in run(f"{sys.executable} {ROOT}/manage.py provision team.yaml", tmp_path, **here)
+    do("provision team.yaml --check")  # nothing is left to do
+    said = run(f"{sys.executable} {ROOT}/manage.py verify_audit --seal", tmp_path, **here)
+    head = re.search(r"\b\d+:[0-9a-f]{64}", said)
+    assert head is not None
+    do("purge --person kim")
+    assert "0 calls" in do("CONCORD_REPLY_DAYS=90")
+    again = command("verify_audit --head").replace("812:5f0c…", head[0])
+    assert "(code 0)" in run(again, tmp_path, **here)
+    assert "(code 1)" in run(again.replace(head[0], f"1:{'0' * 64}"), tmp_path, **here)
+    assert "there is no run 12" in run(command("verify_report 12"), tmp_path, **here)
+
+
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])
 def test_the_check_of_a_container_follows_readyz(status: int, code: int) -> None:
     class Answering(BaseHTTPRequestHandler):
