@@ -20,12 +20,20 @@ from evaluation.work.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec
 
 
-def main(count: int, base_url: str, *, started: bool, batch: bool = False, budget: Decimal | None = None) -> int:
+def main(
+    count: int,
+    base_url: str,
+    *,
+    started: bool,
+    batch: bool = False,
+    budget: Decimal | None = None,
+    places: int = 8,
+) -> int:
     """The id of a run of ``count`` answers judged at ``base_url``, started unless told otherwise."""
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
     answers = make_answer_set(questions)
     endpoint = Endpoint.objects.create(
-        name="local", base_url=base_url, max_concurrency=32 if budget else 8, batches=batch
+        name="local", base_url=base_url, max_concurrency=32 if budget else places, batches=batch
     )
     judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
     run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=judge, batch=batch, budget=budget)
@@ -38,4 +46,5 @@ if __name__ == "__main__":
     given = dict(one.split("=") for one in sys.argv[3:] if "=" in one)
     budget = Decimal(given["--budget"]) if "--budget" in given else None
     started = "--draft" not in sys.argv
-    print(main(int(sys.argv[1]), sys.argv[2], started=started, batch="--batch" in sys.argv, budget=budget))
+    about = {"batch": "--batch" in sys.argv, "budget": budget, "places": int(given.get("--places", "8"))}
+    print(main(int(sys.argv[1]), sys.argv[2], started=started, **about))
