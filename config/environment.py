@@ -89,6 +89,11 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "CONCORD_STATEMENT_SECONDS": (int, 60, "Longest work of PostgreSQL on one statement of a page or by REST; 0: any."),
     "CONCORD_BACKUP_HOURS": (int, 0, "Age at which `healthcheck` calls the last backup too old; 0 never."),
     "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file that is read as a whole, within one request."),
+    "CONCORD_TRACE_MASKS": (
+        list,
+        ["email", "phone", "resident_number", "card"],
+        "Masked beside secrets in traces that are sent, before they are stored; also patterns such as `EMP-####`.",
+    ),
     "CONCORD_LARGE_UPLOAD_BYTES": (
         int,
         256 * 1024 * 1024,

@@ -270,15 +270,18 @@ def rows_of_file(data: bytes, problems: Problems, accepted: tuple[FileFormat, ..
     return with_traces(_tree_of(data, problems, accepted, max_bytes), problems)
 
 
-def read_trace_parts(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> tuple[list[TracePart], int]:
-    """What an OTLP request tells, by service and trace, and how many of its spans belong to no trace.
+def read_trace_parts(
+    data: bytes, name: str, *, masks: Sequence[str] = (), max_bytes: int = MAX_BYTES
+) -> tuple[list[TracePart], int]:
+    """What an OTLP request tells, by service and trace, and how many of its spans belong to no trace. ``masks`` is what
+    is masked beside secrets, see ``evaluation.files.traces.masking``.
 
     :raises InvalidFile: for what is neither OTLP's JSON nor its protobuf.
     """
     problems = Problems(display_name(name))
     tree = _tree_of(data, problems, (FileFormat.JSON, FileFormat.JSONL), max_bytes)
     problems.refuse_if_any()
-    return split(tree.root)
+    return split(tree.root, masks)
 
 
 def read_trace_records(

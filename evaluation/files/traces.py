@@ -32,6 +32,9 @@ _SECRETS = re.compile(
 )
 _BATCHES = ("resourceSpans", "resource_spans")
 _SPANS = ("scopeSpans", "scope_spans")
+#: Fields of a span whose digits could be taken for a card's, and the form in which they stay as they are.
+_PLAIN = re.compile(r"(?:trace|span|parent_?span)_?id|(?:start|end)_?time_?unix_?nano", re.IGNORECASE)
+_ID = re.compile(r"[A-Za-z0-9+/]{1,32}={0,2}")
 _ASKED = ("question", "query", "input", "user_input", "prompt")
 _SAID = ("answer", "output", "response", "result", "text", "content")
 _DOCUMENT = re.compile(r"(retrieval\.documents|reranker\.output_documents)\.(\d+)\.document\.(content|id|score)")
@@ -118,7 +121,7 @@ def trace_records(tree: FileTree, problems: Problems, masks: Sequence[str] = ())
 
 @dataclass(frozen=True, slots=True)
 class TracePart:
-    """What one request tells of a trace: ``content`` is OTLP in JSON with its spans alone, secrets masked; ``service``
+    """What one request tells of a trace: ``content`` is OTLP in JSON with its spans alone, masked; ``service``
     is the name that the resource gives itself, ``unknown_service`` where it has none."""
 
     service: str
@@ -127,21 +130,28 @@ class TracePart:
     spans: int
 
 
-def split(root: Node) -> tuple[list[TracePart], int]:
-    """The parts of an OTLP request by service and trace, and how many spans have no trace's id."""
+def split(root: Node, masks: Sequence[str] = ()) -> tuple[list[TracePart], int]:
+    """The parts of an OTLP request by service and trace, and how many spans have no trace's id. For ``masks`` see
+    :func:`masking`; ids and times stay as they are."""
+    pattern = masking(masks)
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     lost = 0
     for batch in (batch for part in _parts(root) for batch in _listed(part, *_BATCHES)):
         whole = plain(batch)
         resource = whole.get("resource") if isinstance(whole, dict) else None
-        service = str(_attributes(resource if isinstance(resource, dict) else {}).get("service.name") or "")
+        named = _attributes(resource if isinstance(resource, dict) else {}).get("service.name") or ""
+        service = str(_masked(str(named), pattern, [0]))
         for span in (span for scope in _listed(batch, *_SPANS) for span in _listed(scope, "spans")):
             said = plain(span)
             trace = _id(said.get("traceId") or said.get("trace_id")) if isinstance(said, dict) else ""
             if not re.fullmatch(r"[0-9a-f]{32}", trace) or not isinstance(said, dict):
                 lost += 1
                 continue
-            found.setdefault((service.strip() or UNKNOWN_SERVICE, trace), []).append(_masked(said, _SECRETS, [0]))
+            kept = {
+                name: value if _PLAIN.fullmatch(name) and _ID.fullmatch(str(value)) else _masked(value, pattern, [0])
+                for name, value in said.items()
+            }
+            found.setdefault((service.strip() or UNKNOWN_SERVICE, trace), []).append(kept)
     parts = [
         TracePart(service, trace, {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}, len(spans))
         for (service, trace), spans in found.items()

@@ -1,6 +1,7 @@
 """Traces become a question set and its answers: of a file, or sent by OTLP and waiting for it.
 
-What is sent waits as uploads do, a row for each trace in a request, a day at most; secrets are masked before that. A
+What is sent waits as uploads do, a row for each trace in a request, a day at most; secrets, and what the operator has
+masked, are masked before that. Its import masks again, by what the operator has masked then and what is asked for. A
 file that is uploaded waits for its confirmation as what was read of it, masked.
 """
 
@@ -86,7 +87,8 @@ def receive(project: Project, data: bytes, by: User | None) -> int:
 
     :raises InvalidFile: for what is no such request.
     """
-    parts, lost = read_trace_parts(data, FILE_NAME, settings.CONCORD_UPLOAD_BYTES)
+    limit, masks = settings.CONCORD_UPLOAD_BYTES, settings.CONCORD_TRACE_MASKS
+    parts, lost = read_trace_parts(data, FILE_NAME, masks=masks, max_bytes=limit)
     expire_uploads()
     ImportBatch.objects.bulk_create(_row(project, part, by) for part in parts)
     return lost
@@ -208,7 +210,8 @@ def keep_traces(
     """
     system = clean_name(system)
     rows = _whole(project, system, QUIET_SECONDS) if data is None else []
-    data = _joined(system, rows) if data is None else data
+    if data is None:
+        data, sampling = _joined(system, rows), _as_sent(sampling)
     found = read_traces(system, data, sampling, file_name=file_name)
     told = {"questions": clean_name(name or f"{system} traces"), "rate": sampling.rate, "rules": sampling.rules}
     options = {**told, "remarks": [asdict(one) for one in found.remarks], "sent": [row.pk for row in rows]}
@@ -272,9 +275,14 @@ def import_received(
     with transaction.atomic():
         lock_project(project.pk)
         rows = _whole(project, system, quiet_seconds)
-        done = import_traces(project, system, _joined(system, rows), name=name, sampling=sampling, by=by)
+        done = import_traces(project, system, _joined(system, rows), name=name, sampling=_as_sent(sampling), by=by)
         _taken(project, [row.pk for row in rows], done)
     return done
+
+
+def _as_sent(sampling: Sampling) -> Sampling:
+    """With what the operator has masked in all that is sent, which may be more than when it came in."""
+    return replace(sampling, masks=(*settings.CONCORD_TRACE_MASKS, *sampling.masks))
 
 
 def _joined(system: str, rows: Sequence[ImportBatch]) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
@@ -91,6 +92,49 @@ def test_a_trace_to_which_spans_are_still_added_waits(project: Project) -> None:
 def test_secrets_are_masked_before_anything_is_kept(project: Project) -> None:
     receive(project, request(asked(1, "Why does sk-abcdefghijklmnop1234 fail?")), None)
     assert b"abcdefghijklmnop1234" not in bytes(ImportBatch.objects.get().content)
+
+
+HELD = ("sk-abcdefghijklmnop1234", "kim@uni.ac.kr", "010-1234-5678", "900101-1234567", "4111 1111 1111 1111")
+
+
+def stored() -> bytes:
+    """Everything that every table holds."""
+    found: list[bytes] = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT * FROM "{table}"')
+            for value in (value for row in cursor.fetchall() for value in row):
+                found.append(bytes(value) if isinstance(value, bytes | memoryview) else str(value).encode())
+    return b"\n".join(found)
+
+
+def test_the_database_never_holds_a_secret_or_personal_data_that_were_sent(project: Project) -> None:
+    said = {"retrieval_documents_0_document_content": f"Call {HELD[2]}.", "user_id": HELD[1], "note": HELD[4]}
+    one = span(1, f"chat of {HELD[1]}", input_value=f"Is {HELD[3]} mine? {HELD[0]}", output_value="Yes.", **said)
+    one |= {
+        "spanId": HELD[1],
+        "events": [{"name": "error", "attributes": [{"key": "k", "value": {"stringValue": HELD[0]}}]}],
+    }
+    digits = span(2, input_value="How long?", output_value="Long.") | {"spanId": "4111111111111111"}
+    receive(project, request(one, service=f"rag of {HELD[1]}"), None)
+    receive(project, request(digits), None)
+    for turn in range(2):  # while they wait, and when they are imported
+        held = stored()
+        assert b"[masked]" in held
+        assert not [one for one in HELD if one.encode() in held]
+        assert b"4111111111111111" in held or turn  # an id of sixteen digits is no card
+        for system in [one["system"] for one in waiting(project)]:
+            import_received(project, system, quiet_seconds=0)
+    assert {answer.question.text for answer in Answer.objects.all()} == {"Is [masked] mine? [masked]", "How long?"}
+
+
+def test_what_is_masked_later_holds_for_what_waits_and_is_said_by_the_operator(project: Project, settings: Any) -> None:
+    settings.CONCORD_TRACE_MASKS = []
+    receive(project, request(asked(1, "May EMP-1234, kim@uni.ac.kr, leave?")), None)
+    assert b"kim@uni.ac.kr" in bytes(ImportBatch.objects.get().content)
+    settings.CONCORD_TRACE_MASKS = ["email"]
+    import_received(project, "my-rag", sampling=Sampling(masks=("EMP-####",)), quiet_seconds=0)
+    assert Question.objects.get().text == "May [masked], [masked], leave?"
 
 
 def test_traces_that_nobody_imports_are_gone_after_a_day(project: Project) -> None:
