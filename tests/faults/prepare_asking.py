@@ -1,11 +1,13 @@
-"""Fills a fresh database with a run that asks a system: ``python -m tests.faults.prepare_asking N ORIGIN``."""
+"""Fills a fresh database with a run that asks a system: ``python -m tests.faults.prepare_asking N CONNECTOR JSON``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from typing import Any
 
 import django
 
@@ -20,10 +22,10 @@ from evaluation.work.lifecycle import start
 from tests.factories import make_question_set, question_spec
 
 
-def main(count: int, origin: str) -> int:
-    """The id of a started run of ``count`` questions to the service at ``origin``, scored by rules."""
+def main(count: int, connector: str, settings: dict[str, Any]) -> int:
+    """The id of a started run of ``count`` questions to a system, four at a time, scored by rules."""
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
-    version = save_system(questions.project, "toy", "http", {"address": f"{origin}/ask", "timeout_seconds": 5}, None)
+    version = save_system(questions.project, "toy", connector, settings, None)
     System.objects.update(max_concurrency=4)
     answers = answers_to_ask(questions, version, k=5, evaluation_type="full_rag", by=None)
     run = prepare_run(answers, profile_row(questions.project, "graphrag"), judge=None)
@@ -32,4 +34,4 @@ def main(count: int, origin: str) -> int:
 
 
 if __name__ == "__main__":
-    print(main(int(sys.argv[1]), sys.argv[2]))
+    print(main(int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])))

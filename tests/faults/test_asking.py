@@ -3,6 +3,7 @@ time than the system takes."""
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -19,11 +20,35 @@ KILLS = 3
 QUESTIONS = 80
 
 
-def test_after_kills_only_questions_that_were_out_are_asked_again(site: Site) -> None:
+CONNECTORS = {
+    "http": {"address": "{origin}/ask", "timeout_seconds": 5},
+    "command": {"command": "toy", "timeout_seconds": 20},
+    "chat": {"base_url": "{origin}/v1", "model": "toy-1"},
+    "callable": {"function": "toy"},
+}
+
+
+def prepared(site: Site, service: RagService, kind: str = "http") -> int:
+    """The id of a run that asks the service by a connector; the operator allows each of them."""
+    program = f"{sys.executable} {ROOT}/tests/faults/asking_program.py {{query}}"
+    site.environment |= {
+        "CONCORD_SYSTEM_ORIGINS": service.origin,
+        "CONCORD_SYSTEM_COMMANDS": json.dumps({"toy": program}),
+        "CONCORD_SYSTEM_CALLABLES": json.dumps({"toy": "tests.faults.asking_program:answer"}),
+        "SYSTEM_TOY": service.origin,
+    }
+    settings = json.dumps(CONNECTORS[kind]).replace("{origin}", service.origin)
+    return int(site.python("-m", "tests.faults.prepare_asking", str(QUESTIONS), kind, settings).splitlines()[-1])
+
+
+#: Every connector on one database: the ledger is the same, and a minute goes by until leases lapse.
+@pytest.mark.parametrize(
+    ("site", "kind"), [*(("sqlite", kind) for kind in CONNECTORS), ("postgres", "http")], indirect=["site"]
+)
+def test_after_kills_only_questions_that_were_out_are_asked_again(site: Site, kind: str) -> None:
     with RagService() as service:
         service.seconds = 0.05
-        site.environment |= {"CONCORD_SYSTEM_ORIGINS": service.origin}
-        run = int(site.python("-m", "tests.faults.prepare_asking", str(QUESTIONS), service.origin).splitlines()[-1])
+        run = prepared(site, service, kind)
         for killed in range(1, KILLS + 1):
             worker = subprocess.Popen([sys.executable, "manage.py", "drain", str(run)], cwd=ROOT, env=site.environment)
             due = QUESTIONS * killed // (KILLS + 1)
@@ -53,8 +78,7 @@ def test_limits_of_a_system_hold_over_eight_workers_and_a_wait_it_asks_for_too(s
     with RagService() as service:
         service.seconds = 0.1
         service.fault_of = lambda question, times: "limit" if times == 1 and question.endswith("7?") else ""
-        site.environment |= {"CONCORD_SYSTEM_ORIGINS": service.origin}
-        run = int(site.python("-m", "tests.faults.prepare_asking", str(QUESTIONS), service.origin).splitlines()[-1])
+        run = prepared(site, service)
         for worker in [site.start("manage.py", "drain", str(run), "--seconds", "90") for _ in range(8)]:
             worker.wait(120)
         site.wait_for(run, "completed", seconds=30)
