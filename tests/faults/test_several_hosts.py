@@ -36,8 +36,12 @@ def leader(host: Host) -> list[int]:
 
 @pytest.mark.parametrize(
     ("clusters", "webs"),
-    [((whole, whole), (whole,)), ((leader, leader, leader), ()), ((leader, whole), (whole,))],
-    ids=["two hosts and a web host", "every leader", "a leader, a host and a web host"],
+    [
+        ((leader, whole), (whole,)),
+        pytest.param((whole, whole), (whole,), marks=pytest.mark.endurance),
+        pytest.param((leader, leader, leader), (), marks=pytest.mark.endurance),
+    ],
+    ids=["a leader, a host and a web host", "two hosts and a web host", "every leader"],
 )
 def test_whichever_of_several_hosts_die_the_rest_ends_the_run(
     site: Site,
