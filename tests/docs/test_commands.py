@@ -21,11 +21,11 @@ PART = re.compile(rf"`(?:(?:\S*python3? )?(?:manage\.py|concord) )?({'|'.join(OU
 
 
 def refused(name: str, rest: str) -> str:
-    """Why the command does not take what stands behind it; empty where it does, or where the page says it by ``…``."""
+    """Why the command does not take what stands behind it; empty where it does, or where the page says it by ``…`` or a variable of the shell."""
     if name not in get_commands():
         return "there is no such command"
     words = shlex.split(re.split(r" [|>] ", rest)[0], comments=True)
-    if any(set(word) & set("…·[]{}|") for word in words):
+    if any(set(word) & set("…·[]{}|$") for word in words):
         return ""
     command = load_command_class(get_commands()[name], name)
     try:
