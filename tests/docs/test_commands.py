@@ -21,7 +21,8 @@ PART = re.compile(rf"`(?:(?:\S*python3? )?(?:manage\.py|concord) )?({'|'.join(OU
 
 
 def refused(name: str, rest: str) -> str:
-    """Why the command does not take what stands behind it; empty where it does, or where the page says it by ``…`` or a variable of the shell."""
+    """Why the command does not take what stands behind it; empty where it does, or where the page leaves something open
+    by ``…`` or a variable of the shell."""
     if name not in get_commands():
         return "there is no such command"
     words = shlex.split(re.split(r" [|>] ", rest)[0], comments=True)
