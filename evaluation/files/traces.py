@@ -25,11 +25,16 @@ PERSONAL = {
     "card": r"(?<![\w-])\d{4}(?:[- ]?\d{4}){3}(?![\w-])",
 }
 UNKNOWN_SERVICE = "unknown_service"  # OpenTelemetry's own word
+_NAMES = "password|passwd|secret|api[_-]?key|access[_-]?token"
 _SECRETS = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|xox[abp]|concord)[-_][A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b"
     r"|(?i:\bbearer\s+[A-Za-z0-9._~+/-]{16,}=*)|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
-    r"|(?i:\b(?:password|passwd|secret|api[_-]?key|access[_-]?token)\b\s*[=:]\s*[^\s\"',;]{6,})"
+    rf"|(?i:\b(?:{_NAMES})\b\s*[=:]\s*[^\s\"',;]{{6,}})"
+    # In JSON within a text, however often it was quoted; the name and the quotes stay, so that it can still be read.
+    rf"|(?P<kept>(?i:[\"'][\w.-]{{0,60}}(?:{_NAMES}|authorization)\\*[\"']\s*:\s*\\*))"
+    r"(?:(?<!\\)(?:\"(?:[^\"\\]|\\[\s\S])+|'(?:[^'\\]|\\[\s\S])+)|(?<=\\)(?:\"(?:[^\"\\]|\\(?!\"))+|'(?:[^'\\]|\\(?!'))+))"
 )
+_NAMED = re.compile(rf"(?i:[\w.-]*(?:{_NAMES}|authorization))")
 _BATCHES = ("resourceSpans", "resource_spans")
 _SPANS = ("scopeSpans", "scope_spans")
 #: Fields of a span whose digits could be taken for a card's, and the form in which they stay as they are.
@@ -338,13 +343,21 @@ def _sum(spans: list[dict[str, Any]], *names: str) -> int | None:
     return sum(found) if found else None
 
 
+def _mask(found: re.Match[str]) -> str:
+    quote = found[0][len(found["kept"])] if found["kept"] else ""
+    return (found["kept"] or "") + quote + MASKED
+
+
 def _masked(said: Any, pattern: re.Pattern[str], count: list[int]) -> Any:
     """The value with everything that fits the pattern replaced, however deep it stands."""
     if isinstance(said, str):
-        text, places = pattern.subn(MASKED, said)
+        text, places = pattern.subn(_mask, said)
         count[0] += places
         return text
     if isinstance(said, dict):
+        if _NAMED.fullmatch(str(said.get("key", ""))) and isinstance(said.get("value"), dict):
+            count[0] += 1
+            return {**said, "value": {"stringValue": MASKED}}
         return {name: _masked(value, pattern, count) for name, value in said.items()}
     return [_masked(one, pattern, count) for one in said] if isinstance(said, list) else said
 

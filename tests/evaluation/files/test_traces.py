@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
 from evaluation.files import traces
-from evaluation.files.reading import read_answers, read_questions
+from evaluation.files.reading import read_answers, read_questions, read_trace_parts
 
 common = pytest.importorskip("opentelemetry.exporter.otlp.proto.common.trace_encoder")
 json_format = pytest.importorskip("google.protobuf.json_format")
@@ -244,6 +244,31 @@ def test_secrets_are_masked_and_counted() -> None:
     assert answer.question == "Why is [masked] refused?"
     assert answer.answer.text == "Authorization: [masked] was sent, [masked] too."
     assert [one.params for one in file.remarks if one.code == "secrets_masked"] == [{"places": 3}]
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ('{"user": "kim", "password": "hunter \\" 22\'s"}', '{"user": "kim", "password": "[masked]"}'),
+        ("{'x-api-key': 'a\\n\"b', 'k': 5}", "{'x-api-key': '[masked]', 'k': 5}"),
+        (
+            json.dumps({"q": json.dumps({"client_secret": "s3", "k": 5})}),
+            r'{"q": "{\"client_secret\": \"[masked]\", \"k\": 5}"}',
+        ),
+        ('{"passwords_allowed": "three"}', '{"passwords_allowed": "three"}'),
+    ],
+)
+def test_secrets_in_json_within_a_text_are_masked(said: str, left: str) -> None:
+    def leaking(tracer: Tracer) -> None:
+        span = tracer.start_span("rag", start_time=SECOND)
+        span.set_attributes({"input.value": "Why?", "output.value": said, "db.password": "hunter22"})
+        span.end(end_time=2 * SECOND)
+
+    data = written(leaking)[0]
+    (answer,) = read_answers(data, "traces.json").answers
+    assert answer.answer.text == left
+    parts, _lost = read_trace_parts(data, "traces.json")
+    assert "hunter" not in str([part.content for part in parts])
 
 
 def test_protobuf_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
