@@ -41,6 +41,12 @@ def metric_title(metric: MetricDefinition | None) -> str:
 
 
 @register.filter
+def titled(name: str, titles: Mapping[str, Bilingual]) -> str:
+    """The title of a metric that is told by its name; the name where nothing has a title."""
+    return in_language(titles[name]) if name in titles else name
+
+
+@register.filter
 def expected_text(question: QuestionSpec) -> str:
     """What is expected of an answer: references, else keywords, else what is checked."""
     expects = question.references or tuple(" / ".join(one) for one in question.keywords)

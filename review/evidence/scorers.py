@@ -83,6 +83,12 @@ def title_of(metric: MetricDefinition) -> Bilingual:
     return Bilingual(english, metric.title.get("ko") or english)
 
 
+def titles_of(names: Iterable[str]) -> dict[str, Bilingual]:
+    """The titles of the newest versions of metrics, by name. One query."""
+    rows = MetricDefinition.objects.filter(name__in=set(names)).order_by("version")
+    return {row.name: title_of(row) for row in rows}
+
+
 RULES = "rules"
 _Who = tuple[int, int, str, bool]  # judge and rubric version (0: none), author of imported scores, whether they count
 _Repeats = dict[int, dict[int, tuple[ScoreRow, ...]]]  # by metric and answer

@@ -4,6 +4,7 @@ that nobody lists here, such as a number or the label of an imported file, stand
 from collections.abc import Sequence
 
 from django import template
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Finding
@@ -75,6 +76,22 @@ TIERS = {
     "characters": _("in the same characters"),
     "reworded": _("in other words"),
 }
+
+
+MADE_BY = {
+    "corrected": _("examples the judge got most wrong"),
+    "boundary": _("borderline examples"),
+    "diverse": _("examples across levels and categories"),
+    "map": _("a map of its scores"),
+}
+
+
+@register.filter
+def made_by(kind: str) -> str:
+    """How a search made a version: by which examples, by a map, in which round of rewriting."""
+    if kind.startswith("round "):
+        return gettext("round %(number)s of rewriting") % {"number": kind.removeprefix("round ")}
+    return str(MADE_BY.get(kind, kind))
 
 
 @register.filter

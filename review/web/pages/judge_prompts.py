@@ -98,6 +98,13 @@ class JudgeCardFile:
     agreement: list[Agreement]
     prompts: list[Prompt]
 
+    @property
+    def metrics(self) -> set[str]:
+        """The names of all metrics it tells of."""
+        shifts = (shift for prompt in self.prompts for check in prompt.checks for shift in check.shifts)
+        licences = (proof for prompt in self.prompts for proof in prompt.proofs)
+        return {one.metric for of in (self.agreement, licences, shifts) for one in of}
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON values."""
         return asdict(self)

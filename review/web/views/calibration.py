@@ -30,6 +30,7 @@ from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
 from review.calibration.workbench import Bench, bench_of, families_in, try_on, validate
 from review.evidence.answers import expose_answers
+from review.evidence.scorers import titles_of
 from review.gold.freezing import freeze, grow, is_retired
 from review.gold.overview import overview
 from review.models import GoldSet, Rating, Search
@@ -47,8 +48,10 @@ def calibration_list(request: HttpRequest) -> HttpResponse:
     if not projects.exists():
         raise PermissionDenied
     newest = {(one.project_id, one.name): one for one in GOLD_SETS.filter(project__in=projects).order_by("version")}
+    gold_sets = [(one, overview(one)) for one in sorted(newest.values(), key=lambda one: -one.pk)]
     shown = {
-        "gold_sets": [(one, overview(one)) for one in sorted(newest.values(), key=lambda one: -one.pk)],
+        "gold_sets": gold_sets,
+        "titles": titles_of(one.metric for _, gold in gold_sets for one in gold.metrics),
         "runs": _rated_runs(request),
     }
     return render(request, "review/calibration.html", shown)
@@ -180,8 +183,9 @@ def _page(
     try:
         bench, version, judges, families = _bench(gold_set, asked)
     except NoBench:
-        shown = {"gold_set": gold_set, "gold": overview(gold_set), "judges": _judges(gold_set), "runs": runs}
-        shown |= {"leads": leads, "held": _held(gold_set)}
+        gold = overview(gold_set)
+        shown = {"gold_set": gold_set, "gold": gold, "judges": _judges(gold_set), "runs": runs}
+        shown |= {"leads": leads, "held": _held(gold_set), "titles": titles_of(one.metric for one in gold.metrics)}
         return render(request, "review/workbench_none.html", shown)
     page = workbench_page(
         bench, version, judges=judges, families=families, asked=asked, leads=leads, entered=entered, tried=tried
@@ -190,7 +194,13 @@ def _page(
     return render(
         request,
         "review/workbench.html",
-        {"page": page, "runs": runs, "leads": leads, "held": _held(gold_set)},
+        {
+            "page": page,
+            "titles": titles_of(one.metric for one in page.gold.metrics),
+            "runs": runs,
+            "leads": leads,
+            "held": _held(gold_set),
+        },
         status=status,
     )
 

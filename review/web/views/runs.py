@@ -33,6 +33,7 @@ from review.comparisons.summaries import attention
 from review.comparisons.trend import judge_records, trends_of
 from review.decisions.assumptions import set_accepted
 from review.evidence.answers import expose, expose_answers
+from review.evidence.scorers import titles_of
 from review.kept.reading import agreement_at_once, agreement_figures, compared, headlines_of, listed_lines, run_figures
 from review.plans.ahead import plan_json, planned_review
 from review.queues.access import queues_led_by
@@ -307,12 +308,14 @@ def _judge_page(request: HttpRequest, found: JudgeVersion, tried: Probed | None 
     others = JudgeVersion.objects.filter(project=found.project_id, name=found.name).exclude(pk=pk).order_by("-version")
     versions = [(other, f"v{version}") for other, version in others.values_list("pk", "version")]
     (record,) = judge_records([found])
+    whole = judge_prompts(found) if found.endpoint_id else None
     shown = {
         "card": judge_card(record),
         "parameters": [(name, str(value)) for name, value in sorted(found.params.items())],
         "versions": versions,
         "attacks": attacks_of(found),
-        "whole": judge_prompts(found) if found.endpoint_id else None,
+        "whole": whole,
+        "titles": titles_of(whole.metrics) if whole else {},
         "tried": tried,
     }
     return render(request, "review/judge.html", shown)

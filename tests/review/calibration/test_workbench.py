@@ -16,7 +16,7 @@ from evaluation.models import RubricVersion, Run, Standing
 from evaluation.work.lifecycle import planned_units
 from review.calibration import looking, turns, workbench
 from review.calibration.workbench import Wanted, bench_of, disagreements, history, measured
-from review.models import Exposure, GoldItem, GoldSet, Look
+from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResult
 from tests.factories import make_user
 from tests.review.builders import metric, run_over, score
 from tests.review.calibration.place import Place
@@ -104,6 +104,26 @@ def test_the_page_shows_no_text_of_a_hold_out_answer_and_records_what_it_showed(
         assert "<script>alert(1)" not in shown
     assert "because" in lead.get(at).content.decode()
     assert not Exposure.objects.exists()  # the person has nothing to rate
+
+
+def test_pages_name_metrics_and_how_versions_were_made_in_the_reader_s_language(place: Place) -> None:
+    version = place.drafted("other words")
+    for one, off in ((place.slot.active, 1.0), (version, -1.0)):
+        judged(place, one, lambda number, off=off: off if number % 3 else 0.0)
+    told = dict.fromkeys(("n", "loss", "gain", "low", "high", "share"), 0.5)
+    search = Search.objects.create(gold_set=place.gold, judge_version=place.judge, family=FAMILY, active=version)
+    made = [{"version": 1, "kind": kind, "metric": "correctness"} | told for kind in ("diverse", "round 2", "map")]
+    SearchResult.objects.create(search=search, outcome=SearchResult.Outcome.NOTHING_BETTER, figures=made)
+    lead = client_of(place, Role.LEAD)
+    pages = [reverse("calibration-list"), reverse("calibration", args=[place.gold.pk])]
+    for at, asked in ((pages[0], {}), (pages[1], here(place, version))):
+        shown = lead.get(at, asked, headers={"accept-language": "ko"}).content.decode()
+        read = re.sub(r"<textarea.*?</textarea>|<pre.*?</pre>", "", shown, flags=re.DOTALL)
+        assert metric("correctness").title["ko"] in read
+        assert "correctness" not in read
+    assert "수준과 범주를 고루 담은 예시" in read
+    assert "다시 쓰기 2라운드" in read
+    assert not re.search(r">(diverse|round 2|map)<", read)
 
 
 def test_a_score_of_a_draft_on_a_hold_out_answer_is_in_no_figure(place: Place) -> None:
