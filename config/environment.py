@@ -219,7 +219,7 @@ def oidc(*, debug: bool) -> dict[str, Any]:
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs CONCORD_OIDC_CLIENT and CONCORD_OIDC_SECRET")
     if find_spec("allauth") is None or find_spec("jwt") is None:
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs the extra sso: pip install 'concord-eval[sso]'")
-    return {**told, "origin": f"{parts.scheme}://{parts.netloc}"}
+    return told
 
 
 def refuse_unknown_names() -> None:

@@ -143,12 +143,11 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Logging in by an OpenID Connect provider; a form may lead there, because the log-in does.
+# Logging in by an OpenID Connect provider.
 CONCORD_OIDC = oidc(debug=DEBUG)
 if CONCORD_OIDC:
     INSTALLED_APPS += ["allauth", "allauth.account", "allauth.socialaccount"]
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
-    CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"].append(CONCORD_OIDC["origin"])
     SOCIALACCOUNT_ADAPTER = "evaluation.extras.sso.Adapter"
 
 # django-q2 is only a doorbell: all truth lives in units of work. The values follow docs/decisions/0002.

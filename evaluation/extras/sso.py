@@ -213,17 +213,19 @@ def _has_to_wait(request: HttpRequest) -> HttpResponse | None:
 
 
 def _go(request: HttpRequest, process: str, **kept: Any) -> HttpResponse:
-    """To the provider, with what is to be known on the way back; 429 for a while after too many failures."""
+    """To the provider, with what is to be known on the way back; 429 for a while after too many failures.
+
+    By a page that leads on, not by a redirect: some browsers hold every step after a form to ``form-action``, and which
+    origins a provider sends people on to, nobody here knows."""
     if waits := _has_to_wait(request):
         return waits
-    nonce = secrets.token_urlsafe(32)
+    nonce, name = secrets.token_urlsafe(32), settings.CONCORD_OIDC["name"]
     try:
-        answer: HttpResponse = provider_of(request).redirect(
-            request, process, auth_params={"nonce": nonce}, nonce=nonce, **kept
-        )
+        there = provider_of(request).redirect(request, process, auth_params={"nonce": nonce}, nonce=nonce, **kept)
+        answer = render(request, "evaluation/sso_go.html", {"name": name, "address": there.url})
     except (OSError, ValueError, KeyError, OAuth2Error) as error:  # requests' errors are OSErrors
         log.error("the provider of log-ins does not answer as it should: %s", error)
-        page = {"text": gettext("Nobody can be asked there at the moment."), "name": settings.CONCORD_OIDC["name"]}
+        page = {"text": gettext("Nobody can be asked there at the moment."), "name": name}
         answer = render(request, "evaluation/sso_refused.html", page, status=503)
     return answer
 
