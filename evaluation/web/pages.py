@@ -78,13 +78,10 @@ class PreviewPage:
         return columns_form(self.batch.kind, self.found)
 
 
-@dataclass(frozen=True, slots=True)
-class UploadPage:
-    """The form, and what is wrong with the file that was sent."""
+class FileProblems:
+    """What is wrong with a file that was sent, for its page."""
 
-    form: UploadForm
-    file: str = ""
-    problems: Sequence[Problem] = ()
+    problems: Sequence[Problem]
 
     @property
     def lines(self) -> list[str]:
@@ -95,6 +92,15 @@ class UploadPage:
     def more(self) -> int:
         """How many others there are."""
         return max(0, len(self.problems) - SHOWN_PROBLEMS)
+
+
+@dataclass(frozen=True)
+class UploadPage(FileProblems):
+    """The form, and what is wrong with the file that was sent."""
+
+    form: UploadForm
+    file: str = ""
+    problems: Sequence[Problem] = ()
 
 
 STATES: dict[str, Promise] = {

@@ -37,7 +37,7 @@ from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
 from evaluation.runs.traces import FILE_NAME, TRACE_FILE, confirm_traces, keep_traces, preview_traces, waiting
 from evaluation.web.forms import columns_form
-from evaluation.web.pages import SHOWN_PROBLEMS, ProfileChoice, UploadPage, profile_choices
+from evaluation.web.pages import FileProblems, ProfileChoice, UploadPage, profile_choices
 from evaluation.web.run_forms import (
     AnswerFileForm,
     AnswersForm,
@@ -50,8 +50,8 @@ from evaluation.web.views import uploaded
 from evaluation.wording.messages import explain, explain_refusal
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePage:
+@dataclass(frozen=True)
+class SourcePage(FileProblems):
     """The three ways to answers, and what is wrong with a file that was sent."""
 
     upload: AnswerFileForm
@@ -59,16 +59,6 @@ class SourcePage:
     ask: AskForm
     file: str = ""
     problems: Sequence[Problem] = ()
-
-    @property
-    def lines(self) -> list[str]:
-        """The problems in words, as far as one page can hold them."""
-        return [explain(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
-
-    @property
-    def more(self) -> int:
-        """How many others there are."""
-        return max(0, len(self.problems) - SHOWN_PROBLEMS)
 
 
 @dataclass(frozen=True, slots=True)

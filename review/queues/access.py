@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Generic, cast
 
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Manager, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from evaluation.accounts import access
@@ -64,6 +65,49 @@ def queue_for_rating(user: Person, pk: int | str) -> ReviewQueue:
 def leads(user: Person, queue: ReviewQueue) -> bool:
     """Whether the person manages the queue."""
     return access.may(user, queue.project_id, Action.MANAGE_REVIEW)
+
+
+class NamedAccess(Generic[M]):
+    """Who may do what with rows of a project whose ``members`` are named to rate in them, such as sets of pairs."""
+
+    def __init__(self, rows: Manager[M]) -> None:
+        self.rows = rows
+
+    def of(self, user: Person) -> QuerySet[M]:
+        """What the person leads or is named in, newest first."""
+        led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
+        reached = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
+        named = Q(pk__in=self.rows.filter(members__reviewer=user).values("pk")) if isinstance(user, User) else Q(pk=0)
+        return self.rows.filter(led | (reached & named)).order_by("-pk")
+
+    def get(self, user: Person, pk: int | str) -> M:
+        """One for its leads and members; 404 for all others, whatever their role in the project."""
+        return _one(self.of(user), pk)
+
+    def for_lead(self, user: Person, pk: int | str) -> M:
+        """One for who manages it.
+
+        :raises Http404: for everybody who cannot see it.
+        :raises PermissionDenied: for those who only rate in it.
+        """
+        found = self.get(user, pk)
+        if not self.leads(user, found):
+            raise PermissionDenied
+        return found
+
+    def to_rate(self, user: Person, pk: int | str) -> M:
+        """One for those named in it.
+
+        :raises PermissionDenied: for a lead who is not.
+        """
+        found: Any = self.get(user, pk)
+        if not found.members.filter(reviewer=user.pk).exists():
+            raise PermissionDenied
+        return cast(M, found)
+
+    def leads(self, user: Person, found: M) -> bool:
+        """Whether the person manages it."""
+        return access.may(user, cast(Any, found).project_id, Action.MANAGE_REVIEW)
 
 
 def own_assignment(user: Person, pk: int | str, *, shown: bool = False) -> Assignment:

@@ -28,15 +28,11 @@ from review.extras.pairs.figures import PAIR_EXPORTS, export_pairs, figures_for,
 from review.extras.pairs.making import (
     LEAST,
     MOST,
+    PAIR_SETS,
     Card,
     card_of,
     close_pairs,
-    leads_pairs,
     make_pairs,
-    pair_set_for,
-    pair_set_for_lead,
-    pair_set_to_rate,
-    pair_sets_of,
     prefer,
     reopen_pairs,
 )
@@ -135,7 +131,7 @@ class PairSetViewSet(ViewSet):
     @written_by(PairSetShown, paged=True)
     def list(self, request: Request) -> QuerySet[PairSet]:
         """One page, newest first."""
-        return pair_sets_of(request.user)
+        return PAIR_SETS.of(request.user)
 
     @written_by(LedPairSetShown, status=201, body=PairSetBody)
     def create(self, request: Request) -> PairSet:
@@ -151,20 +147,20 @@ class PairSetViewSet(ViewSet):
     @written_by(LedPairSetShown, PairSetShown)
     def retrieve(self, request: Request, pk: int) -> PairSet | Response:
         """The comparison."""
-        found = pair_set_for(request.user, pk)
+        found = PAIR_SETS.get(request.user, pk)
         rates = found.members.filter(reviewer=person(request)).exists()
-        return found if leads_pairs(request.user, found) and not rates else Response(PairSetShown(found).data)
+        return found if PAIR_SETS.leads(request.user, found) and not rates else Response(PairSetShown(found).data)
 
     @part(PairCardShown, query=PairQuery, others={204: None})
     def next(self, request: Request, pk: int) -> Card | None:
         """The card; 204 when the caller has rated all."""
-        found, wanted = pair_set_to_rate(request.user, pk), self.asked(request.query_params.dict())["pair"]
+        found, wanted = PAIR_SETS.to_rate(request.user, pk), self.asked(request.query_params.dict())["pair"]
         card = card_of(found, person(request), wanted)
         if card is None and wanted:
             raise Http404
         return card
 
-    @verb(pair_set_to_rate, PairCardShown, body=PreferBody)
+    @verb(PAIR_SETS.to_rate, PairCardShown, body=PreferBody)
     def prefer(self, found: PairSet, body: dict[str, Any]) -> Card | None:
         """Store the preference: the pair as it stands now. The same one twice is one decision."""
         me, pair = person(self.request), found.pairs.filter(pk=body.pop("pair")).first()
@@ -177,7 +173,7 @@ class PairSetViewSet(ViewSet):
     @action(detail=True, pagination_class=None, query=("seed", "resamples"))
     def figures(self, request: Request, pk: int) -> Response:
         """By metric, as the ``pairs`` command prints it. A lead who rates too has to rate all pairs first."""
-        found, asked = pair_set_for_lead(request.user, pk), PairFiguresQuery(data=request.query_params.dict())
+        found, asked = PAIR_SETS.for_lead(request.user, pk), PairFiguresQuery(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)
         resampling = Resampling(**asked.validated_data) if asked.validated_data["resamples"] else None
         take_figures(person(request))
@@ -195,18 +191,18 @@ class PairSetViewSet(ViewSet):
     @action(detail=True, pagination_class=None, query=("format",))
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:
         """One row for each preference that counts. A lead who rates too has to rate all pairs first."""
-        found, asked = pair_set_for_lead(request.user, pk), PairExportQuery(data=request.query_params.dict())
+        found, asked = PAIR_SETS.for_lead(request.user, pk), PairExportQuery(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)
         refuse_early(found, person(request))
         take_export(person(request))
         return download(export_pairs(found, asked.validated_data["format"]))
 
-    @verb(pair_set_for_lead)
+    @verb(PAIR_SETS.for_lead)
     def close(self, found: PairSet) -> None:
         """Close."""
         close_pairs(found, by=person(self.request))
 
-    @verb(pair_set_for_lead)
+    @verb(PAIR_SETS.for_lead)
     def reopen(self, found: PairSet) -> None:
         """Reopen."""
         reopen_pairs(found, by=person(self.request))

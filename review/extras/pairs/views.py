@@ -40,16 +40,12 @@ from review.extras.pairs.making import (
     LEAST,
     LONGEST_REASON,
     MOST,
+    PAIR_SETS,
     Card,
     card_of,
     close_pairs,
     last_rated,
-    leads_pairs,
     make_pairs,
-    pair_set_for,
-    pair_set_for_lead,
-    pair_set_to_rate,
-    pair_sets_of,
     prefer,
     reopen_pairs,
 )
@@ -146,7 +142,7 @@ def pair_list(request: HttpRequest) -> HttpResponse:
     """The comparisons I lead or rate."""
     me = person(request)
     mine = Count("pairs__preferences__pair", distinct=True, filter=Q(pairs__preferences__rater=me))
-    sets = pair_sets_of(me).annotate(size=Count("pairs", distinct=True), rated=mine)[:50]
+    sets = PAIR_SETS.of(me).annotate(size=Count("pairs", distinct=True), rated=mine)[:50]
     named = set(PairSet.objects.filter(members__reviewer=me).values_list("pk", flat=True))
     rows = [(one, one.pk in named) for one in sets]
     leads = access.projects_with(me, Action.MANAGE_REVIEW).exists()
@@ -184,8 +180,8 @@ def pair_new(request: HttpRequest) -> HttpResponse:
 def pair_set(request: HttpRequest, pk: int) -> HttpResponse:
     """What came of a comparison, for its leads; whoever only rates is sent to rate."""
     me = person(request)
-    found = pair_set_for(me, pk)
-    if not leads_pairs(me, found):
+    found = PAIR_SETS.get(me, pk)
+    if not PAIR_SETS.leads(me, found):
         return redirect("pairs-rate", found.pk)
     withheld = ""
     shown: dict[str, Any] = {}
@@ -240,7 +236,7 @@ def _pairs_shown(found: PairSet, wanted: str) -> dict[str, Any]:
 def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The preferences as a file, for leads who have nothing left to compare in it."""
     me = person(request)
-    found, wanted = pair_set_for_lead(me, pk), request.GET.get("format", "csv")
+    found, wanted = PAIR_SETS.for_lead(me, pk), request.GET.get("format", "csv")
     if wanted not in PAIR_EXPORTS.names:
         raise Http404
     try:
@@ -257,7 +253,7 @@ def pair_export(request: HttpRequest, pk: int) -> HttpResponseBase:
 def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
     """The next pair, or one rated before to change one's mind."""
     me = person(request)
-    found = pair_set_to_rate(me, pk)
+    found = PAIR_SETS.to_rate(me, pk)
     wanted = request.GET.get("pair", "")
     card = card_of(found, me, whole_number(wanted))
     if card is None and wanted:
@@ -269,7 +265,7 @@ def pair_rate(request: HttpRequest, pk: int) -> HttpResponse:
 def pair_prefer(request: HttpRequest, pk: int) -> HttpResponse:
     """Store a preference and go on with the next pair."""
     me = person(request)
-    found = pair_set_to_rate(me, pk)
+    found = PAIR_SETS.to_rate(me, pk)
     form = PreferenceForm(found, request.POST)
     if not form.is_valid():
         return _not_stored(request, found, form, form.messages(), status=400)
@@ -305,7 +301,7 @@ def _rate(
 def pair_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Take no further preferences, or take them again."""
     me = person(request)
-    found = pair_set_for_lead(me, pk)
+    found = PAIR_SETS.for_lead(me, pk)
     (reopen_pairs if found.closed_at else close_pairs)(found, by=me)
     return redirect("pairs", found.pk)
 

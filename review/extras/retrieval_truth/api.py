@@ -25,16 +25,7 @@ from review.api.queues import people_named
 from review.api.requests import TOO_OFTEN, optional_text, row_id
 from review.extras.retrieval_truth.accepting import accept_labels
 from review.extras.retrieval_truth.pooling import MOST_SYSTEMS, make_repair
-from review.extras.retrieval_truth.rating import (
-    PassageCard,
-    card_of,
-    rate,
-    repair_for,
-    repair_for_lead,
-    repair_to_rate,
-    repairs_of,
-    set_open,
-)
+from review.extras.retrieval_truth.rating import REPAIRS, PassageCard, card_of, rate, set_open
 from review.extras.retrieval_truth.results import (
     REPAIR_EXPORTS,
     RepairResult,
@@ -131,7 +122,7 @@ class RepairViewSet(ViewSet):
     @written_by(RepairShown, paged=True)
     def list(self, request: Request) -> QuerySet[RetrievalRepair]:
         """One page, newest first."""
-        return repairs_of(request.user)
+        return REPAIRS.of(request.user)
 
     @written_by(RepairShown, status=201, body=RepairBody)
     def create(self, request: Request) -> RetrievalRepair:
@@ -147,18 +138,18 @@ class RepairViewSet(ViewSet):
     @written_by(RepairShown)
     def retrieve(self, request: Request, pk: int) -> RetrievalRepair:
         """The repair."""
-        return repair_for(request.user, pk)
+        return REPAIRS.get(request.user, pk)
 
     @part(PassageCardShown, query=PassageQuery, others={204: None})
     def next(self, request: Request, pk: int) -> PassageCard | None:
         """The card; 204 when nothing is left for the caller."""
-        found, wanted = repair_to_rate(request.user, pk), self.asked(request.query_params.dict())["passage"]
+        found, wanted = REPAIRS.to_rate(request.user, pk), self.asked(request.query_params.dict())["passage"]
         card = card_of(found, person(request), wanted)
         if card is None and wanted:
             raise Http404
         return card
 
-    @verb(repair_to_rate, PassageCardShown, body=GradeBody)
+    @verb(REPAIRS.to_rate, PassageCardShown, body=GradeBody)
     def rate(self, found: RetrievalRepair, body: dict[str, Any]) -> PassageCard | None:
         """Store the grade: the passage as it stands now. The same one twice is one decision."""
         me, passage = person(self.request), found.passages.filter(pk=body.pop("passage"), sampled=True).first()
@@ -170,7 +161,7 @@ class RepairViewSet(ViewSet):
     @part(RepairResultShown, others={429: TOO_OFTEN})
     def figures(self, request: Request, pk: int) -> RepairResult:
         """The corrected figures. A lead who rates too has to rate what is left first."""
-        found = repair_for_lead(request.user, pk)
+        found = REPAIRS.for_lead(request.user, pk)
         take_figures(person(request))
         return results_for(found, person(request))
 
@@ -185,23 +176,23 @@ class RepairViewSet(ViewSet):
     @action(detail=True, pagination_class=None, query=("format",))
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:
         """The figures (``json``) or the pool with probabilities and ratings (``csv``)."""
-        found, asked = repair_for_lead(request.user, pk), RepairExportQuery(data=request.query_params.dict())
+        found, asked = REPAIRS.for_lead(request.user, pk), RepairExportQuery(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)
         refuse_early(found, person(request))
         take_export(person(request))
         return download(export_repair(found, asked.validated_data["format"]))
 
-    @verb(repair_for_lead)
+    @verb(REPAIRS.for_lead)
     def close(self, found: RetrievalRepair) -> None:
         """Close."""
         set_open(found, is_open=False, by=person(self.request))
 
-    @verb(repair_for_lead)
+    @verb(REPAIRS.for_lead)
     def reopen(self, found: RetrievalRepair) -> None:
         """Reopen."""
         set_open(found, is_open=True, by=person(self.request))
 
-    @verb(repair_for_lead, AcceptedShown)
+    @verb(REPAIRS.for_lead, AcceptedShown)
     def accept(self, found: RetrievalRepair) -> AcceptedLabels:
         """Take the labels over into a new version of the question set."""
         refuse_early(found, person(self.request))

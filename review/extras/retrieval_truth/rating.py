@@ -7,68 +7,23 @@ import hashlib
 from datetime import datetime
 from typing import NamedTuple
 
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
-from django.http import Http404
+from django.db.models import Count, Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 from evaluation.accounts import access, audit
-from evaluation.accounts.access import Person
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Answer, User
 from review.evidence.changes import touch
 from review.models import PassageRating, PooledPassage, RepairMember, RetrievalRepair
+from review.queues.access import NamedAccess
 
 LONGEST_REASON = 5000
 CANNOT = PassageRating.Grade.CANNOT
 
 
-def repairs_of(user: Person) -> QuerySet[RetrievalRepair]:
-    """The repairs the person leads or is named in, newest first."""
-    led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
-    reached = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
-    named = Q(pk=0)
-    if isinstance(user, User):
-        named = Q(pk__in=RepairMember.objects.filter(reviewer=user).values("repair"))
-    return RetrievalRepair.objects.filter(led | (reached & named)).order_by("-id")
-
-
-def repair_for(user: Person, pk: int | str) -> RetrievalRepair:
-    """A repair for its leads and members; 404 for all others, whatever their role in the project."""
-    found = repairs_of(user).filter(pk=pk).first()
-    if found is None:
-        raise Http404
-    return found
-
-
-def repair_for_lead(user: Person, pk: int | str) -> RetrievalRepair:
-    """A repair for who manages it.
-
-    :raises Http404: for everybody who cannot see it.
-    :raises PermissionDenied: for those who only rate in it.
-    """
-    found = repair_for(user, pk)
-    if not leads_repair(user, found):
-        raise PermissionDenied
-    return found
-
-
-def repair_to_rate(user: Person, pk: int | str) -> RetrievalRepair:
-    """A repair for those named in it.
-
-    :raises PermissionDenied: for a lead who is not.
-    """
-    found = repair_for(user, pk)
-    if not found.members.filter(reviewer=user.pk).exists():
-        raise PermissionDenied
-    return found
-
-
-def leads_repair(user: Person, found: RetrievalRepair) -> bool:
-    """Whether the person manages the repair."""
-    return access.may(user, found.project_id, Action.MANAGE_REVIEW)
+REPAIRS = NamedAccess(RetrievalRepair.objects)
 
 
 def set_open(found: RetrievalRepair, *, is_open: bool, by: User) -> None:

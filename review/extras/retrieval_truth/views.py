@@ -28,16 +28,12 @@ from review.extras.retrieval_truth.accepting import accept_labels
 from review.extras.retrieval_truth.pooling import MOST_SYSTEMS, make_repair
 from review.extras.retrieval_truth.rating import (
     LONGEST_REASON,
+    REPAIRS,
     PassageCard,
     card_of,
     last_rated,
-    leads_repair,
     newest_since,
     rate,
-    repair_for,
-    repair_for_lead,
-    repair_to_rate,
-    repairs_of,
     set_open,
 )
 from review.extras.retrieval_truth.results import (
@@ -136,7 +132,7 @@ def truth_list(request: HttpRequest) -> HttpResponse:
     drawn = Count("passages", distinct=True, filter=Q(passages__sampled=True))
     said = Q(passages__ratings__isnull=False) & ~Q(passages__ratings__grade=PassageRating.Grade.CANNOT)
     rated = Count("passages", distinct=True, filter=said)
-    rows = repairs_of(me).annotate(drawn=drawn, rated=rated)[:50]
+    rows = REPAIRS.of(me).annotate(drawn=drawn, rated=rated)[:50]
     named = set(RetrievalRepair.objects.filter(members__reviewer=me).values_list("pk", flat=True))
     leads = access.projects_with(me, Action.MANAGE_REVIEW).exists()
     shown = {"rows": [(one, one.pk in named) for one in rows], "leads": leads}
@@ -168,8 +164,8 @@ def truth_new(request: HttpRequest) -> HttpResponse:
 def truth(request: HttpRequest, pk: int) -> HttpResponse:
     """What came of a repair, for its leads; whoever only rates is sent to rate."""
     me = person(request)
-    found = repair_for(me, pk)
-    if not leads_repair(me, found):
+    found = REPAIRS.get(me, pk)
+    if not REPAIRS.leads(me, found):
         return redirect("truth-rate", found.pk)
     result, withheld = None, ""
     try:
@@ -221,7 +217,7 @@ def _tables(result: RepairResult, *, differences: bool = False) -> list[dict[str
 def truth_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The figures or the pool as a file, for leads who have nothing left to rate in it."""
     me = person(request)
-    found, wanted = repair_for_lead(me, pk), request.GET.get("format", "csv")
+    found, wanted = REPAIRS.for_lead(me, pk), request.GET.get("format", "csv")
     if wanted not in REPAIR_EXPORTS.names:
         raise Http404
     try:
@@ -237,7 +233,7 @@ def truth_export(request: HttpRequest, pk: int) -> HttpResponseBase:
 def truth_rate(request: HttpRequest, pk: int) -> HttpResponse:
     """The next passage, or one rated before to change one's mind."""
     me = person(request)
-    found = repair_to_rate(me, pk)
+    found = REPAIRS.to_rate(me, pk)
     wanted = request.GET.get("passage", "")
     card = card_of(found, me, whole_number(wanted))
     if card is None and wanted:
@@ -249,7 +245,7 @@ def truth_rate(request: HttpRequest, pk: int) -> HttpResponse:
 def truth_save(request: HttpRequest, pk: int) -> HttpResponse:
     """Store a grade and go on with the next passage."""
     me = person(request)
-    found = repair_to_rate(me, pk)
+    found = REPAIRS.to_rate(me, pk)
     form = GradeForm(found, request.POST)
     if not form.is_valid():
         problems = [str(error) for errors in form.errors.values() for error in errors]
@@ -295,7 +291,7 @@ def _rate(
 def truth_close(request: HttpRequest, pk: int) -> HttpResponse:
     """Take no further ratings, or take them again."""
     me = person(request)
-    found = repair_for_lead(me, pk)
+    found = REPAIRS.for_lead(me, pk)
     set_open(found, is_open=found.closed_at is not None, by=me)
     return redirect("truth", found.pk)
 
@@ -304,7 +300,7 @@ def truth_close(request: HttpRequest, pk: int) -> HttpResponse:
 def truth_accept(request: HttpRequest, pk: int) -> HttpResponse:
     """Take the labels over into a new version of the question set."""
     me = person(request)
-    found = repair_for_lead(me, pk)
+    found = REPAIRS.for_lead(me, pk)
     try:
         refuse_early(found, me)
         made = accept_labels(found, by=me)
