@@ -3,11 +3,14 @@ decided, and an escalation that is answered by deciding."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
+from evaluation.models import Context
 from review.decisions.cases import open_cases
 from review.evidence.rating_input import Given
 from review.models import Override, ReviewItem, ReviewQueue
@@ -50,6 +53,17 @@ def test_an_escalation_is_answered_by_deciding_every_value() -> None:
     assert open_cases(queue.items.all()) == []
     item.refresh_from_db()
     assert item.state == ReviewItem.State.DONE
+
+
+def test_what_the_answer_took_over_is_shaded_in_its_passages_and_many_can_be_searched() -> None:
+    queue, item = escalated()
+    Context.objects.bulk_create(
+        Context(answer=item.answer, position=n, chunk_id=f"c{n}", text=f"Rule {n}: {item.answer.text}", source="a.pdf")
+        for n in range(10, 16)
+    )
+    page = lead_of(queue).get(reverse("adjudication-case", args=[item.pk])).content.decode()
+    assert len(re.findall(r'<p>Rule \d+: <mark class="taken">The capital is city \d+</mark>', page)) == 6
+    assert "js/passages.js" in page
 
 
 def test_an_escalation_can_go_back_to_the_queue() -> None:

@@ -91,6 +91,11 @@ class PracticePage:
     apart: tuple[ToldView, ...] = ()
     alike: tuple[ToldView, ...] = ()
 
+    @property
+    def answer(self) -> str:
+        """The answer as the person reads it."""
+        return self.item.answer.in_language(_language())
+
 
 @login_required
 @never_cache

@@ -47,6 +47,13 @@ def test_where_one_differs_stands_first_with_the_reason(reviewer: Client) -> Non
     assert 'aria-label="On the scale: you 4, we 1"' in page
 
 
+def test_what_the_answer_took_over_is_shaded_in_the_passages_before_and_after(reviewer: Client) -> None:
+    shaded = '<mark class="taken">100 won a day for each book</mark>'
+    assert shaded in shown(reviewer, "practice-example", 4)
+    rate(reviewer, 4)
+    assert shaded in shown(reviewer, "practice-example", 4)
+
+
 def test_a_rating_stays_once_its_feedback_has_been_seen(reviewer: Client) -> None:
     rate(reviewer, 1, correctness="3")
     assert rate(reviewer, 1, correctness="5") == 302
