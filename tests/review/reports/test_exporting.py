@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils.translation import override as override_language
 from openpyxl import load_workbook
 
 from evaluation.models import Run
+from evaluation.wording.messages import explain_reason
 from tests.factories import make_answer_set, make_project, make_question_set, question_spec
 from tests.review.builders import (
     FAILED,
@@ -110,6 +112,20 @@ def test_the_ending_chooses_the_format_and_an_unknown_one_is_wrong_usage(run: Ru
         exported(run, tmp_path / "report.pages")
     assert refused.value.returncode == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.jsonl", "report.xlsx"]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_workbook_says_in_words_why_there_is_no_value_or_figure(run: Run, language: str, tmp_path: Path) -> None:
+    with override_language(language):
+        exported(run, tmp_path / "report.xlsx")
+        said = {code: explain_reason(code) for code in ("no_keywords", "not_reviewed", "no_probability")}
+    answers, figures = (list(sheet.iter_rows(values_only=True)) for sheet in load_workbook(tmp_path / "report.xlsx"))
+    at, withheld = answers[0].index("keyword_hit_reason"), figures[0].index("withheld")
+    assert [row[at] for row in answers[1:]] == [None, None, None, said["no_keywords"]]
+    assert {row[withheld] for row in figures[1:]} == {None, said["not_reviewed"], said["no_probability"]}
+    assert not set(said) & set(said.values())
+    csv_rows = exported(run, tmp_path / "report.csv").decode("utf-8-sig")
+    assert [row["keyword_hit_reason"] for row in csv.DictReader(io.StringIO(csv_rows))] == ["", "", "", "no_keywords"]
 
 
 def test_a_file_that_cannot_be_written_is_a_clear_error(run: Run, tmp_path: Path) -> None:
