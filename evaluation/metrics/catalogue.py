@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import RuleMetric
-from evaluation.metrics.citations import citation_coverage, citation_format, citation_validity
+from evaluation.metrics.citation_coverage import citation_coverage
+from evaluation.metrics.citations import citation_format, citation_validity
 from evaluation.metrics.hallucination_flags import hallucination_flags
 from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit, nugget_coverage, required_info_coverage
 from evaluation.metrics.phrases import dont_know, negative_detection, next_steps

@@ -1,5 +1,5 @@
 """References to regulations: articles (제15조, 제15조의2, 제3조 제2항, or in the forms that a profile gives), names of
-regulations, how they stand to each other; and the metrics of citations.
+regulations, how they stand to each other; and their metrics.
 """
 
 from __future__ import annotations
@@ -10,18 +10,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from evaluation.core.registry import NUMBER, Bilingual, CitationRules, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.registry import NUMBER, Bilingual, CitationRules, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.metrics.normalise import (
-    content_tokens,
     fold,
-    fold_with_lines,
     folded,
     hangul_run,
     is_boundary,
     is_hangul,
     is_particle_chain,
-    sentences,
     without_particle,
 )
 
@@ -301,100 +298,3 @@ def _text(value: Any) -> str:
 
 def _squeezed(text: str) -> str:
     return text.replace(" ", "")
-
-
-_WORDS, _CHARACTERS = 5, 20
-_REWORDED, _LEAST_SHARED = 0.3, 4
-_BRACKETED = re.compile(r"\[([^\]\n]{1,200})\]|\(((?:출처|source)[^)\n]{1,200})\)")
-_NUMBERS = re.compile(r"[\d\s,]+")
-
-
-@rule_metric(
-    name="citation_coverage",
-    version=2,
-    title=Bilingual("Citation coverage", "출처 활용률"),
-    formula=Bilingual(
-        "retrieved passages the answer draws on (names them, shares five words or twenty characters in a row, or, in "
-        "Korean, rewords one of their sentences) / retrieved passages",
-        "답변이 활용한 검색 청크 수(청크를 밝히거나, 다섯 낱말 또는 스무 글자가 이어서 같거나, 한국어 문장을 바꾸어 쓴 "
-        "경우) / 검색 청크 수",
-    ),
-    source="004",
-    inputs=("contexts",),
-    review_form=ReviewForm.CONTEXTS,
-)
-def citation_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """A share between 0 and 1, 0 where nothing was retrieved; not applicable where the system does not retrieve.
-    Each passage is a finding, ``cited`` or ``uncited``, with how it is drawn on."""
-    contexts = answer.contexts
-    if contexts is None:
-        return Result.not_applicable("does_not_retrieve")
-    if not contexts:
-        return Result.scored(0.0)
-    text, words = folded(answer.text), content_tokens(answer.text)
-    told = _syllable_pairs(answer.text)
-    ways = [_drawn_on(text, words, told, context, position) for position, context in enumerate(contexts)]
-    names = [context.chunk_id or str(position + 1) for position, context in enumerate(contexts)]
-    return Result.scored(
-        sum(map(bool, ways)) / len(ways),
-        detail={
-            "cited": [name for name, way in zip(names, ways, strict=True) if way],
-            "uncited": [name for name, way in zip(names, ways, strict=True) if not way],
-        },
-        findings=tuple(
-            Finding("context", name, "cited" if way else "uncited", position, reason=way)
-            for position, (name, way) in enumerate(zip(names, ways, strict=True))
-        ),
-    )
-
-
-def _drawn_on(
-    text: str, words: Sequence[str], told: Sequence[frozenset[str]], context: ContextSpec, position: int
-) -> str:
-    """How the answer draws on a passage: ``reference``, ``words``, ``characters``, ``reworded``, or an empty text."""
-    if _refers(text, context, position):
-        return "reference"
-    given = content_tokens(context.text)
-    length = min(_WORDS, len(given))
-    if length and _runs(given, length) & _runs(words, length):
-        return "words"
-    if _runs(folded(context.text), _CHARACTERS) & _runs(text, _CHARACTERS):
-        return "characters"
-    return "reworded" if _rewords(told, context.text) else ""
-
-
-def _rewords(told: Sequence[frozenset[str]], passage: str) -> bool:
-    """Whether a Korean sentence of the answer says what one of the passage says in other words: the Dice coefficient of
-    the two sets of syllable pairs is at least .3. Why so, and how well it tells: docs/decisions/0012."""
-    sets = ((len(said & given), len(said) + len(given)) for given in _syllable_pairs(passage) for said in told)
-    return any(shared >= _LEAST_SHARED and 2 * shared >= _REWORDED * both for shared, both in sets)
-
-
-@lru_cache(maxsize=4096)
-def _syllable_pairs(text: str) -> tuple[frozenset[str], ...]:
-    """For each sentence with Hangul the pairs of neighbours in its content words, which endings change little."""
-    lined = fold_with_lines(text)
-    parts = (lined[start:end] for start, end in sentences(lined))
-    return tuple(frozenset(_pairs_of(part)) for part in parts if any(map(is_hangul, part)))
-
-
-def _pairs_of(sentence: str) -> Iterator[str]:
-    for word in content_tokens(sentence):
-        yield from [word] if len(word) < 2 else (word[i : i + 2] for i in range(len(word) - 1))
-
-
-def _refers(text: str, context: ContextSpec, position: int) -> bool:
-    """Whether a bracket names the passage by its id, source or number (from 1)."""
-    names = [name for name in (folded(context.chunk_id), folded(context.source)) if name]
-    for match in _BRACKETED.finditer(text):
-        inside = match[1] or match[2]
-        if _NUMBERS.fullmatch(inside):
-            if str(position + 1) in re.findall(r"\d+", inside) or inside.strip() in names:
-                return True
-        elif any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", inside) for name in names):
-            return True
-    return False
-
-
-def _runs(items: Sequence[str], length: int) -> set[tuple[str, ...]]:
-    return {tuple(items[i : i + length]) for i in range(len(items) - length + 1)}

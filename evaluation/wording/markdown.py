@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Collection, Sequence
+from functools import cache, partial
 from itertools import pairwise
 
 import nh3
@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from evaluation.wording.marking import LOOKS, Mark, put_marks
+from evaluation.wording.marking import LOOKS, Link, Mark, put_marks
 
 _TAGS = frozenset(
     {"p", "br", "hr", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "a"}
@@ -22,10 +22,10 @@ _SENTENCE = re.compile(r"(?:[A-Za-z]{2,}\W+){3}")  # some English words after ea
 _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]")
 
 
-def render(text: str, marks: Sequence[Mark] = ()) -> SafeString:
+def render(text: str, marks: Sequence[Mark] = (), links: Sequence[Link] = ()) -> SafeString:
     """Safe HTML of an answer or guideline: no scripts, images, styles, relative links or schemes but http(s). A table
     that is too wide scrolls by itself. English paragraphs of a Korean text are named, to be read aloud as English.
-    ``marks`` are put on what is read, and change nothing else."""
+    ``marks`` and ``links`` to places of the page are put on what is read, and change nothing else."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:  # all on one level below those of the page, so that an answer cannot upset its outline
@@ -33,14 +33,14 @@ def render(text: str, marks: Sequence[Mark] = ()) -> SafeString:
             token.tag = "h3"
     if language_of(text) == "ko":
         _name_english(tokens)
-    put_marks(tokens, text, marks)
+    put_marks(tokens, text, marks, links)
     html = parser.renderer.render(tokens, parser.options, {})
     clean = nh3.clean(
         html,
         tags=set(_TAGS | {"mark", "sup"}),
         attributes={"a": {"href"}, "p": {"lang"}, "h3": {"lang"}},
         tag_attribute_values={"mark": {"class": set(LOOKS)}, "sup": {"class": {"k"}}},
-        attribute_filter=_absolute,
+        attribute_filter=partial(_leads_on, {link.href for link in links}),
         url_schemes={"http", "https"},
         link_rel="noopener noreferrer nofollow",
     )
@@ -58,9 +58,10 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
 
 
-def _absolute(tag: str, attribute: str, value: str) -> str | None:
-    """Only whole http(s) addresses: ``//host`` and ``/path`` would point at other hosts or into this site."""
-    if attribute != "href":
+def _leads_on(places: Collection[str], tag: str, attribute: str, value: str) -> str | None:
+    """Only whole http(s) addresses and places that were linked: ``//host`` and ``/path`` would point at other hosts or
+    into this site."""
+    if attribute != "href" or value in places:
         return value
     return value if value.lower().startswith(("http://", "https://")) else None
 

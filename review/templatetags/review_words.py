@@ -4,6 +4,7 @@ that nobody lists here, such as a number or the label of an imported file, stand
 from collections.abc import Sequence
 
 from django import template
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -76,6 +77,12 @@ TIERS = {
     "characters": _("in the same characters"),
     "reworded": _("in other words"),
 }
+
+
+@register.filter
+def leading_to(answer: str, passages: Sequence[Passage] | None) -> SafeString:
+    """The answer as safe HTML, its citations leading to the passages beside it."""
+    return item.numbered_html(answer, (), passages)
 
 
 MADE_BY = {

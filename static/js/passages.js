@@ -1,4 +1,4 @@
-// Passages beside an answer: a search that leaves those with the words, and a citation such as [2] leads to its passage.
+// Passages beside an answer: a search that leaves those with the words, and ends where a link leads to a passage.
 (() => {
   "use strict";
   const passages = () => [...document.querySelectorAll(".ctx")];
@@ -31,21 +31,6 @@
     const left = all.filter((one) => !one.hidden).length;
     count.textContent = words ? field.dataset.found.replace("NN", left).replace("ALL", all.length) : "";
   };
-  const link = () => document.querySelectorAll(".answer:not(.raw)").forEach((answer) => texts(answer).forEach((text) => {
-    if (text.parentElement.closest("a, code")) return;
-    const cited = /\[(\d{1,3})\]/g;
-    let rest = text;
-    for (let found = cited.exec(text.data); found; found = cited.exec(rest.data)) {
-      if (!document.getElementById(`passage-${found[1]}`)) continue;
-      const place = rest.splitText(found.index);
-      rest = place.splitText(found[0].length);
-      const to = document.createElement("a");
-      to.href = `#passage-${found[1]}`;
-      place.replaceWith(to);
-      to.append(place);
-      cited.lastIndex = 0;
-    }
-  }));
   document.addEventListener("input", (event) => { if (event.target.matches("[data-find]")) search(event.target); });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !event.target.matches?.("[data-find]")) return;
@@ -56,6 +41,4 @@
     const field = event.target.closest('a[href^="#passage-"]') && document.querySelector("[data-find]");
     if (field && field.value) { field.value = ""; search(field); }
   });
-  document.addEventListener("concord:card", link);
-  link();
 })();

@@ -3,13 +3,14 @@ that decide claims marked at their places in the raw text; searched, and led to 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from evaluation.models import Context
 from review.ratings.card import Claim, JudgeOnClaim, Passage
-from review.web.pages.item import drawn, taken_over
+from review.web.pages.item import drawn, numbered_html, taken_over
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, question_spec
 from tests.pages.browser import VIEWS, visit, wrong_with
 from tests.pages.markup import unsafe
@@ -59,6 +60,22 @@ def test_once_the_judge_is_shown_its_words_are_marked_instead() -> None:
     assert 'class="taken"' in drawn(other, [claim], text).html  # the claim rests on the first
 
 
+def test_citations_lead_to_passages_beside_marks_but_not_from_code_or_within_links() -> None:
+    passages = [Passage(number, f"s{number}.pdf", "x", "") for number in (1, 2, 3)]
+    text = "Rent is due [1, 3] (출처 2). `[1]` [x [1]](http://a.example) **[2]** [9]\n\n| a |\n|---|\n| [s3.pdf] |\n"
+    html = numbered_html(text, [], passages)
+    led = re.findall(r'<a href="#passage-(\d)" rel="[^"]+">([^<]*)</a>', html)
+    assert led == [("1", "1"), ("3", "3"), ("2", "(출처 2)"), ("2", "[2]"), ("3", "[s3.pdf]")]
+    assert "<code>[1]</code>" in html
+    assert "[9]" in html
+    claim = Claim(4, "due [1", 8, text.index("1") + 1, approximate=False, judge=None)
+    html = numbered_html(text, [claim], passages)
+    assert '<mark class="claim neutral">1</mark></a><sup class="k">4</sup>, <a href="#passage-3"' in html
+    for passages_of in (None, []):
+        assert "#passage" not in numbered_html(text, [claim], passages_of)
+    assert "#passage" not in numbered_html("[x](#passage-1) [y](#main)", [], passages)
+
+
 @pytest.mark.parametrize("text", ALL)
 def test_hostile_passages_stay_text(text: str) -> None:
     assert unsafe(drawn(passage(text), (), text * 2).html) == []
@@ -71,7 +88,7 @@ def test_passages_are_searched_and_led_to_from_a_citation(
     settings: Any, browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
     settings.DEBUG = True
-    said = "The fee is 9 [2]. `[3]` There is no [44]. Rent [5][6] is due."
+    said = "The fee is 9 [2]. `[3]` There is no [44]. Rent [5][6] is due (출처 7)."
     questions = make_question_set(make_project(), [question_spec(n) for n in (1, 2)])
     answers = make_answer_set(questions, texts=[said, said])
     Context.objects.bulk_create(
@@ -86,7 +103,7 @@ def test_passages_are_searched_and_led_to_from_a_citation(
         found.open(f"/review/{queue.pk}/")
         for _card in range(2):  # the second one is shown in place
             links = page.locator(".answer[data-rendered] a")
-            assert links.all_inner_texts() == ["[2]", "[5]", "[6]"]
+            assert links.all_inner_texts() == ["[2]", "[5]", "[6]", "(출처 7)"]
             assert shown.count() == 8
             page.fill("[data-find]", "RULE 4")
             assert shown.count() == 1

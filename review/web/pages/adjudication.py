@@ -117,7 +117,7 @@ def case_page(item: ReviewItem, shown: CaseShown, reader: User, entered: Entered
         item=item,
         shown=shown,
         question=item.answer.question.read(),
-        answer=numbered_html(item.answer.text, shown.claims),
+        answer=numbered_html(item.answer.text, shown.claims, shown.passages),
         why=_why(shown.case),
         metrics=tuple(
             _metric(metric_id, metric, shown, reader, entered.get(metric.name, {}))

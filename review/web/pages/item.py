@@ -15,11 +15,13 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.samples import ContextSpec
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical import retold
+from evaluation.metrics.citation_coverage import passages_named
 from evaluation.wording import numbers
 from evaluation.wording.markdown import language_of, render
-from evaluation.wording.marking import Mark
+from evaluation.wording.marking import Link, Mark
 from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, PartGiven, Valued, WhyNot
 from review.ratings.card import CardMetric, Claim, Passage
 
@@ -56,9 +58,10 @@ def pieces(text: str, spans: Iterable[Span]) -> tuple[Piece, ...]:
     return tuple(found)
 
 
-def numbered_html(text: str, claims: Iterable[Claim]) -> SafeString:
-    """The answer as safe HTML with each claim marked and its number behind it. An empty answer is said to be empty:
-    nothing at all would look like a fault of the page."""
+def numbered_html(text: str, claims: Iterable[Claim], passages: Sequence[Passage] | None) -> SafeString:
+    """The answer as safe HTML with each claim marked and its number behind it, and citations leading to the passages
+    beside it. An empty answer is said to be empty: nothing at all would look like a fault of the page."""
+    contexts = [ContextSpec(one.text, source=one.source) for one in passages or ()]
     if not text.strip():
         return format_html('<p class="quiet" lang="{}">{}</p>', get_language() or "en", gettext("The answer is empty."))
     return render(
@@ -68,6 +71,7 @@ def numbered_html(text: str, claims: Iterable[Claim]) -> SafeString:
             for claim in claims
             if claim.start is not None and claim.end is not None
         ],
+        [Link(one.start, one.end, f"#passage-{one.passages[0] + 1}") for one in passages_named(text, contexts)],
     )
 
 

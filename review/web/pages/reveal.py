@@ -140,7 +140,7 @@ def reveal_page(
     return RevealPage(
         card=card,
         own=own,
-        answer=numbered_html(card.answer, card.claims),
+        answer=numbered_html(card.answer, card.claims, card.contexts),
         differences=tuple(one for one in compared if one.found.distance > 0),
         others=tuple(one for one in compared if not one.found.distance > 0),
         about_judge=DESCRIPTION.in_language(get_language() or "en") if baseline else "",
@@ -177,7 +177,7 @@ def again_page(
         fields.append(AgainField(field, stands, reason, comment, stands.metric_id in closed))
     return AgainPage(
         card=card,
-        answer=numbered_html(card.answer, card.claims),
+        answer=numbered_html(card.answer, card.claims, card.contexts),
         fields=tuple(fields),
         form_key=form_key or uuid.uuid4().hex,
         stands=max(rating.pk for rating in standing.values()),

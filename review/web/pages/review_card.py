@@ -171,7 +171,7 @@ def review_page(
         own=own,
         guideline=_guideline(card.guideline),
         guideline_open=not (ahead or own.rated or own.passed_on),
-        answer=numbered_html(card.answer, card.claims),
+        answer=numbered_html(card.answer, card.claims, card.contexts),
         raw=raw_pieces(card.answer, card.claims),
         references_open=any(metric.by_reference for metric in card.metrics),
         contexts_in_parts=in_parts is not None,

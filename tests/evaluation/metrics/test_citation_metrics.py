@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from evaluation.core.registry import CitationRules, RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
-from evaluation.metrics.citations import citation_coverage, citation_format, citation_validity, citations
+from evaluation.metrics.citation_coverage import citation_coverage, passages_named
+from evaluation.metrics.citations import citation_format, citation_validity, citations
 from evaluation.metrics.retrieval import source_relevance
 
 QUESTION = QuestionSpec(id="q", category="c", text="?")
@@ -178,6 +179,39 @@ def test_twenty_equal_characters_are_enough_and_nineteen_are_not() -> None:
 def test_numbers_and_source_names_in_brackets_are_references(mark: str, cited: bool) -> None:
     contexts = (ContextSpec("하나 둘 셋 넷 다섯"), ContextSpec("여섯 일곱 여덟 아홉 열", source="학칙"))
     assert bool(_coverage(f"답입니다 {mark}", *contexts).findings[1].reason) is cited
+
+
+SOURCES = [ContextSpec("a", source="학칙.pdf"), ContextSpec("b", source="문서 1"), ContextSpec("c", chunk_id="1042")]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("a [2].", [("[2]", (1,))]),
+        ("[1][3]", [("[1]", (0,)), ("[3]", (2,))]),
+        ("[1, 3]", [("1", (0,)), ("3", (2,))]),
+        ("[1\u20133]", [("1", (0, 1)), ("3", (2,))]),
+        ("[2-9]", [("[2-9]", (1,))]),
+        ("[3-1]", [("3", (2,)), ("1", (0,))]),
+        ("(출처 2)", [("(출처 2)", (1,))]),
+        ("[문서 2]", [("[문서 2]", (1,))]),
+        ("[문서 1]", [("[문서 1]", (1,))]),  # what the second is called
+        ("[Doc. 3]", [("[Doc. 3]", (2,))]),
+        ("[자료1, 자료 2]", [("1", (0,)), ("2", (1,))]),
+        ("[Sources: 1 and 3]", [("1", (0,)), ("3", (2,))]),
+        ("[^1]", [("[^1]", (0,))]),
+        ("(출처: 학칙.pdf 제3조)", [("(출처: 학칙.pdf 제3조)", (0,))]),
+        ("[1042]", [("[1042]", (2,))]),
+        ("[2024] [0] [2주] (2) [학칙]", []),
+    ],
+)
+def test_places_of_an_answer_that_name_passages(text: str, named: list[tuple[str, tuple[int, ...]]]) -> None:
+    found = passages_named(text, SOURCES)
+    assert [(text[one.start : one.end], one.passages) for one in found] == named
+    scored = _coverage(text, *SOURCES)
+    assert {at for at, one in enumerate(scored.findings) if one.reason == "reference"} == {
+        at for _, positions in named for at in positions
+    }
 
 
 def test_a_single_particle_or_first_word_is_not_drawing_on_a_passage() -> None:
