@@ -49,7 +49,7 @@ def _of_stratum(one: Arriving, low: float, high: float, error: float) -> tuple[f
     middle = float(known.mean()) if len(known) else (low + high) / 2.0
     judge = (np.where(np.isnan(judge), middle, judge) - low) / (high - low)
     size, means = len(judge), np.linspace(0.0, 1.0, GRID)
-    above, below, held = np.zeros(GRID), np.zeros(GRID), np.ones(GRID, dtype=np.bool_)
+    above, below = np.zeros(GRID), np.zeros(GRID)
     enough = np.log(2.0 / error)
     bolder = 2.0 * enough / max(1, one.planned)
     past, given = Past(5.0 * float(judge.var())), 0.0
@@ -59,7 +59,7 @@ def _of_stratum(one: Arriving, low: float, high: float, error: float) -> tuple[f
         worth = (rating - low) / (high - low)
         value = worth - slope * (judge[place] - over)
         target = (size * means - given) / (size - turn)  # the mean of the answers left, were m the mean of all
-        held &= (target >= -1e-9) & (target <= 1.0 + 1e-9)
+        held = (target >= -1e-9) & (target <= 1.0 + 1e-9)
         least, most = -slope * (highest - over), 1.0 - slope * (lowest - over)
         stake = (bolder / (spread / (turn + 1))) ** 0.5
         up = np.minimum(stake, BOLDEST / np.maximum(target - least, 1e-9))
@@ -67,16 +67,16 @@ def _of_stratum(one: Arriving, low: float, high: float, error: float) -> tuple[f
         above += _log_money(up * (value - target))
         below += _log_money(-down * (value - target))
         held &= np.maximum(above, below) < enough
+        means, above, below = means[held], above[held], below[held]  # a mean once excluded stays so
         spread += (value - (given / turn if turn else 0.5)) ** 2
         past.add(float(judge[place]), worth)
         given, left = given + worth, left - float(judge[place])
     rest = size - len(one.ratings)
     sure = given / size, (given + rest) / size
-    if not held.any():
+    if not len(means):
         return sure
     step = 1.0 / (GRID - 1)
-    kept = means[held]
-    return max(sure[0], float(kept[0]) - step), min(sure[1], float(kept[-1]) + step)
+    return max(sure[0], float(means[0]) - step), min(sure[1], float(means[-1]) + step)
 
 
 class Past:
