@@ -24,27 +24,10 @@ from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.pair import ConstantGuess, best_constant_guess
 from review.statistics.agreement.statistic import Rating, consensus, period_names
-from review.statistics.sampling.member import Drawn, union_probability, united
+from review.statistics.sampling.member import NOWHERE, Place, Placed, union_probability, united
 
 IMPORTED = "import"
 LEAST_SERVED = 2  # of a stratum, as for a corrected score
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an answer stands in the samples for a metric. ``probability``: of being taken by any of the draws,
-    ``None`` where none is known (hand-picked, imported as unknown); ``sampled``: taken by a draw with probabilities.
-    """
-
-    probability: float | None = None
-    stratum: str = ""
-    sampled: bool = False
-
-
-NOWHERE = Place()
-
-
-_Taken = tuple[float | None, str, bool]  # an answer's probability, stratum and whether it was sampled
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +35,7 @@ class _OneDraw:
     queue_id: int
     metric_id: int | None
     after_looking: bool
-    members: dict[int, Drawn]
+    members: dict[int, Place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +57,12 @@ class Samples:
         return self._places[metric_id]
 
     def _placed(self, metric_id: int, rows: Sequence[ExpertRating]) -> dict[int, Place]:
-        draws = [draw.members for draw in _since_last_look(self._draws_for(metric_id), self._served(metric_id, rows))]
-        draws += _made_elsewhere([row for row in rows if row.imported], self.answers, alone=not draws)
-        found = [
-            {answer: (one.probability, one.stratum, one.sampled) for answer, one in draw.items()}
-            for draw in _by_frame(draws)
+        draws: list[Placed] = [
+            draw.members for draw in _since_last_look(self._draws_for(metric_id), self._served(metric_id, rows))
         ]
-        joined = cache(_joined)  # tens of thousands of answers stand in few different places
+        draws += _made_elsewhere([row for row in rows if row.imported], self.answers, alone=not draws)
+        found = _by_frame(draws)
+        joined = cache(_joined)
         return {answer: joined(tuple([m[answer] for m in found if answer in m])) for answer in _covered(found)}
 
     @property
@@ -112,11 +94,12 @@ def samples_of(answer_set_id: int, answers: Sequence[int]) -> Samples:
     blind = ReviewQueue.Mode.BLIND
     frame = FrameMember.objects.filter(answer__answer_set_id=answer_set_id, draw__queue__mode=blind)
     draws: dict[int, _OneDraw] = {}
+    place = cache(Place)  # tens of thousands of answers stand in few different places
     columns = ("draw_id", "draw__queue_id", "draw__metric_id", "draw__planned_after_looking", "answer_id")
     rows = frame.order_by("draw_id").values_list(*columns, "probability", "stratum", "sampled")
-    for draw_id, queue_id, metric_id, looked, answer_id, probability, stratum, sampled in rows:
+    for draw_id, queue_id, metric_id, looked, answer_id, *placed in rows.iterator():
         draw = draws.setdefault(draw_id, _OneDraw(queue_id or 0, metric_id, looked, {}))
-        draw.members[answer_id] = Drawn(answer_id, stratum, probability, sampled)
+        draw.members[answer_id] = place(*placed)
     queues = {draw.queue_id for draw in draws.values()}
     return Samples(list(draws.values()), _queues_by_metric(queues), _silent(queues), list(answers))
 
@@ -137,7 +120,7 @@ def _silent(queues: Collection[int]) -> dict[int, frozenset[int]]:
     return {queue_id: frozenset(ids) for queue_id, ids in found.items()}
 
 
-def _by_chance(one: Drawn) -> bool:
+def _by_chance(one: Place) -> bool:
     """Whether a draw with probabilities took the answer."""
     return one.sampled and one.probability is not None
 
@@ -169,31 +152,32 @@ def _under_way(draws: Sequence[_OneDraw], served: Collection[int]) -> bool:
     return bool(drawn) and all(done[stratum] >= min(LEAST_SERVED, count) for stratum, count in drawn.items())
 
 
-def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int], *, alone: bool) -> list[dict[int, Drawn]]:
+def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int], *, alone: bool) -> list[Placed]:
     """Imported ratings as draws: ``all``, ``uniform`` (n of N), or each row's own probability; ``alone``: nothing was
     drawn here."""
-    found: list[dict[int, Drawn]] = []
+    found: list[Placed] = []
     if any(row.sampling == "all" for row in rows):
-        found.append({answer: Drawn(answer, IMPORTED, 1.0, True) for answer in answers})
-    taken = {row.answer_id for row in rows if row.sampling == "uniform"} & set(answers)
+        found.append(dict.fromkeys(answers, Place(1.0, IMPORTED, True)))
+    taken = {row.answer_id for row in rows if row.sampling == "uniform"}.intersection(answers)
     if taken:
         share = len(taken) / len(answers)
-        found.append({answer: Drawn(answer, IMPORTED, share, answer in taken) for answer in answers})
+        ours, theirs = Place(share, IMPORTED, True), Place(share, IMPORTED, False)
+        found.append({answer: ours if answer in taken else theirs for answer in answers})
     own = {
-        row.answer_id: Drawn(row.answer_id, IMPORTED, row.probability, True)
+        row.answer_id: Place(row.probability, IMPORTED, True)
         for row in rows
         if row.probability is not None and row.sampling not in {"all", "uniform"}
     }
     if own and alone and not found and _stand_for(own, len(answers)):
-        rest = Drawn(0, IMPORTED, len(own) / len(answers), False)
-        own = {answer: own.get(answer) or replace(rest, key=answer) for answer in answers}
+        rest = Place(len(own) / len(answers), IMPORTED, False)
+        own = {answer: own.get(answer, rest) for answer in answers}
     return [*found, own] if own else found
 
 
 MOST_DEVIATIONS = 4.0
 
 
-def _stand_for(taken: Mapping[int, Drawn], size: int) -> bool:
+def _stand_for(taken: Placed, size: int) -> bool:
     """Whether a sample whose file gives the probabilities of what was taken can be one of all ``size`` answers: the sum
     of 1 / p estimates their number (D. G. Horvitz, D. J. Thompson, 1952, JASA 47) and has to lie within four standard
     deviations of it, were each drawn by itself. How probable the others were is not needed, only that they were.
@@ -203,33 +187,30 @@ def _stand_for(taken: Mapping[int, Drawn], size: int) -> bool:
     return abs(math.fsum(1.0 / p for p in known) - size) <= MOST_DEVIATIONS * deviation + size * EQUAL_WITHIN
 
 
-def _by_frame(draws: Sequence[dict[int, Drawn]]) -> list[dict[int, Drawn]]:
+def _by_frame(draws: Sequence[Placed]) -> list[Placed]:
     """The draws, those over the same answers as one."""
-    same: dict[frozenset[int], list[dict[int, Drawn]]] = {}
+    same: dict[frozenset[int], list[Placed]] = {}
     for draw in draws:
         same.setdefault(frozenset(draw), []).append(draw)
-    return [
-        ones[0] if len(ones) == 1 else {one.key: one for one in united([list(one.values()) for one in ones])}
-        for ones in same.values()
-    ]
+    return [ones[0] if len(ones) == 1 else united(ones) for ones in same.values()]
 
 
-def _covered(draws: Sequence[Mapping[int, object]]) -> list[int]:
+def _covered(draws: Sequence[Placed]) -> list[int]:
     return list(dict.fromkeys(answer for draw in draws for answer in draw))
 
 
-def _joined(members: Sequence[_Taken]) -> Place:
+def _joined(members: Sequence[Place]) -> Place:
     """Independent draws over different answers as one: union probability, strata crossed, so that answers only some of
     them could take stay apart; hand-picking adds nothing."""
-    random = [member for member in members if member[0] is not None]
+    random = [member for member in members if member.probability is not None]
     if not random:
         return NOWHERE
     if len(members) == 1:
-        return Place(*random[0])
+        return random[0]
     return Place(
-        probability=union_probability([probability for probability, _, _ in random]),
-        stratum=" & ".join(dict.fromkeys(stratum for _, stratum, _ in random)),
-        sampled=any(sampled for _, _, sampled in random),
+        probability=union_probability([one.probability for one in random]),
+        stratum=" & ".join(dict.fromkeys(one.stratum for one in random)),
+        sampled=any(one.sampled for one in random),
     )
 
 

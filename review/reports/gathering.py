@@ -18,7 +18,7 @@ from evaluation.profiles.spec import ProfileSpec, Unit
 from review.decisions.assumptions import Acceptance, acceptance_of
 from review.evidence.effective import Said, said_of, samples_behind, values_from
 from review.evidence.experts import ExpertRating
-from review.evidence.sampling import NOWHERE, Place, Samples
+from review.evidence.sampling import Samples
 from review.evidence.scorers import Judged
 from review.reports.figure import Figure, Withheld, as_figure, shifted, withheld
 from review.reports.provenance import with_relations
@@ -35,6 +35,7 @@ from review.statistics.correction.any_time import Arriving, any_time_interval
 from review.statistics.correction.corrected import MOST_NON_RESPONSE, corrected, corrected_overall
 from review.statistics.correction.frame import Component, Frame, ReviewState
 from review.statistics.correction.outcome import Target, WithheldReason
+from review.statistics.sampling.member import NOWHERE, Place
 
 
 @dataclass(frozen=True, slots=True)

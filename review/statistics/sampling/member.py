@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +50,21 @@ class Drawn:
     sampled: bool
 
 
+class Place(NamedTuple):
+    """Where an answer stands in a draw, or in several together. ``probability``: of being taken by any of the draws,
+    ``None`` where none is known (hand-picked, imported as unknown); ``sampled``: taken by one with probabilities, or
+    by hand where no draw has any.
+    """
+
+    probability: float | None = None
+    stratum: str = ""
+    sampled: bool = False
+
+
+NOWHERE = Place()
+Placed = Mapping[int, Place]  # by answer; equal places are best one object: a frame has few different ones
+
+
 @dataclass(frozen=True, slots=True)
 class DrawParams:
     """What a strategy may be told beside its size.
@@ -79,7 +96,7 @@ def union_probability(probabilities: Sequence[float | None]) -> float | None:
     return 1.0 - math.prod(1.0 - probability for probability in known) if known else None
 
 
-def united(draws: Sequence[Sequence[Drawn]]) -> list[Drawn]:
+def united(draws: Sequence[Placed]) -> dict[int, Place]:
     """All draws as one: union probabilities, sampled where a draw with probabilities sampled it. An answer that was
     only hand-picked does not count as sampled, unless no draw has probabilities at all.
 
@@ -88,28 +105,20 @@ def united(draws: Sequence[Sequence[Drawn]]) -> list[Drawn]:
 
     :raises ValueError: when the draws have different frames, or there is none.
     """
-    if len({frozenset(one.key for one in one_draw) for one_draw in draws}) != 1:
+    if len({frozenset(draw) for draw in draws}) != 1:
         raise ValueError("draws over different frames cannot be united")
-    random = [one_draw for one_draw in draws if any(one.probability is not None for one in one_draw)] or list(draws)
-    leading = max(random, key=lambda one_draw: (len(_strata(one_draw)), sum(one.sampled for one in one_draw)))
-    strata = {one.key: one.stratum for one in leading}
-    by_key: dict[int, list[Drawn]] = {key: [] for key in sorted(strata)}
-    for one_draw in random:
-        for one in one_draw:
-            by_key[one.key].append(one)
-    return [
-        Drawn(
-            key=key,
-            stratum=strata[key],
-            probability=union_probability([one.probability for one in ones]),
-            sampled=any(one.sampled for one in ones),
-        )
-        for key, ones in by_key.items()
-    ]
+    random = [draw for draw in draws if any(one.probability is not None for one in draw.values())] or list(draws)
+    leading = max(random, key=_strata_and_size)
+
+    @cache
+    def place(stratum: str, ones: tuple[Place, ...]) -> Place:
+        return Place(union_probability([one.probability for one in ones]), stratum, any(one.sampled for one in ones))
+
+    return {key: place(leading[key].stratum, tuple([draw[key] for draw in random])) for key in sorted(leading)}
 
 
-def _strata(one_draw: Sequence[Drawn]) -> set[str]:
-    return {one.stratum for one in one_draw}
+def _strata_and_size(draw: Placed) -> tuple[int, int]:
+    return len({one.stratum for one in draw.values()}), sum(one.sampled for one in draw.values())
 
 
 FAILED = "failed"

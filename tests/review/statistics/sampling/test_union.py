@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from review.statistics.sampling.draw import draw
-from review.statistics.sampling.member import Drawn, Member, union_probability, united
+from review.statistics.sampling.member import Member, Place, union_probability, united
+
+
+def places(members: list[Member], strategy: str, size: int, seed: int) -> dict[int, Place]:
+    """A draw from them, by answer."""
+    drawn = draw(members, strategy, size, seed)
+    return {one.key: Place(one.probability, one.stratum, one.sampled) for one in drawn}
+
 
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=5)
 
@@ -34,31 +41,31 @@ def test_united_expected_sizes_agree_with_many_draws() -> None:
     members = [Member(key, "ab"[key % 2], float(key % 3)) for key in range(30)]
     total, runs = 0, 500
     for seed in range(runs):
-        both = united([draw(members, "uniform", 6, 2 * seed), draw(members, "stratified", 12, 2 * seed + 1)])
-        total += sum(one.sampled for one in both)
-    expected = sum(one.probability or 0.0 for one in both)
+        both = united([places(members, "uniform", 6, 2 * seed), places(members, "stratified", 12, 2 * seed + 1)])
+        total += sum(one.sampled for one in both.values())
+    expected = sum(one.probability or 0.0 for one in both.values())
 
     # the size varies by about 1.2 per pair of draws; 5 standard errors over 500 are 0.27
     assert total / runs == pytest.approx(expected, abs=0.3)
 
 
 def test_an_answer_picked_by_hand_is_not_a_sampled_one() -> None:
-    random = [Drawn(1, "all", 0.5, False), Drawn(2, "all", 0.5, True)]
-    picked = [Drawn(1, "all", None, True), Drawn(2, "all", None, False)]
+    random = {1: Place(0.5, "all", False), 2: Place(0.5, "all", True)}
+    picked = {1: Place(None, "all", True), 2: Place(None, "all", False)}
 
-    assert united([random, picked]) == [Drawn(1, "all", 0.5, False), Drawn(2, "all", 0.5, True)]
+    assert united([random, picked]) == {1: Place(0.5, "all", False), 2: Place(0.5, "all", True)}
     assert united([picked]) == picked
 
 
 def test_the_strata_are_those_of_the_draw_that_has_most() -> None:
     members = [Member(key, "", float(key % 2)) for key in range(40)]
-    both = united([draw(members, "uniform", 30, 1), draw(members, "stratified", 8, 2)])
+    both = united([places(members, "uniform", 30, 1), places(members, "stratified", 8, 2)])
 
-    assert {one.stratum for one in both} == {"0", "1"}
+    assert {one.stratum for one in both.values()} == {"0", "1"}
     # 1 - (1 - 30/40)(1 - 4/20) = 0.8
-    assert [one.probability for one in both] == pytest.approx([0.8] * 40)
+    assert [one.probability for one in both.values()] == pytest.approx([0.8] * 40)
 
 
 def test_different_frames_are_refused() -> None:
     with pytest.raises(ValueError, match="different frames"):
-        united([[Drawn(1, "all", 1.0, True)], [Drawn(2, "all", 1.0, True)]])
+        united([{1: Place(1.0, "all", True)}, {2: Place(1.0, "all", True)}])
