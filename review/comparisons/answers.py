@@ -131,11 +131,12 @@ def _values(run: Run, answer_ids: list[int]) -> dict[int, dict[str, _Value]]:
     """Answer -> metric -> title, scale, what was said, what counts."""
     said = said_of(run, answer_ids)
     found: dict[int, dict[str, _Value]] = {}
-    for (answer_id, metric_id), value in values_from(said).values.items():
+    for metric_id, of_answers in values_from(said).values.items():
         metric = said.metrics[metric_id]
-        counts = value.label if value.value is None else value.value
-        judged = value.judged.answer if value.judged else None
-        found.setdefault(answer_id, {})[metric.name] = (title_of(metric), metric.read_scale(), judged, counts)
+        for answer_id, value in of_answers.items():
+            counts = value.label if value.value is None else value.value
+            judged = value.judged.answer if value.judged else None
+            found.setdefault(answer_id, {})[metric.name] = (title_of(metric), metric.read_scale(), judged, counts)
     return found
 
 

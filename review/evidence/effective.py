@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import NamedTuple, Protocol, TypeVar
 
 from evaluation.core.registry import Kind, ScaleKind
@@ -81,13 +81,13 @@ def adjudicated(answer_ids: Collection[int]) -> dict[int, frozenset[int]]:
 @dataclass(frozen=True)
 class Said:
     """What was said about the answers of a run. ``metrics`` holds every metric that anybody gave a value for, by
-    primary key; ``scored`` are the values of the rules and primary judges, ``computed`` the metrics they belong to.
-    ``removed`` are answers that a lead took out of all means. ``carried`` are the ratings of equal answers that hold
-    where nobody rated the answer itself; they are not among ``ratings``."""
+    primary key; ``scored`` are the values of the rules and primary judges by metric and answer, ``computed`` their
+    metrics. ``removed`` are answers that a lead took out of all means. ``carried`` are the ratings of equal answers
+    that hold where nobody rated the answer itself; they are not among ``ratings``."""
 
     answers: dict[int, RunAnswer]
     scorers: list[Scorer]
-    scored: dict[Key, Judged]
+    scored: dict[int, dict[int, Judged]]
     ratings: list[ExpertRating]
     decisions: dict[Key, Decision]
     metrics: dict[int, MetricDefinition]
@@ -170,12 +170,12 @@ def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
     rows = read(ratings_of(run.answer_set_id, answer_ids))
     ratings = [row for row in rows if row.answer_id in answers]
     decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in answers}
-    scored = {key: one for key, one in values_of_run(scorers).items() if key[0] in answers}
+    scored = values_of_run(scorers, answers)
     equal = {key: one for key, one in carried_ratings(run, answer_ids).items() if key[0] in answers}
     seen = {metric for one in scorers for metric in one.said} | {row.metric_id for row in ratings}
     seen |= {metric for _, metric in decisions}
     known = MetricDefinition.objects.in_bulk(seen | {metric for _, metric in equal})
-    computed = frozenset(metric for _, metric in scored)
+    computed = frozenset(scored)
     carried = _holding(equal, ratings, known, computed)
     metrics = {pk: known[pk] for pk in seen | {metric for _, metric in carried}}
     return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed, carried)
@@ -224,7 +224,7 @@ class Source(StrEnum):
 
 
 class Effective(NamedTuple):
-    """The value of one metric for one answer that counts, beside what the judge (or rule) said.
+    """The value of one metric for one answer that counts, beside what the judge (or rule) said; equal ones are shared.
 
     ``value`` or ``label`` is set unless ``source`` is none; then ``status`` tells failed, not applicable and pending
     (``None``) apart and ``reason`` says why. ``raters`` counts the experts behind the value, or who were tied:
@@ -233,8 +233,6 @@ class Effective(NamedTuple):
     equal answer the experts' value comes where nobody rated this one.
     """
 
-    answer_id: int
-    metric_id: int
     source: Source
     status: Status | None
     value: float | None = None
@@ -253,24 +251,27 @@ class Effective(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunValues:
-    """All effective values of a run, and the metrics they belong to, by primary key.
+    """All effective values of a run by metric and answer, and the metrics they belong to, by primary key. ``heard`` are
+    those of which a person said anything.
 
     ``computed`` are the metrics of which the run has scores; the others were only rated.
     """
 
-    values: dict[Key, Effective]
+    values: dict[int, dict[int, Effective]]
+    heard: dict[int, dict[int, Effective]]
     metrics: dict[int, MetricDefinition]
     computed: frozenset[int]
 
-    def of_metric(self, metric_id: int) -> list[Effective]:
-        """The values of one metric, in the order of the answers."""
-        return [value for (_, metric), value in self.values.items() if metric == metric_id]
+    @property
+    def reviewed(self) -> frozenset[int]:
+        """The answers of which any value is a person's."""
+        return frozenset(pk for of_answers in self.heard.values() for pk, one in of_answers.items() if one.human)
 
 
 def effective_values(run: Run, answer_ids: Collection[int] | None = None) -> RunValues:
     """The effective values of a run, or of some of its answers, in a fixed number of queries (seven).
 
-    Every metric the run has computed has a row for every answer; a metric that was only rated has rows where it was.
+    Every metric the run has computed has a value for every answer; a metric that was only rated has them where it was.
     Over a whole run, answers with an upheld flag of a bad question or reference are left out.
     """
     return values_from(said_of(run, answer_ids))
@@ -278,52 +279,44 @@ def effective_values(run: Run, answer_ids: Collection[int] | None = None) -> Run
 
 def values_from(said: Said) -> RunValues:
     """The effective values of everything that was said; the run's own metrics first, each in the answers' order."""
-    ratings = said.latest
-    seen = said.computed | {metric for _, metric in (*ratings, *said.decisions, *said.carried)}
-    values: dict[Key, Effective] = {}
-    for metric_id in sorted(seen, key=lambda pk: (pk not in said.computed, said.metrics[pk].name, pk)):
-        metric = said.metrics[metric_id]
-        for answer_id in said.answers:
-            key = (answer_id, metric_id)
-            equal = said.carried.get(key)
-            if equal or metric_id in said.computed or key in ratings or key in said.decisions:
-                values[key] = effective(
-                    key, metric, said.decisions.get(key), ratings.get(key, ()), said.scored.get(key), equal
-                )
-    return RunValues(values, {pk: said.metrics[pk] for pk in seen}, said.computed)
+    rated: dict[int, set[int]] = {pk: set() for pk in said.computed}
+    for answer, metric_id in (*said.latest, *said.decisions, *said.carried):
+        rated.setdefault(metric_id, set()).add(answer)
+    values: dict[int, dict[int, Effective]] = {}
+    heard: dict[int, dict[int, Effective]] = {}
+    for metric_id in sorted(rated, key=lambda pk: (pk not in said.computed, said.metrics[pk].name, pk)):
+        by_machine, scored = cache(partial(_by_machine, said.metrics[metric_id])), said.scored.get(metric_id, {})
+        mine = {pk: _by_people(said, pk, metric_id) for pk in said.answers if pk in rated[metric_id]}
+        values[metric_id] = heard[metric_id] = mine
+        if metric_id in said.computed:
+            values[metric_id] = {pk: mine.get(pk) or by_machine(scored.get(pk)) for pk in said.answers}
+    return RunValues(values, heard, {pk: said.metrics[pk] for pk in values}, said.computed)
 
 
-def effective(
-    key: Key,
-    metric: MetricDefinition,
-    decision: Decision | None,
-    ratings: Sequence[ExpertRating],
-    scored: Judged | None,
-    equal: Carried | None = None,
-) -> Effective:
-    """The one value that counts, from everything that was said of an answer, and of an ``equal`` one where nobody rated
-    this one."""
-    if decision is None and not ratings and equal is None:  # nearly all
-        return _by_machine(key, metric, scored)
-    made = partial(Effective, *key, raters=len(ratings or (equal.ratings if equal else ())), judged=scored)
-    if decision is not None:
+def _by_people(said: Said, answer_id: int, metric_id: int) -> Effective:
+    """The value that counts where a person said anything of the answer, or of an equal one."""
+    key, metric = (answer_id, metric_id), said.metrics[metric_id]
+    ratings, equal = said.latest.get(key, ()), said.carried.get(key)
+    judged = said.scored.get(metric_id, {}).get(answer_id)
+    made = partial(Effective, raters=len(ratings or (equal.ratings if equal else ())), judged=judged)
+    if (decision := said.decisions.get(key)) is not None:
         return made(Source.OVERRIDE, Status.SCORED, decision.value, decision.label)
     value, label = together(metric, ratings)
     if value is not None or label is not None:
         return made(Source.REVIEW, Status.SCORED, value, label)
     if equal is not None and not ratings:
         return made(Source.REVIEW, Status.SCORED, *together(metric, equal.ratings), carried=equal.origin)
-    return _by_machine(key, metric, scored)._replace(raters=len(ratings), unresolved=True)
+    return _by_machine(metric, judged)._replace(raters=len(ratings), unresolved=True)
 
 
-def _by_machine(key: Key, metric: MetricDefinition, scored: Judged | None) -> Effective:
-    if scored is None:
-        return Effective(*key, Source.NONE, None, reason=NO_VALUE)
-    status, value, label, reason, *_ = scored
+def _by_machine(metric: MetricDefinition, judged: Judged | None) -> Effective:
+    if judged is None:
+        return Effective(Source.NONE, None, reason=NO_VALUE)
+    status, value, label, reason, *_ = judged
     if status is not Status.SCORED:
-        return Effective(*key, Source.NONE, status, value, label, reason, judged=scored)
+        return Effective(Source.NONE, status, value, label, reason, judged=judged)
     source = Source.RULE if metric.kind in {Kind.RULE, Kind.EMBEDDING} else Source.JUDGE
-    return Effective(*key, source, status, value, label, judged=scored)
+    return Effective(source, status, value, label, judged=judged)
 
 
 def together(metric: MetricDefinition, ratings: Sequence[ExpertRating]) -> tuple[float | None, str | None]:

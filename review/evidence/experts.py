@@ -209,9 +209,9 @@ class Anchoring:
         return (self.before - self.after) / self.before if self.before else None
 
 
-def anchoring(ratings: Sequence[ExpertRating], scored: Mapping[Key, Judged]) -> dict[int, Anchoring]:
-    """Anchoring by metric, of metrics with numbers; classes have no distance. Ratings given with the judge in view
-    (assisted) have no blind first word and are left out."""
+def anchoring(ratings: Sequence[ExpertRating], scored: Mapping[int, Mapping[int, Judged]]) -> dict[int, Anchoring]:
+    """Anchoring by metric, of metrics with numbers; classes have no distance. ``scored`` is by metric and answer.
+    Ratings given with the judge in view (assisted) have no blind first word and are left out."""
     first: dict[tuple[Key, str, int], ExpertRating] = {}
     last: dict[tuple[Key, str, int], ExpertRating] = {}
     for row in ratings:
@@ -220,7 +220,7 @@ def anchoring(ratings: Sequence[ExpertRating], scored: Mapping[Key, Judged]) -> 
             (first if row.phase == "initial" else last)[place] = row
     found: dict[int, list[Moved]] = {}
     for place, final in last.items():
-        initial, judge = first.get(place), scored.get(final.key)
+        initial, judge = first.get(place), scored.get(final.metric_id, {}).get(final.answer_id)
         if initial is None or not initial.blind or judge is None:
             continue
         if initial.value is not None and final.value is not None and judge.value is not None:

@@ -162,15 +162,15 @@ def built_on(run: Run, judges: Iterable[RunJudge]) -> dict[int, frozenset[Key]]:
     }
 
 
-def values_of_run(scorers: Iterable[Scorer]) -> dict[Key, Judged]:
-    """What counts as the run's own values: those of the rules, of primary judges and of imported ones that count."""
-    return {
-        (answer, metric): said
-        for one in scorers
-        if one.primary
-        for metric, of_answers in one.said.items()
-        for answer, said in of_answers.items()
-    }
+def values_of_run(scorers: Iterable[Scorer], answers: Collection[int]) -> dict[int, dict[int, Judged]]:
+    """What counts as the run's own values of these answers, by metric and answer: those of the rules, of primary judges
+    and of imported ones that count. Metrics without any are left out."""
+    found: dict[int, dict[int, Judged]] = {}
+    for one in scorers:
+        for metric, of_answers in one.said.items() if one.primary else ():
+            if said := {answer: value for answer, value in of_answers.items() if answer in answers}:
+                found.setdefault(metric, {}).update(said)
+    return found
 
 
 def _scorer(

@@ -44,7 +44,7 @@ def columns_of(basis: Gathered, lines: Sequence[AnswerLine]) -> dict[str, bytes]
         )
     }
     ids = [one.answer_id for one in answers]
-    return kept | {values_kind(pk): _values([found.values.get((answer, pk)) for answer in ids]) for pk in metrics}
+    return kept | {values_kind(pk): _values(list(map(found.values[pk].get, ids))) for pk in metrics}
 
 
 def _values(said: Sequence[Effective | None]) -> bytes:

@@ -188,8 +188,9 @@ def listed_lines(run: Run) -> tuple[AnswerLine, ...]:
     found = effective_values(run, ids)
     names = names_of(found.metrics)
     values: dict[int, dict[str, Effective]] = {pk: {} for pk in ids}
-    for (answer_id, metric_id), one in found.values.items():
-        values[answer_id][names[metric_id]] = one
+    for metric_id, of_answers in found.values.items():
+        for answer_id, one in of_answers.items():
+            values[answer_id][names[metric_id]] = one
     answers = {one.answer_id: one for one in run_answers(run, ids)}
     return tuple(AnswerLine(answers[pk], values[pk], scores[pk]) for pk in ids if pk in answers)
 
@@ -197,5 +198,5 @@ def listed_lines(run: Run) -> tuple[AnswerLine, ...]:
 def _read(run: Run, metric: MetricDefinition | None, ids: Sequence[int]) -> tuple[Selected, ...]:
     """The answers named, in this order, with what counts of them now."""
     answers = {one.answer_id: one for one in run_answers(run, ids)} if ids else {}
-    values = effective_values(run, ids).values if ids and metric else {}
-    return tuple(Selected(answers[pk], values.get((pk, metric.pk)) if metric else None) for pk in ids if pk in answers)
+    values = effective_values(run, ids).values.get(metric.pk, {}) if ids and metric else {}
+    return tuple(Selected(answers[pk], values.get(pk)) for pk in ids if pk in answers)

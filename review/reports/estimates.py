@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -67,8 +67,8 @@ def three_scores(basis: Gathered) -> ThreeScores:
     """The three overall scores, or why each is withheld. A run that is not finished has none; one without all parts
     of the profile has only a figure labelled as partial, never an overall score."""
     run, machine = basis.run, basis.machine
-    values = list(basis.sides.found.values.values())
-    human = {value.answer_id for value in values if value.human}
+    heard, human = basis.sides.found.heard, basis.sides.found.reviewed
+    values = [value for of_answers in heard.values() for value in of_answers.values()]
     n = len(basis.sides.machine.answers)
     judge_only = _named(run, machine, n)
     partial = machine.outcome.label in {Label.RULES_ONLY, Label.PARTIAL}
@@ -89,15 +89,16 @@ def three_scores(basis: Gathered) -> ThreeScores:
         unresolved=sum(value.unresolved for value in values),
         examples=any(row.example for row in basis.said.ratings),
         mean_shift=mean_shift(basis.said),
-        carried=tuple(_carried(values)),
+        carried=tuple(_carried(heard)),
     )
 
 
-def _carried(values: Iterable[Effective]) -> Iterator[CarriedFrom]:
+def _carried(heard: Mapping[int, Mapping[int, Effective]]) -> Iterator[CarriedFrom]:
     by_set: dict[int, dict[int, list[Origin]]] = {}
-    for value in values:
-        if origin := value.carried:
-            by_set.setdefault(origin.answer_set_id, {}).setdefault(value.answer_id, []).append(origin)
+    for of_answers in heard.values():
+        for answer, value in of_answers.items():
+            if origin := value.carried:
+                by_set.setdefault(origin.answer_set_id, {}).setdefault(answer, []).append(origin)
     for pk, by_answer in sorted(by_set.items(), reverse=True):
         origins = [one for several in by_answer.values() for one in several]
         given = [one.at for one in origins]
@@ -232,7 +233,7 @@ def _category(basis: Gathered, line: CategoryLine) -> dict[str, ThreeWays]:
     side = basis.sides.machine.at(by_category(basis.sides.machine.answers)[line.name])
     machine, answers = score_side(basis.profile, side, all_parts=True), frozenset(one.answer_id for one in side.answers)
     wider = corrected_of_category(basis, machine, line.name, Target.QUESTIONS_LIKE_THESE)
-    people = {answer for (answer, _), value in basis.sides.found.values.items() if value.human} & answers
+    people = basis.sides.found.reviewed & answers
     found = {OVERALL: ThreeWays(line.judge_only, line.reviewed, line.corrected_overall, wider, len(people))}
     for pk in sorted(basis.said.computed, key=lambda pk: basis.said.metrics[pk].name):
         metric = basis.said.metrics[pk]
@@ -246,10 +247,8 @@ def _category(basis: Gathered, line: CategoryLine) -> dict[str, ThreeWays]:
 
 def _people(basis: Gathered, metric_id: int, answers: frozenset[int] | None = None) -> int:
     """How many answers have a person's value of the metric."""
-    return sum(
-        value.human and (answers is None or value.answer_id in answers)
-        for value in basis.sides.found.of_metric(metric_id)
-    )
+    heard = basis.sides.found.heard.get(metric_id, {})
+    return sum(value.human and (answers is None or answer in answers) for answer, value in heard.items())
 
 
 def _sheet(estimates: Mapping[str, ThreeWays]) -> dict[str, Any]:

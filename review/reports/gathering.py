@@ -124,7 +124,7 @@ def applies(said: Judged | None) -> bool:
 def _census(said: Said, pk: int, means: dict[int, float], places: dict[int, Place]) -> dict[int, Place]:
     """Where every answer the metric applies to was rated there is nothing to sample: a census, however the answers
     were chosen."""
-    frame = [answer for answer in said.answers if applies(said.scored.get((answer, pk)))] if means else []
+    frame = [answer for answer, one in said.scored.get(pk, {}).items() if applies(one)] if means else []
     if frame and all(answer in means for answer in frame):
         return places | dict.fromkeys(frame, Place(1.0, "all", True))
     return places
@@ -251,8 +251,7 @@ class Correction:
 
     def _frames_of(self, metric: MetricDefinition, labels: MetricLabels, unit: OnUnit) -> dict[str | None, Frame]:
         """The metric's frame by category, under ``None`` the whole; nothing where it applies nowhere."""
-        scored, pk = self.said.scored, metric.pk
-        said = [scored.get((answer, pk)) for answer in self.said.answers]
+        said = list(map(self.said.scored.get(metric.pk, {}).get, self.said.answers))
         applying = np.flatnonzero([applies(one) for one in said])
         if not len(applying):
             return {}
@@ -282,7 +281,7 @@ class Correction:
         weight = np.array([score.weights_used.get(name, 0.0) for score in machine.answers], dtype=np.float64)
         # where the part does not apply its contribution is known to be 0, for judge and experts alike
         apart = np.array([name in score.zeroed for score in machine.answers], dtype=np.bool_) | (weight == 0.0)
-        said = [self.said.scored.get((key, metric.pk)) for key in keys]
+        said = map(self.said.scored.get(metric.pk, {}).get, keys)
         judge, rating = column(one and one.value for one in said), column(map(labels.means.get, keys))
         known = np.where([key in rated for key in keys], 0.0, np.nan)
         frame = (

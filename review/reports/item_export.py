@@ -107,8 +107,9 @@ def _values(items: Any) -> dict[tuple[int, Key], tuple[str, Effective]]:
     found = {}
     for run, answers in by_run.items():
         values = effective_values(run, answers)
-        for key, one in values.values.items():
-            found[run.pk, key] = (values.metrics[key[1]].name, one)
+        for metric, of_answers in values.values.items():
+            for answer, one in of_answers.items():
+                found[run.pk, (answer, metric)] = (values.metrics[metric].name, one)
     return found
 
 

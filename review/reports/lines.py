@@ -187,25 +187,23 @@ def metric_lines(basis: Gathered) -> tuple[MetricLine, ...]:
         (row for row in found.metrics.values() if row.name != ANSWER_OVERALL.name),
         key=lambda m: (m.pk not in found.computed, order.get(m.name, len(order)), m.name, m.version),
     )
-    by_metric: dict[int, list[Effective]] = {}
-    for (_, pk), value in found.values.items():
-        by_metric.setdefault(pk, []).append(value)
-    return tuple(_line(basis, metric, by_metric.get(metric.pk, [])) for metric in rows)
+    return tuple(_line(basis, metric) for metric in rows)
 
 
-def _line(basis: Gathered, metric: MetricDefinition, values: Sequence[Effective]) -> MetricLine:
+def _line(basis: Gathered, metric: MetricDefinition) -> MetricLine:
     profile, sides, scale = basis.profile, basis.sides, metric.read_scale()
+    heard = sides.found.heard[metric.pk]
     computed = metric.pk in sides.found.computed
     if computed:
         machine, reviewed = sides.machine.metrics[metric.name], sides.reviewed.metrics[metric.name]
     else:  # people alone gave values
-        given = {value.answer_id: value for value in values}
-        said = [given.get(answer.answer_id, UNSAID) for answer in sides.reviewed.answers]
+        said = [heard.get(answer.answer_id, UNSAID) for answer in sides.reviewed.answers]
         every = MetricValues.of(metric.name, scale, sides.reviewed.answers, sides.reviewed.group, said)
-        places = np.flatnonzero([answer.answer_id in given for answer in every.answers])
+        places = np.flatnonzero([answer.answer_id in heard for answer in every.answers])
         reviewed = every.at(places, [every.answers[at] for at in places.tolist()])
         machine = every.at(places[:0], [])
     weight = next((part.weight for part in profile.parts if part.metric == metric.name), 0.0)
+    values = heard.values()
     human = any(value.human for value in values)
     labels = Counter(reviewed.labels)
     return MetricLine(
@@ -235,7 +233,7 @@ def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
     """The run by the category of its questions."""
     profile, sides, found = basis.profile, basis.sides, []
     computed = [sides.found.metrics[pk] for pk in sides.found.computed]
-    reviewed_answers = {value.answer_id for value in sides.found.values.values() if value.human}
+    reviewed_answers = sides.found.reviewed
     for name, places in by_category(sides.machine.answers).items():
         machine, reviewed = sides.machine.at(places), sides.reviewed.at(places)
         touched = any(answer.answer_id in reviewed_answers for answer in machine.answers)
@@ -296,8 +294,10 @@ SHOWN = 10
 def answer_lines(basis: Gathered) -> tuple[AnswerLine, ...]:
     """Every answer with its effective values and its score."""
     by_answer: dict[int, dict[str, Effective]] = {answer_id: {} for answer_id in basis.said.answers}
-    for (answer_id, metric_id), value in basis.sides.found.values.items():
-        by_answer[answer_id][basis.said.names[metric_id]] = value
+    for metric_id, of_answers in basis.sides.found.values.items():
+        name = basis.said.names[metric_id]
+        for answer_id, value in of_answers.items():
+            by_answer[answer_id][name] = value
     own = own_scores(basis.profile, basis.sides.reviewed, basis.reviewed)
     answers = basis.said.answers.values()
     return tuple(AnswerLine(one, by_answer[one.answer_id], score) for one, score in zip(answers, own, strict=True))
@@ -336,18 +336,19 @@ def worst_answers(lines: Sequence[AnswerLine]) -> tuple[AnswerLine, ...]:
 def disagreements(basis: Gathered) -> tuple[Disagreement, ...]:
     """Where a person's value is furthest from the primary judge's, by the share of the scale between them."""
     said, far = basis.said, []
-    for (answer_id, metric_id), value in basis.sides.found.values.items():
-        ours = value.judged.answer if value.judged else None
-        theirs = value.label if value.value is None else value.value
-        if not value.human or ours is None or theirs is None:
-            continue
-        metric = said.metrics[metric_id]
-        scale = metric.read_scale()
-        if isinstance(ours, str) or isinstance(theirs, str):
-            distance = float(ours != theirs)
-        else:
-            distance = abs(ours - theirs) / scale.width
-        if distance > 0:
-            answer, name = said.answers[answer_id], said.names[metric_id]
-            far.append(Disagreement(answer, name, title_of(metric), scale, ours, theirs, value.raters, distance))
+    for metric_id, of_answers in basis.sides.found.heard.items():
+        metric, name = said.metrics[metric_id], said.names[metric_id]
+        title, scale = title_of(metric), metric.read_scale()
+        for answer_id, value in of_answers.items():
+            ours = value.judged.answer if value.judged else None
+            theirs = value.label if value.value is None else value.value
+            if not value.human or ours is None or theirs is None:
+                continue
+            if isinstance(ours, str) or isinstance(theirs, str):
+                distance = float(ours != theirs)
+            else:
+                distance = abs(ours - theirs) / scale.width
+            if distance > 0:
+                answer = said.answers[answer_id]
+                far.append(Disagreement(answer, name, title, scale, ours, theirs, value.raters, distance))
     return tuple(sorted(far, key=lambda one: -one.distance)[:SHOWN])

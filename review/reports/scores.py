@@ -158,10 +158,9 @@ def sides_of(said: Said, found: RunValues) -> Sides:
     reviewed: dict[str, MetricValues] = {}
     for metric in sorted((found.metrics[pk] for pk in found.computed), key=lambda metric: metric.name):
         about = metric.name, metric.read_scale(), answers, group
-        pk = metric.pk
-        effective = [found.values.get((answer.answer_id, pk)) for answer in answers]
-        machine[metric.name] = MetricValues.of(*about, [(one and one.judged) or UNSAID for one in effective])
-        reviewed[metric.name] = MetricValues.of(*about, [one or UNSAID for one in effective])
+        effective = list(found.values[metric.pk].values())  # in the answers' order
+        machine[metric.name] = MetricValues.of(*about, [one.judged or UNSAID for one in effective])
+        reviewed[metric.name] = MetricValues.of(*about, effective)
     return Sides(Side(answers, group, machine), Side(answers, group, reviewed), found)
 
 

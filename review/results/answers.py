@@ -173,12 +173,8 @@ def select(run: Run, wanted: Wanted) -> Selection:
     values = effective_values(run)
     metrics = tuple(sorted(values.metrics.values(), key=lambda one: (one.pk not in values.computed, one.name, one.pk)))
     metric = next((one for one in metrics if one.name == wanted.metric), metrics[0] if metrics else None)
-    answers = run_answers(run)
-    rows = [
-        Selected(answer, values.values.get((answer.answer_id, metric.pk)) if metric else None)
-        for answer in answers
-        if not answer.failed
-    ]
+    answers, said = run_answers(run), values.values[metric.pk] if metric else {}
+    rows = [Selected(answer, said.get(answer.answer_id)) for answer in answers if not answer.failed]
     categories = tuple(sorted({answer.category for answer in answers if answer.category}))
     return Selection(metric, metrics, categories, tuple(row for row in rows if _matches(row, wanted)))
 

@@ -141,8 +141,9 @@ def answer_page(
     findings = [finding for score in scores for finding in score.findings.all()]
     runs = {one.pk: str(one) for one in (run, *other_runs)} if other_runs else {}
     metrics = []
-    for one in values.values.values():
-        metric = values.metrics[one.metric_id]
+    for pk, metric in values.metrics.items():
+        if (one := values.values[pk].get(answer.pk)) is None:
+            continue
         entered = refused.entered if refused and refused.metric == metric else ""
         told = "" if one.source is Source.NONE else str(SOURCES[one.source])
         metrics.append(

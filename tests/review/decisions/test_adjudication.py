@@ -106,9 +106,9 @@ def test_an_adjudication_counts_above_the_ratings_which_stay() -> None:
     queue, item = disputed()
     metric = queue.metrics.get().metric
     run: Run = item.run
-    assert effective_values(run).values[item.answer_id, metric.pk].value == 3.0  # (1 + 5) / 2
+    assert effective_values(run).values[metric.pk][item.answer_id].value == 3.0  # (1 + 5) / 2
     made = adjudicate(item.answer, metric, value=4, reason="The fee is right.", seen=0, by=lead_of(queue))
-    now = effective_values(run).values[item.answer_id, metric.pk]
+    now = effective_values(run).values[metric.pk][item.answer_id]
     assert (now.value, now.source) == (4.0, Source.OVERRIDE)
     assert (made.kind, made.judge_seen) == (Override.Kind.ADJUDICATION, False)
     assert sorted(Rating.objects.filter(answer=item.answer).values_list("value", flat=True)) == [1.0, 5.0]
@@ -210,9 +210,9 @@ def test_an_upheld_flag_of_a_bad_reference_takes_the_answer_out_of_all_means() -
     assert assignment
     flag(assignment, "bad_reference", "the rule was repealed")
     item, metric = assignment.item, queue.metrics.get().metric
-    assert (item.answer_id, metric.pk) in effective_values(item.run).values  # until a lead confirms it the value stands
+    assert item.answer_id in effective_values(item.run).values[metric.pk]  # until a lead confirms it the value stands
     rule_on(ItemEvent.objects.get(verb="flag"), upheld=True, reason="It was.", by=lead_of(queue))
-    assert (item.answer_id, metric.pk) not in effective_values(item.run).values
+    assert item.answer_id not in effective_values(item.run).values.get(metric.pk, {})
     item.refresh_from_db()
     assert item.state == ReviewItem.State.WITHDRAWN
     # and says so wherever the figures without it stand
@@ -240,7 +240,7 @@ def test_a_dismissed_flag_and_one_of_another_kind_leave_the_answer_where_it_was(
     rule_on(ItemEvent.objects.get(verb="flag"), upheld=upheld, reason="So it is.", by=lead_of(queue))
     item, metric = ReviewItem.objects.get(pk=assignment.item_id), queue.metrics.get().metric
     assert item.state == ReviewItem.State.OPEN
-    assert (item.answer_id, metric.pk) in effective_values(item.run).values
+    assert item.answer_id in effective_values(item.run).values[metric.pk]
 
 
 def test_a_dismissed_escalation_opens_the_item_again() -> None:

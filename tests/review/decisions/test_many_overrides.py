@@ -44,7 +44,7 @@ def ids(run: Run) -> list[int]:
 
 
 def value_of(run: Run, answer: int, metric: MetricDefinition) -> float | None:
-    return effective_values(run, [answer]).values[answer, metric.pk].value
+    return effective_values(run, [answer]).values[metric.pk][answer].value
 
 
 def test_a_lead_decides_many_with_one_reason_each_in_its_own_history(

@@ -79,7 +79,8 @@ def rated(run: Run, at: int, row: MetricDefinition, value: float | None, **field
 def holding(run: Run) -> set[int]:
     """The places of the answers whose value comes from an equal one."""
     places = {answer.pk: at for at, answer in enumerate(answer_rows(run))}
-    return {places[one.answer_id] for one in effective_values(run).values.values() if one.carried}
+    heard = effective_values(run).heard.values()
+    return {places[answer] for of_answers in heard for answer, one in of_answers.items() if one.carried}
 
 
 def test_the_experts_value_of_an_equal_answer_counts_and_says_whence(
@@ -95,7 +96,7 @@ def test_the_experts_value_of_an_equal_answer_counts_and_says_whence(
 
     found = effective_values(run).values
     ours = answer_rows(run)
-    value = found[ours[0].pk, correctness.pk]
+    value = found[correctness.pk][ours[0].pk]
     assert (value.source, value.value, value.raters, value.judged.value if value.judged else None) == (
         Source.REVIEW,
         4.5,
@@ -106,7 +107,7 @@ def test_the_experts_value_of_an_equal_answer_counts_and_says_whence(
     assert origin is not None
     assert (origin.answer_id, origin.answer_set_id, origin.run_id) == (first.pk, earlier.answer_set_id, earlier.pk)
     assert (origin.system, origin.at) == ("rag v1", last.created_at)
-    assert [found[one.pk, correctness.pk].source for one in ours[1:]] == [Source.JUDGE, Source.JUDGE]
+    assert [found[correctness.pk][one.pk].source for one in ours[1:]] == [Source.JUDGE, Source.JUDGE]
     assert not said_of(run).ratings  # agreement and calibration read these
 
 
@@ -136,7 +137,7 @@ def test_the_answers_own_rating_takes_the_place_of_an_equal_ones(
     rated(run, 0, correctness, None)  # who cannot judge takes nothing away
     assert holding(run) == {0}
     rated(run, 0, correctness, 3)
-    value = effective_values(run).values[answer_rows(run)[0].pk, correctness.pk]
+    value = effective_values(run).values[correctness.pk][answer_rows(run)[0].pk]
     assert (value.value, value.raters, value.carried) == (3, 1, None)
 
 
@@ -146,7 +147,7 @@ def test_an_override_stands_above_what_was_carried(
     rated(earlier, 0, correctness, 5)
     run = release(questions)
     decide(answer_rows(run)[0], correctness, 1)
-    value = effective_values(run).values[answer_rows(run)[0].pk, correctness.pk]
+    value = effective_values(run).values[correctness.pk][answer_rows(run)[0].pk]
     assert (value.source, value.value, value.carried) == (Source.OVERRIDE, 1, None)
 
 
@@ -157,9 +158,9 @@ def test_the_newest_equal_answer_that_was_rated_holds(
     rated(earlier, 0, correctness, 5)
     second, third = release(questions), release(questions)
     rated(second, 0, correctness, 3)
-    values = [effective_values(one).values[answer_rows(one)[0].pk, correctness.pk] for one in (second, third)]
+    values = [effective_values(one).values[correctness.pk][answer_rows(one)[0].pk] for one in (second, third)]
     assert [value.value for value in values] == [3, 3]
-    last = effective_values(release(questions)).values
+    last = effective_values(release(questions)).values[correctness.pk]
     (origin,) = [one.carried for one in last.values() if one.carried]
     assert origin.answer_set_id == second.answer_set_id
 
@@ -327,16 +328,17 @@ def test_a_later_word_supersedes_and_a_tie_is_not_carried(
     held = rated(earlier, 0, correctness, 5)
     rate(held, correctness, 4)
     run = release(questions)
-    (value,) = [one.value for one in effective_values(run).values.values() if one.carried]
+    (value,) = [one.value for one in effective_values(run).values[correctness.pk].values() if one.carried]
     assert value == 4
     rate(held, correctness, 3, phase="final")
-    (value,) = [one.value for one in effective_values(run).values.values() if one.carried]
+    (value,) = [one.value for one in effective_values(run).values[correctness.pk].values() if one.carried]
     assert value == 3
 
     refused = metric("refusal", "bool")
     for said in (1, 0):
         rated(earlier, 1, refused, said)
-    assert {one.metric_id for one in effective_values(run).values.values() if one.carried} == {correctness.pk}
+    heard = effective_values(run).heard.items()
+    assert {pk for pk, of in heard if any(one.carried for one in of.values())} == {correctness.pk}
 
 
 def test_a_hidden_repeat_is_no_rating_to_carry(

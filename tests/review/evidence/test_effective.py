@@ -44,7 +44,7 @@ def correctness() -> MetricDefinition:
 
 
 def value_of(run: Run, answer: Answer, row: MetricDefinition) -> Effective:
-    return effective_values(run).values[answer.pk, row.pk]
+    return effective_values(run).values[row.pk][answer.pk]
 
 
 def test_without_people_the_judges_value_counts_and_gaps_keep_their_reason(
@@ -185,7 +185,7 @@ def test_judges_that_are_compared_only_and_imported_ones_never_count(run: Run, c
     second_judge(run, {"correctness": [5, 5, 5]})
     score(run, answer_rows(run)[1], correctness, 5, author="gpt-4")
     found = effective_values(run)
-    assert [value.value for value in found.of_metric(correctness.pk)] == [2, None, None]
+    assert [value.value for value in found.values[correctness.pk].values()] == [2, None, None]
 
 
 def test_some_answers_alone_give_the_same_values_as_the_whole_run(run: Run, correctness: MetricDefinition) -> None:
@@ -193,7 +193,7 @@ def test_some_answers_alone_give_the_same_values_as_the_whole_run(run: Run, corr
     imported_rating(second, correctness, "e1", 3)
     decide(first, correctness, 1)
     whole, some = effective_values(run).values, effective_values(run, [first.pk]).values
-    assert some == {key: value for key, value in whole.items() if key[0] == first.pk}
+    assert some == {metric: {first.pk: values[first.pk]} for metric, values in whole.items()}
 
 
 def test_the_number_of_queries_does_not_grow_with_the_run(

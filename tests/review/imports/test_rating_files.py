@@ -77,7 +77,7 @@ def test_judge_rows_become_scores_of_that_judge_and_off_scale_ones_are_failed_an
     assert (scores["q3"].status, scores["q3"].reason) == ("failed", "reported: the reply broke off")
     assert Finding.objects.get(score=scores["q1"]).verdict == "supported"
     # the run's own judge stays the one that counts
-    assert effective_values(run).values[answer_rows(run)[0].pk, metric("correctness").pk].value == 5
+    assert effective_values(run).values[metric("correctness").pk][answer_rows(run)[0].pk].value == 5
 
 
 def test_importing_the_same_again_changes_nothing_and_a_changed_row_supersedes(run: Run) -> None:

@@ -208,7 +208,7 @@ def test_a_repeat_that_says_something_else_changes_no_value() -> None:
     while one := next_assignment(queue, user):
         rate(one, 3 if one.item.occasion == 1 else 5)
     values = effective_values(queue.items.first().run).values.values()
-    assert {one.value for one in values} == {3}
+    assert {one.value for of_answers in values for one in of_answers.values()} == {3}
 
 
 def test_the_judge_is_shown_at_neither_occasion_of_a_repeated_item() -> None:
