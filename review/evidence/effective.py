@@ -144,6 +144,12 @@ class Said:
         return numbered(of_answer), list(dict.fromkeys(of_answer))
 
     @cached_property
+    def categories(self) -> tuple[Indices, dict[str, int]]:
+        """The category of each answer as a number, and the number of each."""
+        of_answer = [one.category for one in self.answers.values()]
+        return numbered(of_answer), {name: at for at, name in enumerate(dict.fromkeys(of_answer))}
+
+    @cached_property
     def names(self) -> dict[int, str]:
         """Metric -> its name, with the version where two versions of a metric were used."""
         return names_of(self.metrics)

@@ -25,7 +25,6 @@ from review.reports.provenance import with_relations
 from review.reports.scores import (
     Sides,
     SideScore,
-    by_category,
     column,
     score_side,
     sides_of,
@@ -144,7 +143,7 @@ class Correction:
     labels: Mapping[int, MetricLabels]
     acceptance: Acceptance | None = None
     _unfilled: dict[int, Frame] = field(default_factory=dict, compare=False)
-    _frames: dict[tuple[int, OnUnit], dict[str | None, Frame]] = field(default_factory=dict, compare=False)
+    _frames: dict[tuple[int, OnUnit], Frame] = field(default_factory=dict, compare=False)
 
     @property
     def rated_blind(self) -> bool:
@@ -239,28 +238,27 @@ class Correction:
         self, metric: MetricDefinition, labels: MetricLabels, unit: OnUnit, category: str | None = None
     ) -> Component | None:
         """The metric's frame over the run or one category, on the ``unit`` scale; ``None`` where it applies nowhere."""
-        frames = self._frames.get((metric.pk, unit))
-        if frames is None:
-            frames = self._frames[metric.pk, unit] = self._frames_of(metric, labels, unit)
-        if (frame := frames.get(category)) is None:
+        if (metric.pk, unit) not in self._frames:
+            self._frames[metric.pk, unit] = self._frame_of(metric, labels, unit)
+        frame = self._frames[metric.pk, unit]
+        if category is not None:
+            numbers, names = self.said.categories
+            frame = frame.at(np.flatnonzero(numbers[frame.key] == names.get(category, -1)))
+        if not len(frame):
             return None
         scale, (zero, width) = metric.read_scale(), unit
         low, high = (scale.low - zero) / width, (scale.high - zero) / width
         yes_no = scale.kind is ScaleKind.YES_NO
         return Component(metric.name, frame, low, high, yes_no=yes_no, judged=not _exact(metric))
 
-    def _frames_of(self, metric: MetricDefinition, labels: MetricLabels, unit: OnUnit) -> dict[str | None, Frame]:
-        """The metric's frame by category, under ``None`` the whole; nothing where it applies nowhere."""
+    def _frame_of(self, metric: MetricDefinition, labels: MetricLabels, unit: OnUnit) -> Frame:
+        """The metric's frame over the run: the answers it applies to."""
         said = list(map(self.said.scored.get(metric.pk, {}).get, self.said.answers))
-        applying = np.flatnonzero([applies(one) for one in said])
-        if not len(applying):
-            return {}
         judge, rating = column(one and one.value for one in said), column(map(labels.means.get, self.said.answers))
         zero, width = unit
-        whole = self._whole(metric, labels).filled((judge - zero) / width, (rating - zero) / width).at(applying)
-        answers = list(self.said.answers.values())
-        parts = by_category([answers[at] for at in applying.tolist()])
-        return {None: whole, **{name: whole.at(places) for name, places in parts.items()}}
+        whole = self._whole(metric, labels).filled((judge - zero) / width, (rating - zero) / width)
+        applying = np.flatnonzero([applies(one) for one in said])
+        return whole if len(applying) == len(whole) else whole.at(applying)
 
     def _whole(self, metric: MetricDefinition, labels: MetricLabels) -> Frame:
         """The run's answers as the metric was sampled."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -371,10 +372,11 @@ def _about_length(run: Run) -> Iterator[Doubt]:
 def _length_biases(run: Run) -> dict[str, LengthBias]:
     """By judged metric, for those of which one can be told. Answers decided by rule are left out."""
     rows = counting(run).filter(metric__kind__in=JUDGED, status=Status.SCORED, value__isnull=False)
-    pairs: dict[str, list[tuple[float, int]]] = {}
+    pairs: dict[str, tuple[array[float], array[int]]] = defaultdict(lambda: (array("d"), array("q")))
     rows = rows.exclude(detail__has_key="gate").annotate(length=Length("answer__text"))
     for name, value, length in rows.values_list("metric__name", "value", "length").iterator(chunk_size=5000):
         if value is not None:
-            pairs.setdefault(name, []).append((value, length))
-    found = {name: length_bias([v for v, _ in some], [n for _, n in some]) for name, some in sorted(pairs.items())}
+            pairs[name][0].append(value)
+            pairs[name][1].append(length)
+    found = {name: length_bias(*some) for name, some in sorted(pairs.items())}
     return {name: one for name, one in found.items() if one is not None}
