@@ -30,3 +30,17 @@ def test_a_description_that_says_too_little_names_line_and_field() -> None:
         read_yaml(Described, "# a thing\nmost: many\n", "x.yaml", "thing")
     told = {(problem.code, problem.line, problem.field) for problem in refused.value.problems}
     assert told == {("thing_invalid", None, "name"), ("thing_invalid", 2, "most")}
+
+
+class Either(BaseModel):
+    """A number, or numbers; pydantic tells of each way a value could have been read in."""
+
+    many: int | list[int | bool]
+
+
+def test_what_fits_none_of_several_ways_names_the_line_of_what_is_there() -> None:
+    with pytest.raises(InvalidFile) as refused:
+        read_yaml(Either, "many:\n- 1\n- two\n", "x.yaml", "thing")
+    lines = {problem.field: problem.line for problem in refused.value.problems}
+    assert lines["many.int"] == 1
+    assert {line for field, line in lines.items() if field and field.startswith("many.list")} == {1}
