@@ -82,6 +82,11 @@ def test_an_id_that_would_lead_elsewhere_is_none(name: str) -> None:
     assert told.output_file == ""
 
 
+@pytest.mark.parametrize("name", ["batch_1", "B-2.a:c", "x" * 200])
+def test_other_ids_are_taken(name: str) -> None:
+    assert read_id(json.dumps({"id": name}).encode()) == name
+
+
 def test_counts_and_dates_that_are_none_are_left_out() -> None:
     told = read_batch(
         b'{"id": "b", "status": "failed", "request_counts": {"completed": -1, "failed": true}, "expires_at": "soon",'
@@ -144,6 +149,7 @@ def test_faults_are_told_as_those_of_calls(
     with pytest.raises(BatchFault) as raised:
         client.upload(request(1))
     assert raised.value.reply.outcome is outcome
+    assert raised.value.reply.detail not in {"", "None"}
     assert raised.value.reply.retry_after == (300 if fault == "rate_limited_long" else None)
 
 
