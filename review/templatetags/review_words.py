@@ -15,12 +15,13 @@ from review.models import Override, Rating
 from review.ratings.card import Claim, Passage
 from review.reports.retrieval import unrated_in_words
 from review.web.pages import item
-from review.web.pages.item import claim_look, value_text, verdict_title
+from review.web.pages.item import claim_look, claim_text, value_text, verdict_title
 from review.web.pages.review_card import FLAGS
 
 register = template.Library()
 register.filter(unrated_in_words)
 register.filter(verdict_title)
+register.filter(claim_text)
 register.filter(claim_look)  # the class of the style sheet for a claim
 KINDS = {
     "keyword": _("keyword"),
@@ -35,7 +36,7 @@ KINDS = {
     "strength": _("strength"),
     "next_step": _("next step"),
 }
-ISSUES = {"issue", "strength"}
+ISSUES, CLAIMS = {"issue", "strength"}, {"claim", "statement"}
 VERDICTS = {
     "supported": _("supported"),
     "partial": _("supported in part"),
@@ -123,6 +124,8 @@ def finding_reason(reason: str) -> str:
 @register.filter
 def finding_text(finding: Finding) -> str:
     """A part's text; an issue of the baseline is the name of a metric and a reason."""
+    if finding.kind in CLAIMS:
+        return claim_text(finding.text)
     name, colon, reason = finding.text.partition(": ")
     return f"{name}{colon}{item.judge_reason(reason)}" if colon and finding.kind in ISSUES else finding.text
 

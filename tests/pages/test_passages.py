@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.models import Context
 from review.ratings.card import Claim, JudgeOnClaim, Passage
-from review.web.pages.item import drawn, numbered_html, taken_over
+from review.web.pages.item import claim_text, drawn, numbered_html, taken_over
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, question_spec
 from tests.pages.browser import VIEWS, visit, wrong_with
 from tests.pages.markup import unsafe
@@ -74,6 +74,19 @@ def test_citations_lead_to_passages_beside_marks_but_not_from_code_or_within_lin
     for passages_of in (None, []):
         assert "#passage" not in numbered_html(text, [claim], passages_of)
     assert "#passage" not in numbered_html("[x](#passage-1) [y](#main)", [], passages)
+
+
+@pytest.mark.parametrize(
+    ("claim", "line"),
+    [
+        ("| 월세 | **500,000원** |", "월세 · 500,000원"),
+        ("The rent is due `today` .", "The rent is due today."),
+        ("월세는 매월 말일에 냅니다 .", "월세는 매월 말일에 냅니다."),
+        ("P(a | b) is 0.5", "P(a | b) is 0.5"),
+    ],
+)
+def test_a_claim_is_a_line_to_read(claim: str, line: str) -> None:
+    assert claim_text(claim) == line
 
 
 @pytest.mark.parametrize("text", ALL)

@@ -82,6 +82,17 @@ def raw_pieces(text: str, claims: Iterable[Claim]) -> tuple[Piece, ...]:
     )
 
 
+_CELLS, _MARKUP, _LOOSE = re.compile(r"\s*\|\s*"), re.compile(r"\*\*|`"), re.compile(r"\s+(?=[.,!?])")
+
+
+def claim_text(text: str) -> str:
+    """A claim as a line to read: a row of a table without its bars, nothing of bold type and code, no gap where a
+    citation stood."""
+    if text.startswith("|"):
+        text = " · ".join(filter(None, _CELLS.split(text)))
+    return _LOOSE.sub("", _MARKUP.sub("", text))
+
+
 class Drawn(NamedTuple):
     """A passage as it is read; ``raw`` is the text it is made of, empty where it reads the same."""
 
