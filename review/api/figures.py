@@ -25,6 +25,7 @@ from rest_framework.serializers import (
 from evaluation.accounts.access import LARGEST_ID, Person, fetch, projects_with
 from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person, verb
 from evaluation.core.roles import Action
+from evaluation.files.export import ExportFile
 from evaluation.files.records import OWN, forms
 from evaluation.models import Run
 from evaluation.runs.exports import download, take_export, take_figures
@@ -36,11 +37,11 @@ from review.comparisons.whole import compare, comparison_json
 from review.decisions.assumptions import set_accepted
 from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
 from review.evidence.answers import expose
-from review.kept.reading import compared_now, correction_now
+from review.kept.reading import compared_now, correction_now, figures_now, listed_lines
 from review.plans.ahead import plan_json, planned_review
 from review.queues.access import run_to_override
-from review.reports.exporting import REPORT_EXPORTS, export
-from review.reports.gate import GateOn
+from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export, export_kept
+from review.reports.gate import Gate, GateOn
 from review.reports.records import export_records
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.statistics.paired_tests.gate import MOST_LOOKS
@@ -138,7 +139,7 @@ class RunViewSet(ViewSet):
         chosen = _gate(asked, None if asked["baseline"] is None else self._run(asked["baseline"]))
         REPORT_EXPORTS.checked(asked["format"])
         take_export(person(request))
-        made = export(run, asked["format"], gate_of(run, chosen), pictures=agreement_pictures, planned=planned_review)
+        made = _written(run, asked["format"], gate_of(run, chosen))
         expose(request.user, run, "report")
         return download(made)
 
@@ -208,6 +209,15 @@ class RunViewSet(ViewSet):
 
     def _run(self, pk: int) -> Run:
         return fetch(Run.objects.all(), self.request.user, Action.VIEW, pk)
+
+
+def _written(run: Run, format_name: str, gate: Gate | None) -> ExportFile:
+    """The report in a format; where it says little of single answers, of what is kept."""
+    if format_name not in BRIEF:
+        return export(run, format_name, gate, planned=planned_review)
+    kept = figures_now(run)
+    lines, pictures = (listed_lines(run), agreement_pictures(run)) if format_name in PICTURED else ((), "")
+    return export_kept(run, format_name, kept.report, lines, gate, plan=plan_json(kept.plan), pictures=pictures)
 
 
 def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:

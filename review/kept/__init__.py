@@ -4,5 +4,5 @@ Above ``comparisons`` and ``plans``, below the entrances. ``making`` makes each 
 what stands is still true and who makes it anew, ``reading`` is what pages read.
 
 Door: ``reading.run_figures``, ``headlines_of``, ``agreement_figures``, ``compared``, ``compared_now``,
-``correction_now`` and ``listed_answers``, ``making.remake``, ``making.differing``.
+``correction_now``, ``figures_now`` and ``listed_answers``, ``making.remake``, ``making.differing``.
 """

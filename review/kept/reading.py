@@ -76,6 +76,12 @@ def run_figures(run: Run) -> Shown[RunFigures]:
     return dataclasses.replace(found, value=dataclasses.replace(found.value, report=_as_now(found.value.report, run)))
 
 
+def figures_now(run: Run) -> RunFigures:
+    """The same as they stand now, made at once where they are not kept."""
+    found = AS_FIGURES.validate_json(now(FIGURES, make_run, [run]))
+    return dataclasses.replace(found, report=_as_now(found.report, run))
+
+
 def _as_now(report: Report, run: Run) -> Report:
     complete = run.state == Run.State.COMPLETED
     header = dataclasses.replace(report.header, state=run.state, reason=run.reason, complete=complete)

@@ -73,9 +73,21 @@ def export(
     return _written(run, format_name, report, Facts(answers, gate, drawn, experiment))
 
 
-def export_html(run: Run, report: Report, lines: Sequence[AnswerLine], pictures: str) -> ExportFile:
-    """A report that is there already as the HTML file, with the answers that stand in it."""
-    return _written(run, HTML, report, Facts(_told(run, lines), pictures=pictures))
+def export_kept(
+    run: Run,
+    format_name: str,
+    report: Report,
+    lines: Sequence[AnswerLine],
+    gate: Gate | None = None,
+    *,
+    plan: Mapping[str, object] | None = None,
+    pictures: str = "",
+) -> ExportFile:
+    """A report that is there already in one of the formats :data:`BRIEF`, with the answers that stand in it."""
+    planned = plan if format_name in PLANNED else None
+    told = dataclasses.replace(report, gate=gate.to_dict() if gate else None, next_review=planned)
+    experiment = experiment_of(run) if format_name == EXPERIMENT else ""
+    return _written(run, format_name, told, Facts(_told(run, lines), gate, pictures, experiment))
 
 
 def _written(run: Run, format_name: str, report: Report, facts: Facts) -> ExportFile:
@@ -171,3 +183,4 @@ WITH_AGREEMENT = {"json"}  # with its intervals; in HTML it stands with the plot
 PICTURED = {HTML}  # plots
 SHORTENED = {HTML}  # at most so many answers that mail and browsers can take it
 PLANNED = {"json", HTML, "md"}  # the next review
+BRIEF = {HTML, "junit", "md", EXPERIMENT}  # nothing of answers beyond those listed: made of what is kept

@@ -4,7 +4,6 @@ at once without intervals, which are fetched afterwards, as is the past; compari
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -38,7 +37,7 @@ from review.kept.reading import agreement_at_once, agreement_figures, compared, 
 from review.plans.ahead import plan_json, planned_review
 from review.queues.access import queues_led_by
 from review.queues.progress import under_way
-from review.reports.exporting import REPORT_EXPORTS, SHORTENED, export, export_html
+from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export, export_kept
 from review.reports.records import export_records
 from review.reports.retrieval import corrected_retrieval, titled
 from review.results.retrieval import retrieval_by_depth
@@ -139,20 +138,26 @@ def run_report(request: HttpRequest, pk: int) -> HttpResponseBase:
     if (format_name := request.GET.get("format", "html")) not in REPORT_EXPORTS.names:
         raise Http404
     take_export(person(request))
-    made = _short_report(found) if format_name in SHORTENED else export(found, format_name, planned=planned_review)
+    brief = format_name in BRIEF
+    made = _brief_report(found, format_name) if brief else export(found, format_name, planned=planned_review)
     if made is None:
         return render(request, "review/in_making.html", {"title": found})
     expose(request.user, found, "report")
     return download(made)
 
 
-def _short_report(found: Run) -> ExportFile | None:
-    """The report that one opens in a browser, of what is kept; ``None`` while that is being made."""
-    kept, agreement = run_figures(found), agreement_figures(found)
-    if kept.value is None or agreement.value is None:
+def _brief_report(found: Run, format_name: str) -> ExportFile | None:
+    """The report in a format that is made of what is kept; ``None`` while that is being made."""
+    kept = run_figures(found).value
+    if kept is not None and format_name not in PICTURED:
+        return export_kept(found, format_name, kept.report, (), plan=plan_json(kept.plan))
+    agreement = agreement_figures(found).value
+    if kept is None or agreement is None:
         return None
-    report = replace(kept.value.report, next_review=plan_json(kept.value.plan))
-    return export_html(found, report, listed_lines(found), agreement_pictures(found, agreement.value.figures))
+    pictures = agreement_pictures(found, agreement.figures)
+    return export_kept(
+        found, format_name, kept.report, listed_lines(found), plan=plan_json(kept.plan), pictures=pictures
+    )
 
 
 @signed_in_get

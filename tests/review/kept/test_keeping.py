@@ -15,6 +15,7 @@ from evaluation.models import Run
 from review.kept import keeping, making
 from review.kept.reading import compared, headlines_of, listed_answers, listed_lines, run_figures
 from review.models import Kept, Revision, Touched
+from review.reports.exporting import BRIEF
 from review.reports.gathering import gather
 from review.reports.lines import answer_lines
 from review.results.answers import Wanted, select
@@ -58,11 +59,14 @@ def test_a_page_of_a_large_run_waits_for_nobody(run: Run, rung: list[int]) -> No
     assert "worked out" not in client.get(page).content.decode()
 
 
-@pytest.mark.parametrize("name", ["run-answers", "run-agreement", "run-report"])
-def test_every_page_of_a_large_run_says_that_it_is_being_made(run: Run, rung: list[int], name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("run-answers", ""), ("run-agreement", ""), *(("run-report", f"?format={form}") for form in sorted(BRIEF))],
+)
+def test_every_page_of_a_large_run_says_that_it_is_being_made(run: Run, rung: list[int], name: str, asked: str) -> None:
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
-    assert "A background worker" in client.get(reverse(name, args=[run.pk])).content.decode()
+    assert "A background worker" in client.get(reverse(name, args=[run.pk]) + asked).content.decode()
     assert "A background worker" in client.get(reverse("run-compare"), {"runs": run.pk}).content.decode()
     assert headlines_of([run]) == {}
     assert rung

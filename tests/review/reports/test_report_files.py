@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
@@ -15,7 +16,9 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.files.export import FORMATS
 from evaluation.models import Run
 from review.comparisons.gating import GateAsked, gate_of
-from review.reports.exporting import REPORT_EXPORTS, export
+from review.plans.ahead import planned_review
+from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
+from review.web.pages.agreement import agreement_pictures
 from tests.factories import make_answer_set, make_project, make_question_set, make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import FAILED, answers_to, run_over
@@ -132,3 +135,12 @@ def test_rest_offers_every_format_as_a_download(run: Run, form: str) -> None:
     assert response.status_code == 200
     assert response["Content-Disposition"] == f'attachment; filename="run-{run.pk}.{FORMATS[form].ending}"'
     assert b"".join(response.streaming_content)
+
+
+@pytest.mark.parametrize("form", sorted(BRIEF))
+@pytest.mark.parametrize("asked", [{}, {"fail_under": 0.97}])
+def test_what_is_kept_makes_the_file_that_gathering_makes(run: Run, form: str, asked: dict[str, Any]) -> None:
+    gathered = export(run, form, gate_of(run, GateAsked(**asked)), pictures=agreement_pictures, planned=planned_review)
+    who = Caller(make_user(Role.VIEWER, run.project))
+    response = who.get(f"runs/{run.pk}/report/?{urlencode({'format': form} | asked)}")
+    assert b"".join(response.streaming_content) == b"".join(gathered.chunks)
