@@ -6,7 +6,7 @@ CROSSCHECK := var/crosscheck
 INTERCHANGE := var/interchange/packages
 MUTATION := var/mutation
 LOCKED := --quiet --upgrade --universal --no-header --no-emit-index-url --no-annotate --python-version 3.11 \
-  --extra ko --extra semantic --extra arrow --extra otel --extra sso
+  --extra ko --extra semantic --extra arrow --extra otel --extra sso --extra factor
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate lock sbom messages
@@ -22,7 +22,7 @@ $(VENV)/.run: pyproject.toml requirements-dev.lock
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml requirements-dev.lock $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -c requirements-dev.lock -e '.[dev,ko,semantic,otel,arrow,sso]'
+	$(BIN)/python -m pip install --quiet -c requirements-dev.lock -e '.[dev,ko,semantic,otel,arrow,sso,factor]'
 	@touch $@
 
 setup: $(VENV)/.run            ## install what running needs into .venv

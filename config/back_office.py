@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.admin import AdminSite, ModelAdmin
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -32,6 +34,14 @@ class BackOfficeSite(AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Superusers, and holders of a staff role in some project."""
         return bool(roles_anywhere(request.user) & STAFF_ROLES)
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The site's own page is the one door; whoever is logged in and comes back here may not enter."""
+        if self.has_permission(request):
+            return redirect("admin:index")
+        if request.user.is_authenticated:
+            raise PermissionDenied
+        return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """What is to be set up, what needs somebody and what people come for, before the tables."""

@@ -52,6 +52,12 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         False,
         "Link an identity with the account of its verified e-mail address, the first time somebody comes with it.",
     ),
+    "CONCORD_SECOND_FACTOR": (
+        str,
+        "off",
+        "Codes of an app after the password: `off`, `offered`, `leads` (leads and administrators need one) or `all`; "
+        "needs `factor`.",
+    ),
     "CONCORD_REMIND_HOURS": (list, ["72", "24"], "Hours before a queue's deadline at which reviewers are reminded."),
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
     "CONCORD_POOLER": (
@@ -219,6 +225,19 @@ def oidc(*, debug: bool) -> dict[str, Any]:
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs CONCORD_OIDC_CLIENT and CONCORD_OIDC_SECRET")
     if find_spec("allauth") is None or find_spec("jwt") is None:
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs the extra sso: pip install 'concord-eval[sso]'")
+    return told
+
+
+def second_factor() -> str:
+    """Whether codes are asked for after the password, and of whom they are required.
+
+    :raises ImproperlyConfigured: for anything else than the four words, or without the extra ``factor``.
+    """
+    told = str(read("CONCORD_SECOND_FACTOR"))
+    if told not in {"off", "offered", "leads", "all"}:
+        raise ImproperlyConfigured("CONCORD_SECOND_FACTOR must be off, offered, leads or all")
+    if told != "off" and (find_spec("allauth") is None or find_spec("segno") is None):
+        raise ImproperlyConfigured("CONCORD_SECOND_FACTOR needs the extra factor: pip install 'concord-eval[factor]'")
     return told
 
 

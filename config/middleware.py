@@ -1,6 +1,6 @@
 """What goes around every request: whether the site is alive, who comes by which proxy, that nothing is kept on the way,
-the person's language, what is said while the database cannot be used or somebody asked too often, the way back to a
-form's page after logging in, and texts without U+0000, which PostgreSQL does not store."""
+the person's language, who has to give a code first, what is said while the database cannot be used or somebody asked
+too often, the way back to a form's page after logging in, and texts without U+0000, which PostgreSQL does not store."""
 
 import logging
 from collections.abc import Callable
@@ -23,6 +23,7 @@ from evaluation.core.errors import Refused, TooOften
 from evaluation.wording.messages import explain_refusal
 from evaluation.work.database import unavailable
 from evaluation.work.health import readiness
+from evaluation.work.plugins import second_factor
 
 log = logging.getLogger("concord.web")
 UNAVAILABLE = 503
@@ -97,6 +98,18 @@ class LanguageMiddleware(Middleware):
             response = self.get_response(request)
             response.headers.setdefault("Content-Language", request.LANGUAGE_CODE)
             return response
+
+
+class GateMiddleware(Middleware):
+    """Lets no session on that has not given its second factor; in the settings only where there is one."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        factor = second_factor()
+        try:
+            answer = factor.admit(request) if factor else None
+        except DatabaseError as error:
+            answer = unavailable_answer(request, error)
+        return answer or self.get_response(request)
 
 
 def unavailable_answer(request: HttpRequest, error: DatabaseError) -> HttpResponse:

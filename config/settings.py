@@ -18,6 +18,7 @@ from config.environment import (
     origins,
     read,
     refuse_unknown_names,
+    second_factor,
     secret_key,
 )
 
@@ -143,12 +144,20 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Logging in by an OpenID Connect provider.
+# Logging in by an OpenID Connect provider, and codes after the password.
 CONCORD_OIDC = oidc(debug=DEBUG)
-if CONCORD_OIDC:
-    INSTALLED_APPS += ["allauth", "allauth.account", "allauth.socialaccount"]
+CONCORD_SECOND_FACTOR = second_factor()
+if CONCORD_OIDC or CONCORD_SECOND_FACTOR != "off":
+    INSTALLED_APPS += ["allauth", "allauth.account"]
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+if CONCORD_OIDC:
+    INSTALLED_APPS.append("allauth.socialaccount")
     SOCIALACCOUNT_ADAPTER = "evaluation.extras.sso.Adapter"
+if CONCORD_SECOND_FACTOR != "off":
+    INSTALLED_APPS.append("allauth.mfa")
+    MIDDLEWARE.insert(MIDDLEWARE.index("config.middleware.LanguageMiddleware") + 1, "config.middleware.GateMiddleware")
+    MFA_ADAPTER = "evaluation.extras.second_factor.Adapter"
+    MFA_TOTP_TOLERANCE = 1  # clocks of phones may be half a minute off
 
 # django-q2 is only a doorbell: all truth lives in units of work. The values follow docs/decisions/0002.
 CONCORD_HOST = read("CONCORD_HOST") or socket.gethostname()
@@ -260,6 +269,8 @@ CONCORD_EXTRAS = [
 ]
 if CONCORD_OIDC:
     CONCORD_EXTRAS.append("evaluation.extras.sso.EXTRA")
+if CONCORD_SECOND_FACTOR != "off":
+    CONCORD_EXTRAS.append("evaluation.extras.second_factor.EXTRA")
 # What the sweep does every minute beside ringing runs.
 CONCORD_SWEEPS = [
     "evaluation.runs.large_uploads.ring_waiting",

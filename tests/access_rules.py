@@ -7,6 +7,8 @@ in), ``no`` (403), ``gone`` (404: for this person it does not exist), ``login`` 
 
 from __future__ import annotations
 
+from evaluation.work.plugins import has
+
 #                   anonymous stranger viewer member outsider evaluator lead admin
 ANYBODY = "         ok        ok       ok     ok     ok       ok        ok   ok  "
 LOGGED_IN = "       login     ok       ok     ok     ok       ok        ok   ok  "  # lists show what is theirs
@@ -312,4 +314,21 @@ API = {
     ("POST", "api-rating-list"): LOGGED_IN,  # the run that is named decides; here none is: 400
 }
 
-RULES = {**PAGES, **API}
+#: Where an installation has these extras; ``tests/evaluation/extras/test_log_ins.py`` has the matrix tried with them.
+SSO = {
+    ("POST", "sso-start"): ANYBODY,
+    ("GET", "sso-callback"): "no no no no no no no no",  # nobody was sent there
+    ("GET", "sso"): LOGGED_IN,
+    ("POST", "sso-link"): LOGGED_IN,
+    ("POST", "sso-unlink"): LOGGED_IN,
+}
+SECOND_FACTOR = {
+    ("GET", "second-factor-code"): ANYBODY,  # sent to log in, where nobody has given a password
+    ("POST", "second-factor-code"): ANYBODY,
+    ("GET", "second-factor"): LOGGED_IN,
+    ("POST", "second-factor-set-up"): LOGGED_IN,
+    ("POST", "second-factor-codes"): LOGGED_IN,
+    ("POST", "second-factor-remove"): LOGGED_IN,
+}
+
+RULES = {**PAGES, **API, **(SSO if has("sso") else {}), **(SECOND_FACTOR if has("second_factor") else {})}

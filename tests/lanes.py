@@ -23,6 +23,7 @@ ONCE = (
     "tests/evaluation/extras/attacks/test_running.py",
     "tests/evaluation/extras/batches/test_wire.py",
     "tests/evaluation/extras/local_embeddings",
+    "tests/evaluation/extras/test_log_ins.py",
     "tests/evaluation/extras/test_sso.py",
     "tests/evaluation/files",
     "tests/evaluation/judging",

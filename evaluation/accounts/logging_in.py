@@ -14,6 +14,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.sessions.backends import db
@@ -81,6 +82,10 @@ NAMES_FROM_ONE_ADDRESS = 30
 #: The cookie of a browser in which somebody has logged in: the name's hash and a random mark, signed.
 KNOWN = "known_browser"
 KNOWN_FOR = timedelta(days=180)
+#: What the audit log calls a log-in, and a right password where that may not be all.
+LOGGED_IN, RIGHT_PASSWORD = "login.succeeded", "login.password"
+#: Marks a session that a provider vouched for: what else to ask is its matter.
+BY_PROVIDER = "logged_in_by_provider"
 _SALT = "evaluation.accounts.logging_in"
 _BROWSER = "browser "
 
@@ -120,18 +125,18 @@ def wait_until(name: str, place: str) -> datetime | None:
     return max((at[limit - 1] + WINDOW for at, limit in counted if len(at) >= limit), default=None)
 
 
-def failed(name: str, place: str) -> None:
-    """Remember a failed attempt, and forget those of yesterday."""
+def failed(name: str, place: str, **detail: Any) -> None:
+    """Remember a failed attempt, and forget those of yesterday. ``detail`` is what the audit log says beside it."""
     FailedLogin.objects.filter(created_at__lt=timezone.now() - KEPT).delete()
     row = FailedLogin.objects.create(name=_hashed(name), address=_hashed(place))
     person = User.objects.filter(username=name).values_list("pk", flat=True).first()
-    audit.record(None, "login.failed", row, person=person)
+    audit.record(None, "login.failed", row, **{"person": person, **detail})
 
 
-def succeeded(person: User, name: str, place: str) -> None:
-    """Forget the failures of a name from the place it logged in from."""
+def succeeded(person: User, name: str, place: str, verb: str = LOGGED_IN, **detail: Any) -> None:
+    """Forget the failures of a name from the place it logged in from; ``verb`` is what the audit log calls it."""
     FailedLogin.objects.filter(name=_hashed(name), address=_hashed(place)).delete()
-    audit.record(person, "login.succeeded", person)
+    audit.record(person, verb, person, **detail)
 
 
 def _hashed(text: str) -> str:
@@ -160,7 +165,8 @@ class LimitedBackend(ModelBackend):
         if user is None:
             failed(username, place)
         else:
-            succeeded(user, username, place)
+            all_of_it = settings.CONCORD_SECOND_FACTOR == "off"
+            succeeded(user, username, place, LOGGED_IN if all_of_it else RIGHT_PASSWORD)
         return user
 
     def get_user(self, user_id: int) -> User | None:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import ForeignKey, Model, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -27,6 +27,7 @@ from evaluation.core.roles import Action
 from evaluation.judges.shipping import BASELINE, judge_names
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
 from evaluation.wording.messages import explain_reason
+from evaluation.work.plugins import second_factor
 
 
 class AdministratorsOnly(RoleAdmin):
@@ -76,9 +77,13 @@ class PersonAdmin(AdministratorsOnly):
         return not (elsewhere or obj.is_superuser)  # type: ignore[attr-defined]
 
     def get_urls(self) -> list[URLPattern]:
-        """The making of a link beside Django's own addresses."""
-        own = path("<int:pk>/link/", self.admin_site.admin_view(require_POST(self.link_view)), name="person-link")
-        return [own, *super().get_urls()]
+        """The making of a link and the reset of the second factor beside Django's own addresses."""
+        views = {"link": self.link_view, "second-factor": self.reset_view}
+        own = [
+            path(f"<int:pk>/{name}/", self.admin_site.admin_view(require_POST(view)), name=f"person-{name}")
+            for name, view in views.items()
+        ]
+        return [*own, *super().get_urls()]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """A new person has no password until they choose one."""
@@ -94,10 +99,30 @@ class PersonAdmin(AdministratorsOnly):
 
     def link_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """A link by which the person chooses a new password."""
-        person = get_object_or_404(self.get_queryset(request), pk=pk)
+        return self._link(request, self._changeable(request, pk))
+
+    def reset_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Take the second factor of somebody away who lost it."""
+        person, factor = self._changeable(request, pk), second_factor()
+        if factor is None or not factor.has(person):
+            raise Http404
+        factor.reset(person, access.person(request))
+        messages.success(request, gettext("The second factor is reset."))
+        return redirect("admin:evaluation_user_change", person.pk)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **told: Any
+    ) -> HttpResponse:
+        """With the button of the reset where the person has a second factor."""
+        factor, person = second_factor(), told.get("obj")
+        context["second_factor"] = bool(factor and person and factor.has(person))
+        return super().render_change_form(request, context, *args, **told)
+
+    def _changeable(self, request: HttpRequest, pk: int) -> User:
+        person: User = get_object_or_404(self.get_queryset(request), pk=pk)
         if person.is_service or not person.is_active or not self.has_change_permission(request, person):
             raise PermissionDenied
-        return self._link(request, person)
+        return person
 
     def _link(self, request: HttpRequest, person: User) -> HttpResponse:
         self.note(request, "password.link_made", person)

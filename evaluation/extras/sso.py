@@ -38,7 +38,15 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import person, signed_in_get, signed_in_post
-from evaluation.accounts.logging_in import LimitedBackend, address_of, failed, remember_browser, succeeded, wait_until
+from evaluation.accounts.logging_in import (
+    BY_PROVIDER,
+    LimitedBackend,
+    address_of,
+    failed,
+    remember_browser,
+    succeeded,
+    wait_until,
+)
 from evaluation.models import User
 from evaluation.work.plugins import Extra
 
@@ -155,6 +163,7 @@ class Adapter(DefaultSocialAccountAdapter):
         if who is None or not LimitedBackend().user_can_authenticate(who):
             refuse(request, gettext("No account of this site is linked with who you are there."), claims["sub"])
         login(request, who, backend=BACKEND)
+        request.session[BY_PROVIDER] = True
         succeeded(who, _counted(request, claims["sub"]), address_of(request))
         response = redirect(state["next"])
         remember_browser(response, who, request)

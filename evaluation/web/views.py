@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView, PasswordResetConfirmView
 from django.core.exceptions import PermissionDenied
@@ -40,8 +41,21 @@ from evaluation.web.forms import ColumnsForm, LogInForm, OwnTokenForm, ResumeFor
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.wording.messages import explain, explain_refusal
 from evaluation.work import lifecycle
+from evaluation.work.plugins import second_factor
 
 YEAR = 365 * 24 * 3600
+
+
+def let_in(request: HttpRequest, who: User, target: str) -> HttpResponse:
+    """Log somebody in whose password is right and lead them on, the browser is known from now on; or ask for what
+    the site wants to know beside it."""
+    factor = second_factor()
+    if factor and (asked := factor.ask(request, who, target)):
+        return asked
+    login(request, who)
+    response = HttpResponseRedirect(target)
+    remember_browser(response, who, request)
+    return response
 
 
 class SignIn(LoginView):
@@ -53,10 +67,8 @@ class SignIn(LoginView):
     extra_context = {"sso_name": settings.CONCORD_OIDC.get("name")}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """Logged in; the browser is known from now on."""
-        response = super().form_valid(form)
-        remember_browser(response, form.get_user(), self.request)
-        return response
+        """In, or on to what else is asked."""
+        return let_in(self.request, form.get_user(), self.get_success_url())
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """The page again; 429 while too many attempts have failed."""
@@ -75,14 +87,12 @@ class ChoosePassword(PasswordResetConfirmView):
 
     template_name = "evaluation/choose_password.html"
     success_url = reverse_lazy("home")
-    post_reset_login = True
 
     def form_valid(self, form: "SetPasswordForm[User]") -> HttpResponse:
         """The password is theirs from now on."""
-        response = super().form_valid(form)
+        super().form_valid(form)
         audit.record(form.user, "password.chosen", form.user)
-        remember_browser(response, form.user, self.request)
-        return response
+        return let_in(self.request, form.user, str(self.success_url))
 
 
 class Account(PasswordChangeView):
@@ -90,7 +100,7 @@ class Account(PasswordChangeView):
 
     template_name = "evaluation/account.html"
     success_url = reverse_lazy("account")
-    extra_context = SignIn.extra_context
+    extra_context = {**SignIn.extra_context, "second_factor": settings.CONCORD_SECOND_FACTOR != "off"}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The form of the password, the tokens, and a form for a new one."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -90,13 +91,26 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondFactor:
+    """What is asked for after the password. ``ask`` is the page to which somebody with the right one goes who wants to
+    get to the address, none where they are in; ``admit`` an answer in place of that of a page to a session that may
+    not go on. ``has`` is whether somebody has one, ``reset`` has it taken away by the second."""
+
+    ask: Callable[[HttpRequest, User, str], HttpResponse | None]
+    admit: Callable[[HttpRequest], HttpResponse | None]
+    has: Callable[[User], bool]
+    reset: Callable[[User, User], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Extra:
     """What an optional feature does for the core; what it leaves out it has nothing to do with.
 
     ``urls`` and ``api_urls`` are modules of addresses. ``due_runs`` are runs to ring although no unit of theirs is
     claimable, ``problems`` says what is wrong with the background work. Over projects by id, ``gauges`` are figures for
     monitoring and ``calls`` those in other ledgers than that of runs. ``waiting`` is what waits for a person.
-    ``demo`` adds to the demo's two runs what its reviewers and lead have done with them, once.
+    ``demo`` adds to the demo's two runs what its reviewers and lead have done with them, once. ``second_factor`` is
+    what a log-in asks for after the password.
     """
 
     name: str
@@ -110,6 +124,7 @@ class Extra:
     calls: Callable[[Collection[int]], Calls] | None = None
     waiting: Callable[[User], Iterable[Waiting]] | None = None
     demo: Callable[[Run, Run, list[User], User], None] | None = None
+    second_factor: SecondFactor | None = None
 
 
 def extras() -> list[Extra]:
@@ -139,3 +154,8 @@ def batch_hooks() -> BatchHooks | None:
 def local_models() -> LocalModels | None:
     """Local models, where this installation has them."""
     return next((extra.local_models for extra in extras() if extra.local_models), None)
+
+
+def second_factor() -> SecondFactor | None:
+    """Codes after the password, where this installation has them."""
+    return next((extra.second_factor for extra in extras() if extra.second_factor), None)

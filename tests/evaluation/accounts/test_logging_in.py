@@ -66,11 +66,19 @@ def test_a_log_in_forgets_the_failures_before_it() -> None:
     assert not FailedLogin.objects.exists()
 
 
-def test_the_back_office_has_the_same_limit() -> None:
+def test_the_back_office_has_no_door_of_its_own() -> None:
     make_user(username="kim", is_superuser=True, is_staff=True)
-    for _ in range(10):
-        attempt("kim", "wrong", path="admin:login")
-    assert attempt("kim", RIGHT) == 429
+    browser, door = Client(), reverse("admin:login") + "?next=/admin/evaluation/run/"
+    for answer in (browser.get(door), browser.post(door, {"username": "kim", "password": RIGHT})):
+        assert answer.headers["Location"].startswith(reverse("login") + "?next=")
+        assert "_auth_user_id" not in browser.session
+    there = browser.post(browser.get(door).headers["Location"], {"username": "kim", "password": RIGHT})
+    assert there.headers["Location"] == "/admin/evaluation/run/"
+    assert browser.get(door).headers["Location"] == reverse("admin:index")
+    make_user(username="lee")
+    stranger = Client()
+    attempt("lee", RIGHT, browser=stranger)
+    assert stranger.get("/admin/", follow=True).status_code == 403
 
 
 def test_names_and_addresses_are_kept_as_hashes_and_for_a_day_only() -> None:
