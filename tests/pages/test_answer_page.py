@@ -23,6 +23,8 @@ from review.web.pages.item import Piece, Span, pieces
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
 from tests.pages.world import World, make_world
 from tests.review.builders import (
+    FAILED,
+    NOT_APPLICABLE,
     answer_rows,
     answers_to,
     assignment_of,
@@ -185,6 +187,23 @@ def test_anchors_of_a_real_scale_are_offered_for_an_override() -> None:
     page = client.get(reverse("answer", args=[run.answer_set.answers.first().pk])).content.decode()
     # the levels of the rubric regulation_quality, some of them written there as whole numbers
     assert re.findall(r'name="value:accuracy" value="([\d.]+)"', page) == ["0", "0.3", "0.5", "0.7", "0.85", "1"]
+
+
+def test_metrics_that_do_not_apply_and_the_history_are_folded() -> None:
+    run = run_over(answers_to(["a"]))
+    score_all(run, {"correctness": [4], "keyword_hit": [NOT_APPLICABLE], "faithfulness": [FAILED]})
+    client = Client(headers={"accept-language": "en"})
+    client.force_login(make_user(Role.LEAD, run.project))
+    page = client.get(reverse("answer", args=[answer_rows(run)[0].pk]), {"run": run.pk}).content.decode()
+    before, folded = page.split("<summary>1 metric does not apply to this answer</summary>")
+    keys = {name: f'id="metric-{metric(name).pk}"' for name in ("correctness", "faithfulness", "keyword_hit")}
+    assert {name: key in before for name, key in keys.items()} == {
+        "correctness": True,
+        "faithfulness": True,
+        "keyword_hit": False,
+    }
+    assert keys["keyword_hit"] in folded
+    assert '<details class="card" id="history">' in page
 
 
 def test_a_run_without_a_name_is_told_by_system_and_day() -> None:

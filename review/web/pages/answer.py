@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.graph import Graph, Relation, read_graph
-from evaluation.core.samples import QuestionSpec
+from evaluation.core.samples import QuestionSpec, Status
 from evaluation.criteria.services import rubric_of
 from evaluation.judges.shipping import BASELINE
 from evaluation.judging.rubric import shipped_rubric
@@ -68,7 +68,7 @@ class ScoreView(NamedTuple):
 class MetricView(NamedTuple):
     """A metric of the answer: the value that counts (with the mark of who gave it), whose it is or why there is none,
     and what was said; ``origin`` is the equal answer to which it was given. ``field`` asks for an override;
-    ``overridden`` tells that a decision stands, which can be taken back."""
+    ``overridden`` tells that a decision stands, which can be taken back. ``idle``: it does not apply to the answer."""
 
     metric: MetricDefinition
     mark: str
@@ -79,6 +79,7 @@ class MetricView(NamedTuple):
     field: MetricField
     overridden: bool
     origin: Origin | None
+    idle: bool
 
 
 class Line(NamedTuple):
@@ -113,6 +114,16 @@ class AnswerPage:
     refused: Decided | None
     error: str
     graph: Graph | None = None
+
+    @property
+    def in_use(self) -> list[MetricView]:
+        """The metrics that say something of the answer, or have yet to."""
+        return [one for one in self.metrics if not one.idle]
+
+    @property
+    def idle(self) -> list[MetricView]:
+        """Those that do not apply to it."""
+        return [one for one in self.metrics if one.idle]
 
     @property
     def paths(self) -> list[tuple[Drawing, tuple[Relation, ...]]]:
@@ -157,6 +168,7 @@ def answer_page(
                 field=metric_field(as_asked(metric, language), entered),
                 overridden=one.source is Source.OVERRIDE,
                 origin=one.carried,
+                idle=one.status is Status.NOT_APPLICABLE and not (refused and refused.metric == metric),
             )
         )
     return AnswerPage(
