@@ -52,3 +52,15 @@ def test_over_all_looks_the_truth_is_left_out_in_at_most_a_twentieth(strata: int
         low, high = any_time_interval(arriving, 1, 5)
         missed += not low <= expert.mean() <= high
     assert missed <= 33
+
+
+def test_turned_round_the_interval_is_turned_round() -> None:
+    """Of 1 minus each value, by judge and experts, the interval is 1 minus the other end."""
+    chance = np.random.default_rng(7)
+    rating = (chance.random(400) < 0.3).astype(float)
+    judge = np.where(chance.random(400) < 0.8, rating, 1.0 - rating)
+    came = [(at, float(rating[at])) for at in range(120)]
+    low, high = any_time_interval([Arriving(judge, came, 200)], 0.0, 1.0)
+    turned = any_time_interval([Arriving(1.0 - judge, [(at, 1.0 - one) for at, one in came], 200)], 0.0, 1.0)
+    assert 0.0 < low < high < 1.0
+    assert turned == (pytest.approx(1.0 - high), pytest.approx(1.0 - low))
