@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import Count, Q, Sum
+from django.utils.translation import gettext
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Scale
@@ -110,8 +111,8 @@ class JudgeCardFile:
         return asdict(self)
 
 
-def judge_prompts(judge: JudgeVersion) -> JudgeCardFile:
-    """The card as things stand now."""
+def judge_prompts(judge: JudgeVersion, *, in_words: bool = False) -> JudgeCardFile:
+    """The card as things stand now; ``in_words`` for a page, with looks and history in the reader's language."""
     pinned = Preflight.objects.filter(judge_version=judge, outcome="ok").order_by("-id").first()
     attacks = attacks_of(judge)
     check = attacks.check if attacks else None
@@ -127,7 +128,7 @@ def judge_prompts(judge: JudgeVersion) -> JudgeCardFile:
         attacks=f"{check.passed}/{check.attacks}" if check and not check.reason else "",
         measured_in=measured,
         agreement=agreement,
-        prompts=[] if judge.endpoint_id is None else list(_prompts(judge)),
+        prompts=[] if judge.endpoint_id is None else list(_prompts(judge, in_words)),
     )
 
 
@@ -193,7 +194,7 @@ def _statistic(of: dict[str, Any]) -> str:
     return headline_statistic(Scale.parse(of["scale"]))
 
 
-def _prompts(judge: JudgeVersion) -> Iterator[Prompt]:
+def _prompts(judge: JudgeVersion, in_words: bool) -> Iterator[Prompt]:
     """The version in force of every family that was put in force, looked at or judged by."""
     used = set(RunJudge.objects.filter(judge_version=judge).values_list("rubric_version__family", flat=True))
     looks = Look.objects.filter(project=judge.project_id, judge_version__name=judge.name).order_by("pk")
@@ -211,7 +212,7 @@ def _prompts(judge: JudgeVersion) -> Iterator[Prompt]:
             text=as_yaml(active.rubric),
             thousand=_thousand(judge, active),
             proofs=_proofs(judge, active),
-            looks=[_look(look) for look in told if look.candidate.family == family],
+            looks=[_look(look, in_words) for look in told if look.candidate.family == family],
             checks=told_of(
                 AnchorCheck.objects.filter(
                     result__look__project=judge.project_id,
@@ -219,18 +220,23 @@ def _prompts(judge: JudgeVersion) -> Iterator[Prompt]:
                     result__look__candidate=active,
                 )
             ),
-            history=[_event(event) for event in events],
+            history=[_event(event, in_words) for event in events],
         )
 
 
-def _event(event: RubricEvent) -> str:
-    told = (event.created_at.date().isoformat(), str(event.version), event.verb, event.ground, event.reason)
-    return " ".join(filter(None, told))
+def _event(event: RubricEvent, in_words: bool) -> str:
+    words = (event.get_verb_display(), event.get_ground_display()) if in_words else (event.verb, event.ground)
+    told = (event.created_at.date().isoformat(), str(event.version), *words, event.reason)
+    return (" · " if in_words else " ").join(filter(None, told))
 
 
-def _look(look: Look) -> str:
-    word = look.result.outcome if hasattr(look, "result") else "under way"
-    return f"{look}: {look.candidate} against {look.active}: {word}"
+def _look(look: Look, in_words: bool) -> str:
+    result = look.result if hasattr(look, "result") else None
+    if not in_words:
+        return f"{look}: {look.candidate} against {look.active}: {result.outcome if result else 'under way'}"
+    word = result.get_outcome_display() if result else gettext("under way")
+    names = {"look": look, "candidate": look.candidate, "active": look.active, "word": word}
+    return gettext("%(look)s: %(candidate)s against %(active)s: %(word)s") % names
 
 
 def _proofs(judge: JudgeVersion, active: RubricVersion) -> list[Proof]:

@@ -313,7 +313,7 @@ def _judge_page(request: HttpRequest, found: JudgeVersion, tried: Probed | None 
     others = JudgeVersion.objects.filter(project=found.project_id, name=found.name).exclude(pk=pk).order_by("-version")
     versions = [(other, f"v{version}") for other, version in others.values_list("pk", "version")]
     (record,) = judge_records([found])
-    whole = judge_prompts(found) if found.endpoint_id else None
+    whole = judge_prompts(found, in_words=True) if found.endpoint_id else None
     shown = {
         "card": judge_card(record),
         "parameters": [(name, str(value)) for name, value in sorted(found.params.items())],

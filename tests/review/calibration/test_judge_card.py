@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge
@@ -48,6 +49,10 @@ def test_the_card_tells_proof_looks_and_history_and_nothing_more_of_the_hold_out
     call_command("judge_card", "judge", stdout=out)
     assert out.getvalue().startswith("# judge@1\n")
     assert "- look gold #2: answer_quality v3 (en) against answer_quality v1 (en): accepted" in out.getvalue()
+    with translation.override("ko"):
+        (told,) = judge_prompts(place.judge, in_words=True).prompts
+    assert told.looks[1] == "gold #2: answer_quality v3 (en) · answer_quality v1 (en) 비교: 승인됨"
+    assert "answer_quality v3 (en) · 적용 · 전문가 레이블로 승인" in told.history[0]
 
 
 def test_agreement_stands_beside_experts_and_a_constant_guess(place: Place) -> None:
