@@ -34,7 +34,7 @@ demo: setup                    ## load the demo, evaluate it, serve it with a wo
 test: setup-dev                ## all tests; PostgreSQL and the browser where there are any
 	$(BIN)/python -m tests.lanes
 
-test-faults: setup-dev         ## kills, locks, lost connections, faults of judges with real processes (minutes)
+test-faults: setup-dev         ## kills, locks, lost connections, faults of judges with real processes, each on one database (minutes)
 	$(BIN)/python -m tests.lanes faults
 
 lint: setup-dev                ## style, types, import contracts, size, missing migrations
@@ -45,7 +45,7 @@ lint: setup-dev                ## style, types, import contracts, size, missing 
 	$(BIN)/python -m tests.size
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
-test-endurance: setup-dev      ## thousands of faults, databases that are away, clocks that jump (half an hour)
+test-endurance: setup-dev      ## the same on the other, thousands of faults, databases that are away, clocks that jump (an hour)
 	$(BIN)/pytest -m endurance --timeout 0 tests/faults
 
 test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (CROWD_PEOPLE, CROWD_ITEMS; a quarter of an hour and more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -12,6 +13,23 @@ import pytest
 
 from tests.faults.site import Site, fresh_database
 from tests.judge_server import JudgeServer
+
+KINDS = ("sqlite", "postgres")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where both databases are there, ``make test-faults`` makes each fault once, on one and the other in turns; the
+    other half is ``make test-endurance``'s."""
+    if not os.environ.get("CONCORD_TEST_POSTGRES"):
+        return
+    twins: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("faults"):
+            twins.setdefault(re.sub("|".join(KINDS), "", item.nodeid), []).append(item)
+    both = [found for found in twins.values() if len(found) == len(KINDS)]
+    for turn, found in enumerate(both):
+        found[turn % len(KINDS)].add_marker("endurance")
 
 
 @pytest.fixture
@@ -36,7 +54,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str
         yield address
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=KINDS)
 def site(
     request: pytest.FixtureRequest, tmp_path: Path, judge: JudgeServer, migrated: Callable[[str], str]
 ) -> Iterator[Site]:
