@@ -3,11 +3,14 @@ accepted ones a question set."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -30,6 +33,7 @@ from review.web.forms.generation import KIND_LABELS, DraftForm, GenerationForm
 GENERATIONS = Generation.objects.select_related("corpus__project", "judge_version", "result", "turn")
 PATH = "corpus__project_id"
 SHOWN = 100
+ON_A_PAGE = 10  # questions with their passages and forms: as many as somebody decides on before the page grows slow
 Verb = DraftDecision.Verb
 
 
@@ -87,12 +91,16 @@ class DraftRow:
 
 @dataclass(frozen=True, slots=True)
 class GenerationPage:
-    """``rows`` are the questions of the chosen ``show``: waiting, accepted, rejected, removed."""
+    """``rows`` are a page of the questions of the chosen ``show``: waiting, accepted, rejected, removed; ``here``, ``back``
+    and ``on`` are query strings of this page, the one before and the next."""
 
     generation: Generation
     seen: Overview
     show: str
     rows: list[DraftRow]
+    here: str
+    back: str
+    on: str
     removed: list[tuple[str, int]]
     decides: bool
 
@@ -104,20 +112,28 @@ def generation(request: HttpRequest, pk: int) -> HttpResponse:
     seen = overview(one)
     show = request.GET.get("show", "waiting" if seen.waiting else "accepted")
     labels = dict(DraftQuestion.Filter.choices)
+    found = ((draft, decided(draft)) for draft in one.drafts.prefetch_related("decisions"))
+    pages = Paginator([row for row in found if _stands(*row) == show], ON_A_PAGE)
+    here = pages.get_page(request.GET.get("page"))
     page = GenerationPage(
         generation=one,
         seen=seen,
         show=show,
-        rows=_rows(one, show),
+        rows=_rows(one, list(here)),
+        here=_query(show, here.number),
+        back=_query(show, here.number - 1) if here.has_previous() else "",
+        on=_query(show, here.number + 1) if here.has_next() else "",
         removed=[(str(labels[name]), many) for name, many in seen.removed.items()],
         decides=may(request.user, one.corpus.project_id, Action.MANAGE_REVIEW),
     )
     return render(request, "review/generation.html", {"page": page})
 
 
-def _rows(one: Generation, show: str) -> list[DraftRow]:
-    found = [(draft, decided(draft)) for draft in one.drafts.prefetch_related("decisions")]
-    rows = [(draft, decision) for draft, decision in found if _stands(draft, decision) == show][:SHOWN]
+def _query(show: str, number: int) -> str:
+    return f"?{urlencode({'show': show, 'page': number})}"
+
+
+def _rows(one: Generation, rows: Sequence[tuple[DraftQuestion, DraftDecision | None]]) -> list[DraftRow]:
     ids = {id_ for draft, _ in rows for id_ in draft.content["group"].split("+")}
     chunks = chunks_named(one.corpus, ids)
     return [
@@ -159,8 +175,7 @@ def draft_decide(request: HttpRequest, pk: int) -> HttpResponse:
         decide(draft, verb, by=person(request), content=content)
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
-    show = request.POST.get("show", "waiting")
-    return redirect(f"{reverse('generation', args=[draft.generation_id])}?show={show}#questions")
+    return redirect(f"{reverse('generation', args=[draft.generation_id])}?{request.GET.urlencode()}#questions")
 
 
 @signed_in_post

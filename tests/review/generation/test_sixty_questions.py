@@ -137,6 +137,12 @@ def test_sixty_questions_become_a_set_that_is_evaluated(
     assert {draft.removed_by for draft in planted} == {Filter.NOT_ANSWERABLE, Filter.LEAKED}
     assert overview(generation).waiting >= 60
     client.force_login(make_user(Role.LEAD, generation.corpus.project))
+    first, seventh = (client.get(reverse("generation", args=[generation.pk]), {"page": page}) for page in (1, 7))
+    asked = [{row.draft.pk for row in one.context["page"].rows} for one in (first, seventh)]
+    assert [len(one) for one in asked] == [10, 10]
+    assert not asked[0] & asked[1]
+    assert (seventh.context["page"].back, first.context["page"].back) == ("?show=waiting&page=6", "")
+    assert "/?show=waiting&amp;page=7" in seventh.content.decode()  # a decision leads back to here
     for draft in generation.drafts.filter(removed_by="")[:60]:
         client.post(reverse("draft-decide", args=[draft.pk]), {"verb": "accepted"})
     client.post(reverse("generation-set", args=[generation.pk]))
