@@ -21,16 +21,21 @@ from tests.evaluation.extras.sso_provider import CLIENT, SECRET, SsoProvider
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["tests/evaluation/extras/second_factor_on.py", "tests/test_access_matrix.py", "tests/pages/test_passwords.py"],
+# Each in the one process: it takes longest to start, and makes its database once.
+HELD = (
+    "tests/evaluation/extras/second_factor_on.py",
+    "tests/evaluation/extras/second_factor_in_a_browser.py",
+    "tests/test_access_matrix.py",
+    "tests/pages/test_passwords.py",
 )
-def test_it_holds_where_an_installation_has_them(path: str) -> None:
+
+
+def test_it_holds_where_an_installation_has_them() -> None:
     provider = SsoProvider()
     told = {"ISSUER": provider.issuer, "CLIENT": CLIENT, "SECRET": SECRET}
     environ = os.environ | {f"CONCORD_OIDC_{name}": value for name, value in told.items()}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", path],
+        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *HELD],
         cwd=ROOT,
         env=environ | {"CONCORD_SECOND_FACTOR": "offered"},
         capture_output=True,
