@@ -22,6 +22,8 @@ from tests.pages.layout import too_close, wrong_when_zoomed
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 COLOURS = ["color-contrast", "link-in-text-block"]  # the rules whose outcome a colour scheme can change
+AXE = {"resultTypes": ["violations"], "preload": False}  # no style sheet or film is fetched once more
+RUN_AXE = "options => axe.run(options)"
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -196,14 +198,14 @@ def session_of(user: User) -> str:
 def wrong_with(found: Visit, name: str) -> list[str]:
     """What is wrong with a page that is open: complaints, overflow in either size and at 400 %, violations of
     accessibility as it is open, and of the rules about colour in the other size in the dark."""
-    check = pytest.importorskip("axe_core_python.sync_playwright").Axe().run
-    page = found.page
+    axe, page = pytest.importorskip("axe_core_python.sync_playwright").Axe(), found.page
+    page.evaluate(axe.axe_script)
     here = (page.viewport_size["width"], page.viewport_size["height"])
-    said = _overflow(found, name) + _violations(check(page, options={"resultTypes": ["violations"]}), name)
+    said = _overflow(found, name) + _violations(page.evaluate(RUN_AXE, AXE), name)
     said += too_close(page, name) + wrong_when_zoomed(page, name)
     page.set_viewport_size(dict(zip(("width", "height"), PHONE if here == WIDE else WIDE, strict=True)))
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")  # no colour on its way to the other
-    dark = check(page, options={"resultTypes": ["violations"], "runOnly": COLOURS})
+    dark = page.evaluate(RUN_AXE, AXE | {"runOnly": COLOURS})
     said += _overflow(found, f"{name} in the other size") + _violations(dark, f"{name} in the dark")
     page.set_viewport_size(dict(zip(("width", "height"), here, strict=True)))
     page.emulate_media(color_scheme="light")
