@@ -107,10 +107,10 @@ class AnswerStream:
 
     def _whole(self) -> Iterator[AnswerRow]:
         limit = self.size if self._max_bytes is None else self._max_bytes
-        with self._source.open() as file:
-            data = file.read(limit + 1) if self.size <= limit else b""
         if self.size > limit:
             self.problems.stop("file_too_large", size=self.size, limit=limit)
+        with self._source.open() as file:
+            data = file.read(limit + 1)
         tree = rows_of_file(data, self.problems, ANSWER_FORMATS, limit)
         tree = shaped(tree, ANSWERS, self._shape, self.problems)
         nodes, about = list_in(tree.root, ("answers", "results"), self.problems)

@@ -70,7 +70,7 @@ def starts_with_counter(run: str) -> bool:
                 for more in _BEHIND_COUNTERS
             ):
                 return True
-    return rest == "" and run == "여"
+    return run == "여"
 
 
 _DIGITS = {c: Decimal(i) for i, c in enumerate("일이삼사오육칠팔구", 1)}

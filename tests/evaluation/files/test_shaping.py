@@ -8,7 +8,7 @@ from evaluation.core.errors import InvalidFile
 from evaluation.files.answer_rows import AnswerFile
 from evaluation.files.question_rows import QuestionFile
 from evaluation.files.reading import read_answers, read_questions
-from evaluation.files.shaping import read_map, shipped
+from evaluation.files.shaping import ANSWERS, map_of_columns, read_map, shipped
 from tests.evaluation.files.shapes_of_others import SAMPLES, Q, Sample
 from tests.evaluation.files.support import facts, jsonl, refused
 
@@ -123,6 +123,15 @@ def test_a_map_says_where_the_fields_stand() -> None:
     answers = read_answers(ITEMS.encode(), "a.json", shape=read_map(MAP.encode()))
     assert [(one.question_id, one.answer.text, one.line) for one in answers.answers] == [("8", "s", 3)]
     assert [one.params for one in answers.remarks if one.code == "no_answer_yet"] == [{"rows": 1}]
+
+
+def test_columns_that_are_said_to_be_no_field_become_metadata() -> None:
+    said = [("번호", "question_id"), ("본문", "answer"), ("text", "answer"), ("Note", "metadata")]
+    rows = [{"번호": "q1", "본문": "a", "text": "b", "Note": "n"}, {"번호": "q2", "본문": "", "text": "b", "Note": "n"}]
+    shape = read_map(map_of_columns(ANSWERS, said).encode())
+    file = read_answers(jsonl(*rows), "a.jsonl", shape=shape)
+    assert [(row.question_id, row.answer.text) for row in file.answers] == [("q1", "a"), ("q2", "b")]
+    assert [row.metadata["Note"] for row in file.answers] == ["n", "n"]
 
 
 def test_a_map_makes_no_guess_beside_it() -> None:

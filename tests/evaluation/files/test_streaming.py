@@ -145,6 +145,16 @@ def test_a_known_shape_and_a_map_are_read_row_by_row() -> None:
     same(json.dumps(rows).encode(), "a.json", shape=shape)
 
 
+def test_a_row_may_be_as_long_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = b'{"question_id": "q", "answer": "%s"}'
+    monkeypatch.setattr(streaming, "LONGEST_ROW", 100)
+    kept = streamed(b"[" + row % (b"a" * (100 - len(row % b""))) + b"]", "a.json")
+    assert isinstance(kept, tuple)
+    (problem,) = streamed(b"[" + row % (b"a" * 120) + b"]", "a.json")
+    assert isinstance(problem, Problem)
+    assert (problem.code, problem.params["limit"]) == ("text_too_long", 100)
+
+
 def test_rows_and_bytes_have_their_limits() -> None:
     data = b"".join(b'{"question_id": "%d", "answer": "a"}\n' % n for n in range(5))
     assert [one.code for one in streamed(data, "a.jsonl", max_rows=4)] == ["too_many_rows"]  # type: ignore[union-attr]

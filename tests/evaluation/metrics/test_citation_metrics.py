@@ -110,6 +110,12 @@ def test_settings_that_make_no_sense_are_refused(data: dict[str, object], compla
         CitationRules.model_validate(data)
 
 
+def test_particles_behind_an_article_agree_with_its_last_letter() -> None:
+    # 항 takes 은 where the digit before it would take 는
+    assert [c.article for c in citations("학칙 제2항은 그렇다", CitationRules(articles=("제{n}항",)))] == ["제2항"]
+    assert citations("제2항는", CitationRules(articles=("제{n}항",))) == ()
+
+
 def test_an_article_carries_its_regulation_only_side_by_side() -> None:
     found = citations("학칙 제15조와 제16조, 등록금 규정의 제8조 제2항")
     assert [(c.name, c.article) for c in found] == [("학칙", "제15조"), ("", "제16조"), ("등록금 규정", "제8조")]

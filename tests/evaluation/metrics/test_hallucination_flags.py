@@ -60,6 +60,7 @@ def test_a_phone_number_of_the_question_is_not_flagged() -> None:
         ("서울대 휴학은?", "서울대는 제15조에 따릅니다.", ["서울대"]),
         ("서울대 휴학은?", "서울대의 학칙은 확인할 수 없습니다. 제15조", []),  # negated
         ("서울대 휴학은?", "서울대가 아니라 한빛대학교의 제15조입니다.", []),  # names its own institution
+        ("서울대 휴학은?", "서울대의 학칙은 확인할 수 없습니다. 한국외대는 됩니다.", ["한국외대"]),  # the next name
         ("휴학은?", "서울대가 아닌 한빛대학교의 제15조입니다.", ["서울대"]),  # nobody asked about it
     ],
 )

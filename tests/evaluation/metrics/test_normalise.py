@@ -24,6 +24,7 @@ from evaluation.metrics.normalise import fold, fold_with_lines, folded
         ("2019–2020 — ‘a’ “b” 「c」", '2019-2020 - \'a\' "b" "c"'),
         ("가ㆍ나・다", "가·나·다"),
         ("  a\t\n b  ", "a b"),
+        ("XXL „a‟", 'xxl "a"'),
         ("STRASSE Straße", "strasse strasse"),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.metrics.citations import article_references
-from evaluation.metrics.prepared import quantities, value_of
+from evaluation.metrics.prepared import quantities, starts_with_counter, value_of
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,14 @@ def test_a_counter_may_follow_about() -> None:
 
 def test_two_digits_that_begin_with_0_are_a_code() -> None:
     assert [(one.canonical, one.is_code) for one in quantities("07 and 7")] == [("07", True), ("7", False)]
+
+
+@pytest.mark.parametrize(
+    ("run", "counts"),
+    [
+        *[(one, True) for one in ("명", "개월간", "원으로", "여", "여명", "명대는")],
+        *[(one, False) for one in ("인버스", "선물", "여름", "명랑", "")],
+    ],
+)
+def test_some_hangul_behind_a_number_only_counts(run: str, counts: bool) -> None:
+    assert starts_with_counter(run) == counts

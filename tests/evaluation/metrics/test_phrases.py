@@ -17,6 +17,7 @@ from evaluation.metrics.phrases import find_phrase
         ("보장하는…아닙", "보장하는 상품이 아닙니다", True),
         ("보장하는…아닙", "보장하는 상품이지만 예금이 아닙니다", False),
         ("보장하는…아닙", "보장하는 상품. 예금이 아닙니다", False),
+        ("보장하는…아닙", "이것을 보장하는. 예금이 아닙니다", False),  # the clause ends with the first part
         ("not found", "was Not  Found.", True),
         ("no data", "no database", False),
         ("", "anything", False),
