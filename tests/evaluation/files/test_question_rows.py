@@ -49,11 +49,17 @@ def test_every_shape_gives_the_same_question(shape: Any) -> None:
 
 def test_what_a_file_says_about_the_set_and_its_categories_is_kept_apart() -> None:
     text = (
-        "version: 2\nname: n\ncategories:\n  c: {about: simple, questions: [{question: x}]}\n  empty: {questions: }\n"
+        "version: 2\nname: n\ncategories:\n  empty: {questions: }\n  c: {about: simple, questions: [{question: x}]}\n"
     )
     read_file = read_questions(text.encode(), "a.yaml")
     assert read_file.set_metadata == {"version": 2, "name": "n", "categories": {"c": {"about": "simple"}}}
-    assert read_file.lines == {read_file.questions[0].id: 4}
+    assert read_file.lines == {read_file.questions[0].id: 5}
+
+
+def test_every_category_that_is_no_list_is_told() -> None:
+    text = "a: {questions: 5}\nb: {questions: [{question: x}]}\nc:\n  questions: x\n"
+    told = facts(refused(read_questions, text, "a.yaml"))
+    assert told == [("not_list", 1, "a"), ("not_list", 4, "c")]
 
 
 @pytest.mark.parametrize("text", ["a: 1", "5", "text", "{}"])
