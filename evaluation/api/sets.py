@@ -42,8 +42,9 @@ from evaluation.api.filters import AnswerSetFilter, ByNameInProject, QuestionFil
 from evaluation.api.requests import PagesInOrder
 from evaluation.api.run_serializers import RunState, RunSummarySerializer
 from evaluation.core.roles import Action
-from evaluation.files.reading import read_answers, read_questions
+from evaluation.files.reading import read_answers
 from evaluation.files.shaping import MAP_BYTES, Shape, read_map
+from evaluation.files.streaming import Content, read_question_set
 from evaluation.files.tree import MAX_BYTES
 from evaluation.models import AnswerSet, Question, QuestionSet
 from evaluation.questions.importing import import_question_set, set_name
@@ -199,8 +200,8 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
         body, options = self.upload()
         project = project_for(person(request), options.get("project"))
         limit = settings.CONCORD_UPLOAD_BYTES
-        file = read_questions(
-            body.content,
+        file = read_question_set(
+            Content(body.content),
             body.file_name,
             group_by=options["group_by"],
             shape=_shape(options),

@@ -5,18 +5,18 @@ none.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from evaluation.core.canonical import content_hash
+from evaluation.core.canonical import composed, content_hash
 from evaluation.core.errors import Problem
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
 from evaluation.files.answer_rows import SYSTEM_FIELDS, TEXT
 from evaluation.files.sections import Placed, place_rows
-from evaluation.files.tree import Columns, FileTree, Kind, Problems, plain
+from evaluation.files.tree import Columns, FileTree, Kind, Node, Problems, plain
 from evaluation.files.values import Field, Row, boolean_of, columns_of, folded, looking_like, splits_at_bars
 
 ID = ("id", "query_id", "qid", "input_id")
@@ -50,7 +50,7 @@ _PHRASE_KEYS = ("all_of", "any_of", "none_of")
 
 def _fields(row: Row) -> dict[str, Any]:
     """The optional fields of a question as arguments of ``QuestionSpec``; absent ones keep its defaults. An ``answer``
-    that is still there is the reference (:func:`_settle_answers` looked for what speaks against that)."""
+    that is still there is the reference (:meth:`QuestionReader.settle` looked for what speaks against that)."""
     fields: dict[str, Any] = {
         "references": row.texts(*REFERENCE) or row.texts("answer"),
         "check": row.name("check"),
@@ -152,14 +152,13 @@ def _turn(field: Field) -> str:
 class QuestionFile:
     """A question set as a file gives it, in the file's order.
 
-    ``lines``, ``metadata``: by question id. ``set_metadata``: what the file says about the set (name, version, notes
+    ``metadata``: by question id. ``set_metadata``: what the file says about the set (name, version, notes
     of categories). ``metadata_keys``: the fields of rows that no part of the product knows, for the preview.
     ``remarks`` refuse nothing and belong into the preview too. ``encoding``: ``cp949`` wants a confirmation. ``shape``:
     the title of the known shape or map by which it was read. ``columns``: what became of each of the file's columns.
     """
 
-    questions: tuple[QuestionSpec, ...]
-    lines: Mapping[str, int]
+    questions: Sequence[QuestionSpec]
     metadata: Mapping[str, Mapping[str, Any]]
     set_metadata: Mapping[str, Any]
     metadata_keys: tuple[str, ...]
@@ -168,16 +167,6 @@ class QuestionFile:
     encoding: str
     shape: str = ""
     columns: Columns = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A row that was read: the question, whether its id was derived, and what is left."""
-
-    question: QuestionSpec
-    line: int
-    derived: bool
-    metadata: dict[str, Any]
 
 
 def is_negative(category: str) -> bool:
@@ -196,47 +185,140 @@ def question_file(tree: FileTree, problems: Problems, *, group_by: str) -> Quest
     :raises InvalidFile: with every problem of every row.
     """
     placed, set_metadata = place_rows(tree.root, problems)
-    if not placed and not problems.found:
-        problems.add("no_rows", tree.root.line)
-    rows = [(place, Row(place.node, problems)) for place in placed]
-    split = sum(_splits_reference(row) for _, row in rows)
-    alternative = sum(_offers_alternatives(row) for _, row in rows)
-    _settle_answers([row for _, row in rows], problems)
-    _check_group(rows, group_by, problems)
-    read = [found for place, row in rows if (found := _read(place, row, group_by))]
-    _refuse_duplicates(read, problems)
-    problems.refuse_if_any()
-    keys = sorted({key for found in read for key in found.metadata})
-    _remark(read, keys, problems)
-    if split:
-        problems.remark("references_split", rows=split)
-    if alternative:
-        problems.remark("passages_alternative", rows=alternative)
-    return QuestionFile(
-        questions=tuple(found.question for found in read),
-        lines={found.question.id: found.line for found in read},
-        metadata={found.question.id: found.metadata for found in read},
-        set_metadata=set_metadata,
-        metadata_keys=tuple(keys),
-        remarks=tuple(problems.remarks),
-        format=tree.format,
-        encoding=tree.encoding,
-        shape=tree.shape,
-        columns=tree.columns or columns_of({k: field for _, row in rows for k, field in row.became.items()}, keys),
-    )
+    reader = QuestionReader(problems, group_by)
+    reader.settle(place.node for place in placed)
+    read = [found for place in placed if (found := reader.read(place))]
+    metadata = {question.id: rest for question, rest in read}
+    return reader.file(tree, set_metadata, tuple(question for question, _ in read), metadata)
 
 
-def _settle_answers(rows: Sequence[Row], problems: Problems) -> None:
-    """``answer`` is the reference only where nothing a system gave stands beside it. Where some row names its
-    reference otherwise, the file holds questions and answers, and ``answer`` is the system's."""
-    if any(row.has(*REFERENCE) for row in rows):
-        for row in rows:
+class QuestionReader:
+    """Reads the rows of one file in their order, once :meth:`settle` has seen all of them, and remembers of them what
+    has to be said at the end. ``group_by`` as :func:`question_file` takes it."""
+
+    def __init__(self, problems: Problems, group_by: str) -> None:
+        self.problems, self.group_by = problems, group_by
+        self.seen = 0
+        self._answer_is_said = False  # and not expected
+        self._group_missing = 0
+        self._counts: Counter[str] = Counter()  # rows, by the remark that names them
+        self._references = self._passages = False
+        self._checks: set[str] = set()
+        self._keys: set[str] = set()
+        self._became: dict[str, str] = {}
+        self._first: dict[str, tuple[int, bool]] = {}  # line and whether the id was derived, by the id
+
+    def settle(self, nodes: Iterable[Node]) -> None:
+        """``answer`` is the reference only where nothing a system gave stands beside it. Where some row names its
+        reference otherwise, the file holds questions and answers, and ``answer`` is the system's."""
+        guilty, first = 0, None
+        for node in nodes:
+            row = Row(node, self.problems)
+            if row.has(*REFERENCE):
+                self._answer_is_said = True
+                return
+            if row.has("answer") and (names := row.has(*SYSTEM_FIELDS)):
+                guilty, first = guilty + 1, first or (row.line, ", ".join(names))
+        if first:
+            self.problems.add("looks_like_answers", first[0], "answer", rows=guilty, names=first[1])
+
+    def read(self, place: Placed) -> tuple[QuestionSpec, dict[str, Any]] | None:
+        """The question of a row, with what is left of it."""
+        if place.node.kind is not Kind.MAP:
+            self.problems.add("row_not_mapping", place.node.line, found=place.node.kind.value)
+            return None
+        row = Row(place.node, self.problems)
+        self.seen += 1
+        self._counts["references_split"] += _splits_reference(row)
+        self._counts["passages_alternative"] += _offers_alternatives(row)
+        if self._answer_is_said:
             row.set_aside("answer")
-        return
-    guilty = [row for row in rows if row.has("answer") and row.has(*SYSTEM_FIELDS)]
-    if guilty:
-        names = ", ".join(guilty[0].has(*SYSTEM_FIELDS))
-        problems.add("looks_like_answers", guilty[0].line, "answer", rows=len(guilty), names=names)
+        self._group_missing += row.peek(folded(self.group_by)) is None
+        found = _read(place, row, self.group_by)
+        self._became |= row.became
+        if found is None:
+            return None
+        question, derived = found
+        metadata = row.rest()
+        self._keys |= metadata.keys()
+        self._counts["category_empty"] += not question.category
+        self._counts["ids_derived"] += derived
+        self._counts["hops_kept"] += "hops" in metadata
+        self._references |= bool(question.references)
+        self._passages |= bool(question.ground_truth_chunk_ids)
+        self._checks.add(question.check)
+        self._refuse_second(question.id, row.line, derived)
+        return question, metadata
+
+    def _refuse_second(self, id_: str, line: int, derived: bool) -> None:
+        """Ids are compared composed (NFC). Equal texts under different ids are allowed."""
+        if (first := self._first.get(composed(id_))) is None:
+            self._first[composed(id_)] = line, derived
+        elif derived and first[1]:
+            self.problems.add("duplicate_question", line, "question", first_line=first[0])
+        else:
+            self.problems.add("duplicate_id", line, "id", id=id_, first_line=first[0])
+
+    def file(
+        self,
+        tree: FileTree,
+        set_metadata: Mapping[str, Any],
+        questions: Sequence[QuestionSpec],
+        metadata: Mapping[str, Mapping[str, Any]],
+    ) -> QuestionFile:
+        """The file, behind its last row; ``tree`` tells the format, ``set_metadata`` what stood beside the rows.
+
+        :raises InvalidFile: with every problem of every row.
+        """
+        problems, keys = self.problems, tuple(sorted(self._keys))
+        if not self.seen and not problems.found:
+            problems.add("no_rows", tree.root.line)
+        self._check_group()
+        problems.refuse_if_any()
+        self._remark(keys)
+        return QuestionFile(
+            questions=questions,
+            metadata=metadata,
+            set_metadata=set_metadata,
+            metadata_keys=keys,
+            remarks=tuple(problems.remarks),
+            format=tree.format,
+            encoding=tree.encoding,
+            shape=tree.shape,
+            columns=tree.columns or columns_of(self._became, keys),
+        )
+
+    def _check_group(self) -> None:
+        name, missing = self.group_by, self._group_missing
+        if folded(name) in {"", "category"}:
+            return
+        if self.seen and missing == self.seen:
+            self.problems.add("group_field_unknown", None, name, name=name)
+        elif missing:
+            self.problems.remark("group_missing", None, name, name=name, rows=missing)
+
+    def _remark(self, keys: Sequence[str]) -> None:
+        """What the preview should say about a set that has no problem."""
+        problems = self.problems
+        self._count_remarks("category_empty", "ids_derived", "hops_kept")
+        if keys:
+            problems.remark("metadata_kept", keys=", ".join(keys))
+        if problems.lists:
+            problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
+        if not self._references and (names := looking_like(_LIKE_REFERENCE, keys)):
+            problems.remark("reference_not_found", names=names)
+        if not self._passages and (names := looking_like(_LIKE_PASSAGES, keys)):
+            problems.remark("passages_not_found", names=names)
+        if system := [key for key in keys if folded(key) in {"answer", *SYSTEM_FIELDS}]:
+            problems.remark("system_fields_kept", names=", ".join(system))
+        if checks := self._checks - {"", *BUILT_IN_CHECKS}:
+            problems.remark("check_not_built_in", checks=", ".join(map(_with_near, sorted(checks))))
+        self._count_remarks("references_split", "passages_alternative")
+
+    def _count_remarks(self, *codes: str) -> None:
+        for code in codes:
+            if rows := self._counts[code]:
+                self.problems.remark(code, rows=rows)
 
 
 def _splits_reference(row: Row) -> bool:
@@ -245,18 +327,8 @@ def _splits_reference(row: Row) -> bool:
     return any(splits_at_bars(node) for node in nodes if node is not None)
 
 
-def _check_group(rows: Sequence[tuple[Placed, Row]], group_by: str, problems: Problems) -> None:
-    name = folded(group_by)
-    if not name or name == "category":
-        return
-    missing = sum(row.peek(name) is None for _, row in rows)
-    if rows and missing == len(rows):
-        problems.add("group_field_unknown", None, group_by, name=group_by)
-    elif missing:
-        problems.remark("group_missing", None, group_by, name=group_by, rows=missing)
-
-
-def _read(place: Placed, row: Row, group_by: str) -> _Read | None:
+def _read(place: Placed, row: Row, group_by: str) -> tuple[QuestionSpec, bool] | None:
+    """The question, and whether its id was derived."""
     group = _group(row, folded(group_by))
     text = row.required_text(*TEXT)
     category = _category(place, row)
@@ -277,7 +349,7 @@ def _read(place: Placed, row: Row, group_by: str) -> _Read | None:
         group=group,
         **fields,
     )
-    return _Read(question, row.line, not given, row.rest())
+    return question, not given
 
 
 def _category(place: Placed, row: Row) -> str:
@@ -309,46 +381,6 @@ def _check_rules(category: str, fields: Mapping[str, Any], row: Row) -> None:
         row.note("check_missing", "check")
     if check == "should_correct_premise" and fields["check_phrases"] is None:
         row.note("check_phrases_missing", "check_phrases", check=check)
-
-
-def _refuse_duplicates(read: Sequence[_Read], problems: Problems) -> None:
-    """Ids are compared composed (NFC). Equal texts under different ids are allowed."""
-    first: dict[str, _Read] = {}
-    for found in read:
-        id_ = unicodedata.normalize("NFC", found.question.id)
-        earlier = first.setdefault(id_, found)
-        if earlier is found:
-            continue
-        if found.derived and earlier.derived:
-            problems.add("duplicate_question", found.line, "question", first_line=earlier.line)
-        else:
-            problems.add("duplicate_id", found.line, "id", id=found.question.id, first_line=earlier.line)
-
-
-def _remark(read: Sequence[_Read], keys: Sequence[str], problems: Problems) -> None:
-    """What the preview should say about a set that has no problem."""
-    counts = {
-        "category_empty": sum(not found.question.category for found in read),
-        "ids_derived": sum(found.derived for found in read),
-        "hops_kept": sum("hops" in found.metadata for found in read),
-    }
-    for code, rows in counts.items():
-        if rows:
-            problems.remark(code, rows=rows)
-    if keys:
-        problems.remark("metadata_kept", keys=", ".join(keys))
-    if problems.lists:
-        problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
-    questions = [found.question for found in read]
-    if not any(one.references for one in questions) and (names := looking_like(_LIKE_REFERENCE, keys)):
-        problems.remark("reference_not_found", names=names)
-    if not any(one.ground_truth_chunk_ids for one in questions) and (names := looking_like(_LIKE_PASSAGES, keys)):
-        problems.remark("passages_not_found", names=names)
-    if system := [key for key in keys if folded(key) in {"answer", *SYSTEM_FIELDS}]:
-        problems.remark("system_fields_kept", names=", ".join(system))
-    checks = {found.question.check for found in read} - {"", *BUILT_IN_CHECKS}
-    if checks:
-        problems.remark("check_not_built_in", checks=", ".join(map(_with_near, sorted(checks))))
 
 
 def _with_near(check: str) -> str:

@@ -1,5 +1,5 @@
-"""Files of answers read row by row, in memory that does not grow with the file: JSON Lines, CSV, and JSON whose root is
-a list. Everything else, and what is small, is read as a whole.
+"""Files of answers and questions read row by row, in memory that does not grow with the file: JSON Lines, CSV, and
+JSON whose root is a list. Everything else, and what is small, is read as a whole.
 
 A row's problems are collected as the whole reader collects them; that there are any is told at the end, so whoever
 takes rows keeps them aside until then.
@@ -12,11 +12,16 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
 
+from evaluation.core.errors import InvalidFile
+from evaluation.core.samples import QuestionSpec
 from evaluation.files.answer_rows import AnswerFacts, AnswerReader, AnswerRow, list_in
+from evaluation.files.aside import AsideById, KeptAside
+from evaluation.files.question_rows import QuestionFile, QuestionReader
 from evaluation.files.quick_json import QuickReader
 from evaluation.files.reading import (
     ANSWER_FORMATS,
@@ -24,9 +29,11 @@ from evaluation.files.reading import (
     display_name,
     format_by_content,
     is_binary,
+    read_questions,
     rows_of_file,
 )
-from evaluation.files.shaping import ANSWERS, SAMPLE, RecordReader, Shape, part_of, recognised, shaped
+from evaluation.files.sections import Placed
+from evaluation.files.shaping import ANSWERS, QUESTIONS, SAMPLE, RecordReader, Shape, part_of, recognised, shaped
 from evaluation.files.tables import delimiter_of, read_header, read_row
 from evaluation.files.text_trees import JSONSyntax, scan_json
 from evaluation.files.traces import may_hold_traces
@@ -71,13 +78,11 @@ class _Record(NamedTuple):
     end: int
 
 
-class AnswerStream:
-    """The answers of a file, one after the other. ``at`` is how many bytes of ``size`` have been read; ``facts`` are
-    known behind the last answer. ``max_bytes`` holds for what is read as a whole, ``max_rows`` for the others, ``None``
-    being no limit.
+class _RowStream:
+    """The rows of a file, one after the other. ``at`` is how many bytes of ``size`` have been read. ``max_bytes`` holds
+    for what is read as a whole, ``max_rows`` for the others, ``None`` being no limit."""
 
-    :raises InvalidFile: by the iteration, where the file cannot be read on, and at its end with every problem.
-    """
+    wanted: ClassVar[str]
 
     def __init__(
         self,
@@ -90,58 +95,50 @@ class AnswerStream:
     ) -> None:
         self.problems = Problems(display_name(name))
         self.size, self.at = source.size, 0
-        self.facts: AnswerFacts | None = None
         self._source, self._shape = source, shape
         self._max_bytes, self._max_rows = max_bytes, max_rows
+        self._shaping: RecordReader | None = None
 
-    def __iter__(self) -> Iterator[AnswerRow]:
-        """Read the file from its start."""
+    @property
+    def limit(self) -> int:
+        """Of the bytes that are read as a whole."""
+        return self.size if self._max_bytes is None else self._max_bytes
+
+    def _data(self) -> bytes:
+        if self.size > self.limit:
+            self.problems.stop("file_too_large", size=self.size, limit=self.limit)
+        with self._source.open() as file:
+            return file.read(self.limit + 1)
+
+    def _nodes(self, form: FileFormat, problems: Problems) -> Iterator[Node]:
+        """What is read of the file from its start, by its shape."""
+        with self._source.open() as file:
+            records = _READERS[form](file, self._head, problems)
+            first = list(islice(records, SAMPLE))
+            self._shape = self._shape or recognised(Node(Kind.LIST, [one.node for one in first], 1))
+            shaping = RecordReader(part_of(self._shape, self.wanted, problems), problems) if self._shape else None
+            self._shaping = shaping
+            for number, (node, end) in enumerate(chain(first, records), start=1):
+                if self._max_rows is not None and number > self._max_rows:
+                    problems.stop("too_many_rows", node.line, limit=self._max_rows)
+                self.at = end
+                made = shaping.row(node) if shaping and node.kind is Kind.MAP else node
+                if made is not None:
+                    yield made
+        self.at = self.size
+
+    def _tree(self, form: FileFormat, *, any_row: bool) -> FileTree:
+        """What is to be told of the file behind its last row."""
+        tree = FileTree(Node(Kind.LIST, [], 1), form.value, "utf-8-sig" if self._marked else "utf-8")
+        if self._shape and self._shaping:
+            tree = self._shaping.told(tree, self._shape, self.wanted, any_row=any_row)
+        return tree
+
+    def _streamed_form(self) -> FileFormat | None:
+        """The format, where the file can be read row by row."""
         with self._source.open() as file:
             head = file.read(HEAD_BYTES)
-        form = self._streamed_form(head)
-        if form is None:
-            yield from self._whole()
-            return
-        with self._source.open() as file:
-            yield from self._rows(form, _READERS[form](file, head.decode(errors="ignore"), self.problems))
-
-    def _whole(self) -> Iterator[AnswerRow]:
-        limit = self.size if self._max_bytes is None else self._max_bytes
-        if self.size > limit:
-            self.problems.stop("file_too_large", size=self.size, limit=limit)
-        with self._source.open() as file:
-            data = file.read(limit + 1)
-        tree = rows_of_file(data, self.problems, ANSWER_FORMATS, limit)
-        tree = shaped(tree, ANSWERS, self._shape, self.problems)
-        nodes, about = list_in(tree.root, ("answers", "results"), self.problems)
-        reader, self.at = AnswerReader(self.problems), self.size
-        for node in nodes.elements:
-            if (row := reader.read(node)) is not None:
-                yield row
-        self.facts = reader.facts(tree, about)
-
-    def _rows(self, form: FileFormat, records: Iterator[_Record]) -> Iterator[AnswerRow]:
-        first = list(islice(records, SAMPLE))
-        shape = self._shape or recognised(Node(Kind.LIST, [one.node for one in first], 1))
-        shaping = RecordReader(part_of(shape, ANSWERS, self.problems), self.problems) if shape else None
-        reader = AnswerReader(self.problems)
-        for number, (node, end) in enumerate(chain(first, records), start=1):
-            if self._max_rows is not None and number > self._max_rows:
-                self.problems.stop("too_many_rows", node.line, limit=self._max_rows)
-            self.at = end
-            made = shaping.row(node) if shaping and node.kind is Kind.MAP else node
-            if made is not None and (row := reader.read(made)) is not None:
-                yield row
-        self.at = self.size
-        encoding = "utf-8-sig" if self._marked else "utf-8"
-        tree = FileTree(Node(Kind.LIST, [], 1), form.value, encoding)
-        if shape and shaping:
-            tree = shaping.told(tree, shape, ANSWERS, any_row=reader.seen > 0)
-        self.facts = reader.facts(tree, {})
-
-    def _streamed_form(self, head: bytes) -> FileFormat | None:
-        """The format, where the file can be read row by row."""
-        self._marked = head.startswith(codecs.BOM_UTF8)
+        self._marked, self._head = head.startswith(codecs.BOM_UTF8), head.decode(errors="ignore")
         if self.size <= SMALL_BYTES or is_binary(head):
             return None
         try:
@@ -156,6 +153,71 @@ class AnswerStream:
         if form == FileFormat.CSV and text.lstrip("\n")[:1] in {",", ";", "\t"}:
             return None  # a column without a name, such as pandas' index, which only all of its cells tell
         return FileFormat(form)
+
+
+class AnswerStream(_RowStream):
+    """The answers of a file; ``facts`` are known behind the last one.
+
+    :raises InvalidFile: by the iteration, where the file cannot be read on, and at its end with every problem.
+    """
+
+    wanted = ANSWERS
+    facts: AnswerFacts | None = None
+
+    def __iter__(self) -> Iterator[AnswerRow]:
+        """Read the file from its start."""
+        form, reader = self._streamed_form(), AnswerReader(self.problems)
+        about: dict[str, Any] = {}
+        if form is None:
+            tree = rows_of_file(self._data(), self.problems, ANSWER_FORMATS, self.limit)
+            tree = shaped(tree, ANSWERS, self._shape, self.problems)
+            found, about = list_in(tree.root, ("answers", "results"), self.problems)
+            self.at = self.size
+            yield from filter(None, map(reader.read, found.elements))
+        else:
+            yield from filter(None, map(reader.read, self._nodes(form, self.problems)))
+            tree = self._tree(form, any_row=reader.seen > 0)
+        self.facts = reader.facts(tree, about)
+
+
+class _QuestionStream(_RowStream):
+    wanted = QUESTIONS
+
+    def read(self, group_by: str) -> QuestionFile | None:
+        """The questions; ``None`` where the file is to be read as a whole."""
+        if self.size > self.limit or (form := self._streamed_form()) is None:
+            return None
+        reader = QuestionReader(self.problems, group_by)
+        with suppress(InvalidFile):  # raised again by the second reading
+            reader.settle(self._nodes(form, Problems(self.problems.file)))
+        questions, metadata = KeptAside[QuestionSpec](), AsideById[dict[str, Any]]()
+        for question, rest in filter(None, map(reader.read, map(Placed, self._nodes(form, self.problems)))):
+            questions.append(question)
+            metadata.add(question.id, rest)
+        return reader.file(self._tree(form, any_row=reader.seen > 0), {}, questions, metadata)
+
+
+def read_question_set(
+    source: Source,
+    name: str,
+    *,
+    group_by: str = "",
+    shape: Shape | None = None,
+    qrels: bytes = b"",
+    max_bytes: int | None = None,
+) -> QuestionFile:
+    """The same as :func:`read_questions`; of what can be read row by row questions and metadata are kept aside.
+
+    :raises InvalidFile: with every problem found.
+    """
+    if not qrels:  # which hold for all questions
+        stream = _QuestionStream(source, name, shape=shape, max_bytes=max_bytes)
+        if (found := stream.read(group_by)) is not None:
+            return found
+    limit = max(source.size, len(qrels)) if max_bytes is None else max_bytes
+    with source.open() as file:
+        data = file.read()
+    return read_questions(data, name, group_by=group_by, shape=shape, qrels=qrels, max_bytes=limit)
 
 
 def _decoded(data: bytes, line: int, problems: Problems) -> str:

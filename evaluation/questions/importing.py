@@ -3,20 +3,24 @@ differs between two versions, question by question and field by field."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.core.canonical import clean_name, composed, content_hash, normal_form
+from evaluation.core.canonical import canonical_texts, clean_name, composed, normal_form
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.question_rows import QuestionFile
 from evaluation.files.reading import display_name
 from evaluation.models import Project, Question, QuestionSet, User
+from evaluation.storage.statements import insert_values
 
 _FIELDS = tuple(name for name in QuestionSpec.model_fields if name != "id")
 
@@ -51,13 +55,19 @@ class Difference:
         return bool(self.added or self.removed or self.changed)
 
 
-def questions_hash(questions: Iterable[QuestionSpec]) -> str:
+def questions_hash(questions: Sequence[QuestionSpec]) -> str:
     """The content hash of a set: all fields of all questions but metadata, sorted by id, whatever the file's order.
 
-    Fields at their default are left out, so that a field added to the product later changes no hash.
+    Fields at their default are left out, so that a field added to the product later changes no hash. It is that of one
+    JSON list, which is never held as a whole.
     """
-    contents = [q.model_dump(mode="json", exclude_defaults=True) for q in questions]
-    return content_hash(sorted(contents, key=lambda content: composed(content["id"])))
+    ids = [composed(question.id) for question in questions]
+    digest = hashlib.sha256(b"[")
+    for position, place in enumerate(sorted(range(len(ids)), key=ids.__getitem__)):
+        content = questions[place].model_dump(mode="json", exclude_defaults=True)
+        digest.update((b"," if position else b"") + canonical_texts(content).encode())
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def difference(old: Sequence[QuestionSpec], new: Sequence[QuestionSpec]) -> Difference:
@@ -152,27 +162,25 @@ def import_question_set(project: Project, name: str, file: QuestionFile, *, by: 
             metadata=dict(file.set_metadata),
             created_by=by,
         )
-        Question.objects.bulk_create(_rows(made, file), batch_size=BATCH)
+        rows = _rows(made, file)
+        while batch := list(islice(rows, BATCH)):
+            insert_values(Question, _COLUMNS, batch)
         audit.record(by, "question_set.imported", made, hash=made.content_hash, questions=len(file.questions))
     params = {"set": str(made), "questions": len(file.questions), "before": str(newest)}
     return Imported(made, True, Problem("set_next_version" if newest else "set_created", params=params))
 
 
-def _rows(made: QuestionSet, file: QuestionFile) -> list[Question]:
-    return [
-        Question(
-            question_set=made,
-            external_id=spec.id,
-            position=position,
-            category=spec.category,
-            difficulty=spec.difficulty,
-            group=spec.group,
-            text=spec.text,
-            spec=spec.model_dump(mode="json"),
-            metadata=dict(file.metadata.get(spec.id, {})),
-        )
-        for position, spec in enumerate(file.questions)
-    ]
+_COLUMNS = (
+    *("created_at", "question_set_id", "external_id", "position", "category", "difficulty", "group", "text", "spec"),
+    "metadata",
+)
+
+
+def _rows(made: QuestionSet, file: QuestionFile) -> Iterator[tuple[object, ...]]:
+    now = timezone.now()
+    for position, spec in enumerate(file.questions):
+        named = spec.id, position, spec.category, spec.difficulty, spec.group, spec.text
+        yield now, made.pk, *named, spec.model_dump(mode="json"), dict(file.metadata.get(spec.id, {}))
 
 
 def _selected(existing: QuestionSet, newest: QuestionSet | None, file: QuestionFile) -> Imported:

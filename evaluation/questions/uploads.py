@@ -21,8 +21,9 @@ from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem, Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import display_name, read_questions
+from evaluation.files.reading import display_name
 from evaluation.files.shaping import map_of_columns, read_map
+from evaluation.files.streaming import Content, read_question_set
 from evaluation.files.tree import Columns
 from evaluation.models import ImportBatch, Project, QuestionSet, User
 from evaluation.questions.importing import (
@@ -81,7 +82,7 @@ def preview_file(project: Project, name: str, file: QuestionFile) -> Preview:
         categories=tuple(Counter(question.category for question in file.questions).items()),
         metadata_keys=file.metadata_keys,
         remarks=file.remarks,
-        first=file.questions[:SHOWN],
+        first=tuple(file.questions[:SHOWN]),
         newest=newest,
         selects=selects,
         metadata_not_taken_over=metadata_not_taken_over(selects, file) if selects else (),
@@ -223,4 +224,4 @@ def _read(content: bytes, file_name: str, options: Mapping[str, Any], limit: int
     text = str(options.get("map", ""))
     shape = read_map(text.encode()) if text else None
     group_by = str(options.get("group_by", ""))
-    return read_questions(content, file_name, group_by=group_by, shape=shape, max_bytes=limit)
+    return read_question_set(Content(content), file_name, group_by=group_by, shape=shape, max_bytes=limit)

@@ -8,7 +8,6 @@ that was broken off never counts.
 from __future__ import annotations
 
 import hashlib
-import pickle  # for rows that this process keeps aside, and no other reads
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +25,7 @@ from evaluation.core.canonical import canonical_json, clean_name, composed
 from evaluation.core.errors import Problem
 from evaluation.core.samples import ContextSpec
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
+from evaluation.files.aside import KeptAside
 from evaluation.files.reading import display_name, read_answers
 from evaluation.files.streaming import AnswerStream, Source
 from evaluation.judges.shipping import profile_row
@@ -229,14 +229,15 @@ class Checked:
         self.rows = self.failed = self.passages = 0
         self.retrieval_only = True
         self.first: list[Answered] = []
-        self._aside, self._contents = TemporaryFile(), TemporaryFile()  # noqa: SIM115 -- closed at the end
+        self._aside = KeptAside[Answered]()
+        self._contents = TemporaryFile()  # noqa: SIM115 -- closed at the end
         places: list[tuple[str, int, int, int]] = []  # id, sample, and where the content stands
         matching, at = Matching(question_set, file_name), 0
         try:
             for row in file:
                 if (found := matching.match(row)) is None:
                     continue
-                pickle.dump(found, self._aside, pickle.HIGHEST_PROTOCOL)
+                self._aside.append(found)
                 text = canonical_json(_content(row) | {"question": composed(found.external_id)}).encode()
                 places.append((composed(found.external_id), row.sample, at, len(text)))
                 at += self._contents.write(text)
@@ -290,9 +291,7 @@ class Checked:
 
     def __iter__(self) -> Iterator[Answered]:
         """The rows in the file's order."""
-        self._aside.seek(0)
-        for _ in range(self.rows):
-            yield pickle.load(self._aside)  # noqa: S301 -- written above, by this process
+        return iter(self._aside)
 
     def store(self, answers: AnswerSet) -> Iterator[int]:
         """Store the answers that the set does not have yet, each batch in a transaction of its own; how many it has

@@ -47,7 +47,6 @@ def carry_questions(
         carried.append(spec.model_copy(update={"ground_truth_chunk_ids": tuple(dict.fromkeys(kept))}))
     file = QuestionFile(
         questions=tuple(carried),
-        lines={},
         metadata={row.external_id: row.metadata for row in rows},
         set_metadata={**questions.metadata, "carried_to": str(new)},
         metadata_keys=(),

@@ -62,7 +62,6 @@ def amend_question(question: Question, *, text: str, references: Sequence[str], 
     ]
     file = QuestionFile(
         questions=tuple(specs),
-        lines={},
         metadata={row.external_id: row.metadata for row in rows},
         set_metadata=newest.metadata,
         metadata_keys=(),

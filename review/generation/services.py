@@ -203,7 +203,6 @@ def make_set(generation: Generation, *, by: User) -> Imported:
     }
     file = QuestionFile(
         questions=tuple(questions),
-        lines={},
         metadata={},
         set_metadata=source,
         metadata_keys=(),

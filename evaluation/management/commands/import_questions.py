@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.core.errors import Problem
-from evaluation.files.reading import read_questions
 from evaluation.files.shaping import Shape, read_map
+from evaluation.files.streaming import read_question_set
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
 from evaluation.questions.importing import import_question_set, set_name
@@ -36,17 +36,16 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Read, then preview or import."""
         path: Path = options["file"]
-        data = read_bytes(path)
+        source = file_at(path)
         qrels = read_bytes(options["qrels"]) if options["qrels"] else b""
         with refusals(self):
             project = project_named(options["project"])
-            file = read_questions(
-                data,
+            file = read_question_set(
+                source,
                 path.name,
                 group_by=options["group_by"],
                 shape=map_in(options),
                 qrels=qrels,
-                max_bytes=max(len(data), len(qrels)),  # a file of this machine is as large as it is
             )
             name = set_name(options["name"], file, path.name)
             if options["dry_run"]:

@@ -83,7 +83,6 @@ def _file(source: QuestionSet, fresh: dict[bool, dict[int, list[str]]], about: d
         metadata[spec.id] = kept
     return QuestionFile(
         questions=tuple(specs),
-        lines={},
         metadata=metadata,
         set_metadata=source.metadata | {REPAIRED: about},
         metadata_keys=(),

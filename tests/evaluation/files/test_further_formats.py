@@ -127,7 +127,7 @@ def test_topics_are_questions() -> None:
     first, second = read.questions
     assert (first.id, first.text, second.text) == ("301", "International Organized Crime", "Is polio under control?")
     assert read.metadata["301"]["narrative"] == "A relevant document must name one."
-    assert (read.lines["302"], read.format) == (10, "trec_topics")
+    assert read.format == "trec_topics"
     (tabbed,) = read_questions(b"1048585\twhat is paula deen's brother\n", "queries.tsv").questions
     assert (tabbed.id, tabbed.text) == ("1048585", "what is paula deen's brother")
 

@@ -53,7 +53,6 @@ def test_what_a_file_says_about_the_set_and_its_categories_is_kept_apart() -> No
     )
     read_file = read_questions(text.encode(), "a.yaml")
     assert read_file.set_metadata == {"version": 2, "name": "n", "categories": {"c": {"about": "simple"}}}
-    assert read_file.lines == {read_file.questions[0].id: 5}
 
 
 def test_every_category_that_is_no_list_is_told() -> None:

@@ -1,4 +1,5 @@
-"""Files read row by row say what the same files read as a whole say, wherever the pieces they come in are cut."""
+"""Files read row by row say what the same files read as a whole say, wherever the pieces they come in are cut: those
+of answers, and those of questions."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.files import streaming
+from evaluation.files import aside, streaming
 from evaluation.files.answer_rows import AnswerRow
-from evaluation.files.reading import read_answers
+from evaluation.files.reading import read_answers, read_questions
 from evaluation.files.shaping import read_map
-from evaluation.files.streaming import AnswerStream, Content
+from evaluation.files.streaming import AnswerStream, Content, read_question_set
 
 pytestmark = pytest.mark.usefixtures("row_by_row")
 
@@ -186,3 +187,100 @@ def test_odd_values_are_read_or_refused_alike(value: str) -> None:
         "a.jsonl",
     )
     same(f'[{{"question_id": "q", "answer": "a", "more": {value}}}]'.encode(), "a.json")
+
+
+QUESTION = st.fixed_dictionaries(
+    {"question": TEXT},
+    optional={
+        "id": st.integers(0, 9).map(str),
+        "answer": TEXT,
+        "expected_answer": st.one_of(TEXT, st.lists(TEXT, max_size=2)),
+        "expected_keywords": st.lists(st.one_of(TEXT, st.lists(TEXT, max_size=2)), max_size=2),
+        "category": st.sampled_from(["", "easy", "negative"]),
+        "check": st.sampled_from(["", "mine", "should_not_hallucinate"]),
+        "retrieval_gt": st.lists(st.lists(TEXT, max_size=2), max_size=2),
+        "hops": st.one_of(st.integers(0, 3), st.lists(TEXT, max_size=1)),
+        "contexts": st.lists(TEXT, max_size=1),
+        "topic": st.one_of(TEXT, st.none()),
+    },
+)
+QUESTIONS = st.lists(QUESTION, min_size=1, max_size=5)
+
+
+def both(data: bytes, name: str, **options: Any) -> Any:
+    """What is read of questions row by row, which is what is read of the whole."""
+
+    def told(read: Any, given: Any) -> Any:
+        try:
+            file = read(given, name, **options)
+        except InvalidFile as refused:
+            return list(refused.problems)
+        metadata = {question.id: dict(file.metadata.get(question.id, {})) for question in file.questions}
+        others = (file.set_metadata, file.metadata_keys, file.remarks, file.format, file.encoding, file.shape)
+        return list(file.questions), metadata, *others, file.columns
+
+    found = told(read_question_set, Content(data))
+    assert found == told(read_questions, data)
+    return found
+
+
+@settings(max_examples=100, **QUIET)
+@given(QUESTIONS, st.booleans(), st.sampled_from(["", "topic", "answer", "category"]))
+def test_questions_as_json_lines(rows: list[dict[str, Any]], marked: bool, group_by: str) -> None:
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    both(b"\xef\xbb\xbf" * marked + lines.encode(), "a.jsonl", group_by=group_by)
+
+
+@settings(max_examples=60, **QUIET)
+@given(QUESTIONS, st.sampled_from([None, 1]))
+def test_questions_as_a_list_and_as_a_table(rows: list[dict[str, Any]], indent: Any) -> None:
+    both(json.dumps(rows, ensure_ascii=False, indent=indent).encode(), "a.json")
+    out = io.StringIO(newline="")
+    names = ["question", "id", "answer", "expected_keywords", "topic"]
+    writer = csv.DictWriter(out, names, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows({**row, "expected_keywords": json.dumps(row.get("expected_keywords", ""))} for row in rows)
+    both(out.getvalue().encode(), "a.csv")
+
+
+def test_what_one_row_of_questions_means_another_may_say() -> None:
+    """``answer`` is expected, unless a later row says what is."""
+    lines = [{"question": f"{n}?", "answer": "a", "source": n} for n in range(60)]
+    questions, metadata, *_ = both("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
+    assert (questions[0].references, metadata[questions[0].id]) == (("a",), {"source": 0})
+    lines.append({"question": "last?", "expected_answer": "b"})
+    questions, metadata, *_ = both("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
+    assert (questions[0].references, metadata[questions[0].id]) == ((), {"source": 0, "answer": "a"})
+    lines[-1] = {"question": "last?", "answer": "b", "contexts": ["c"]}
+    (problem,) = both("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
+    assert (problem.code, problem.line) == ("looks_like_answers", 61)
+
+
+def test_problems_of_questions_have_their_lines() -> None:
+    lines = ['{"id": "1", "question": "a?"}', "{", '{"id": "1", "question": "b?"}', "5", '{"question": 7}']
+    found = both("\n".join(lines).encode(), "a.jsonl")
+    codes = ["json_syntax", "duplicate_id", "row_not_mapping", "quote_value"]
+    assert [(one.line, one.code) for one in found] == list(zip((2, 3, 4, 5), codes, strict=True))
+    (same_line,) = both(b'[{"id": "1", "question": "a?"}, {"id": "1", "question": "b?"}]', "a.json")
+    assert same_line.code == "duplicate_id"
+
+
+def test_known_shapes_and_maps_of_questions_are_read_row_by_row() -> None:
+    ragas = [{"user_input": f"q{n}?", "reference": "r", "synthesizer_name": "s"} for n in range(3)]
+    found = both("".join(json.dumps(row) + "\n" for row in ragas).encode(), "a.jsonl")
+    assert found[-2] == "Ragas"
+    shape = read_map(b'{"questions": {"question": "ask.text", "id": "nr"}}')
+    rows = [{"nr": n, "ask": {"text": f"q{n}?"}, "more": n} for n in range(60)]
+    both(json.dumps(rows).encode(), "a.json", shape=shape)
+
+
+def test_questions_read_row_by_row_are_in_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"".join(b'{"question": "%d?"}\n' % n for n in range(5))
+    file = read_question_set(Content(data), "a.jsonl")
+    assert isinstance(file.questions, aside.KeptAside)
+    assert [one.text for one in file.questions[1:3]] == ["1?", "2?"]
+    assert file.questions[-1].text == "4?"
+    with pytest.raises(InvalidFile, match="file_too_large"):
+        read_question_set(Content(data), "a.jsonl", max_bytes=9)
+    topics = b"".join(b"q%d\twhat?\n" % n for n in range(5))  # as a whole
+    assert len(read_question_set(Content(topics), "topics.tsv", qrels=b"q1 0 d1 1\n").questions) == 5

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.core.canonical import content_hash
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
 from evaluation.questions.importing import FieldChange, difference, differing_keys, questions_hash
 
@@ -38,6 +39,13 @@ def test_hangul_in_another_composition_is_no_difference() -> None:
     assert old != new
     assert not difference(old, new)
     assert questions_hash(old) == questions_hash(new)
+
+
+def test_the_hash_is_that_of_one_list_without_defaults_by_id() -> None:
+    several = [spec("나", hops=2), spec("가", keywords=(("서울", "Seoul"),)), spec("\U00010400"), spec("\uffee")]
+    plain = [one.model_dump(mode="json", exclude_defaults=True) for one in sorted(several, key=lambda one: one.id)]
+    assert questions_hash(several) == content_hash(plain)
+    assert questions_hash([]) == content_hash([])
 
 
 @pytest.mark.parametrize(

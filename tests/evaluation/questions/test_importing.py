@@ -10,6 +10,7 @@ from django.db import IntegrityError, connection
 
 from evaluation.core.errors import Refused
 from evaluation.models import AuditEvent, Question, QuestionSet
+from evaluation.questions import importing
 from evaluation.questions.importing import import_question_set, set_name
 from evaluation.wording.messages import explain
 from tests.evaluation.questions.sources import question, question_file
@@ -91,7 +92,7 @@ def test_a_failure_while_storing_leaves_nothing(monkeypatch: pytest.MonkeyPatch)
     def fail(*args: Any, **kwargs: Any) -> None:
         raise IntegrityError("the disk is full")
 
-    monkeypatch.setattr(Question.objects, "bulk_create", fail)
+    monkeypatch.setattr(importing, "insert_values", fail)
     with pytest.raises(IntegrityError):
         import_question_set(make_project(), "capitals", question_file(question(1)), by=None)
     assert not QuestionSet.objects.exists()
@@ -100,8 +101,9 @@ def test_a_failure_while_storing_leaves_nothing(monkeypatch: pytest.MonkeyPatch)
 def test_an_import_takes_the_same_few_queries_for_any_number_of_questions(django_assert_num_queries: Any) -> None:
     project = make_project()
     file = question_file(*[question(n) for n in range(90)])
-    # Savepoint and release, turn, newest, same content, set, questions, and four or five for the audit event.
-    with django_assert_num_queries(12 if connection.vendor == "postgresql" else 11):
+    # Savepoint and release, turn, newest, same content, set, questions in a savepoint, and four or five for the audit
+    # event.
+    with django_assert_num_queries(14 if connection.vendor == "postgresql" else 13):
         import_question_set(project, "capitals", file, by=None)
 
 

@@ -12,7 +12,8 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from evaluation.core.errors import InvalidFile, Refused
-from evaluation.models import ImportBatch, Question, QuestionSet
+from evaluation.models import ImportBatch, QuestionSet
+from evaluation.questions import importing
 from evaluation.questions.importing import import_question_set
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, expire_uploads, preview, store_upload
 from evaluation.wording.messages import explain
@@ -113,7 +114,7 @@ def test_an_upload_killed_between_reading_and_commit_leaves_no_row_and_can_be_re
         raise IntegrityError("the connection is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Question.objects, "bulk_create", killed)
+        patched.setattr(importing, "insert_values", killed)
         with pytest.raises(IntegrityError):
             confirm_upload(batch, None)
     batch.refresh_from_db()
