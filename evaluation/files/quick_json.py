@@ -14,9 +14,10 @@ _CONSTANTS = {True: "true", False: "false", None: "null"}
 
 
 class QuickReader:
-    """Reads values that stand on one line each."""
+    """Reads values that stand on one line each. ``values`` are in the last one, itself among them."""
 
     def __init__(self, limits: Limits) -> None:
+        self.values = 0
         self._limits, self._line = limits, 1
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._map,
@@ -27,7 +28,7 @@ class QuickReader:
 
     def read(self, text: str, line: int) -> Node | None:
         """The tree of the one value in the text; ``None`` where the scanner has to look."""
-        self._line = line
+        self._line, self.values = line, 1
         try:
             node = self._node(self._decoder.decode(text))
         except (ValueError, RecursionError):
@@ -41,6 +42,7 @@ class QuickReader:
         if kind is Node:
             return value  # type: ignore[no-any-return]
         if kind is list:
+            self.values += len(value)
             return Node(Kind.LIST, [self._node(one) for one in value], self._line)
         return Node(Kind.NULL if value is None else Kind.BOOLEAN, value, self._line, _CONSTANTS[value])
 
@@ -48,6 +50,7 @@ class QuickReader:
         entries = {self._text(key): self._node(value) for key, value in pairs}
         if len(entries) < len(pairs):
             raise ValueError("a key stands twice")
+        self.values += len(pairs)
         return Node(Kind.MAP, entries, self._line)
 
     def _text(self, text: str) -> str:

@@ -104,7 +104,8 @@ class _RowStream:
         """Of the bytes that are read as a whole."""
         return self.size if self._max_bytes is None else self._max_bytes
 
-    def _data(self) -> bytes:
+    def data(self) -> bytes:
+        """The file as a whole."""
         if self.size > self.limit:
             self.problems.stop("file_too_large", size=self.size, limit=self.limit)
         with self._source.open() as file:
@@ -116,13 +117,13 @@ class _RowStream:
             records = _READERS[form](file, self._head, problems)
             first = list(islice(records, SAMPLE))
             self._shape = self._shape or recognised(Node(Kind.LIST, [one.node for one in first], 1))
-            shaping = RecordReader(part_of(self._shape, self.wanted, problems), problems) if self._shape else None
-            self._shaping = shaping
+            if self._shape:
+                self._shaping = RecordReader(part_of(self._shape, self.wanted, problems), problems)
             for number, (node, end) in enumerate(chain(first, records), start=1):
                 if self._max_rows is not None and number > self._max_rows:
                     problems.stop("too_many_rows", node.line, limit=self._max_rows)
                 self.at = end
-                made = shaping.row(node) if shaping and node.kind is Kind.MAP else node
+                made = self._shaping.row(node) if self._shaping and node.kind is Kind.MAP else node
                 if made is not None:
                     yield made
         self.at = self.size
@@ -169,7 +170,7 @@ class AnswerStream(_RowStream):
         form, reader = self._streamed_form(), AnswerReader(self.problems)
         about: dict[str, Any] = {}
         if form is None:
-            tree = rows_of_file(self._data(), self.problems, ANSWER_FORMATS, self.limit)
+            tree = rows_of_file(self.data(), self.problems, ANSWER_FORMATS, self.limit)
             tree = shaped(tree, ANSWERS, self._shape, self.problems)
             found, about = list_in(tree.root, ("answers", "results"), self.problems)
             self.at = self.size
@@ -210,14 +211,11 @@ def read_question_set(
 
     :raises InvalidFile: with every problem found.
     """
-    if not qrels:  # which hold for all questions
-        stream = _QuestionStream(source, name, shape=shape, max_bytes=max_bytes)
-        if (found := stream.read(group_by)) is not None:
-            return found
-    limit = max(source.size, len(qrels)) if max_bytes is None else max_bytes
-    with source.open() as file:
-        data = file.read()
-    return read_questions(data, name, group_by=group_by, shape=shape, qrels=qrels, max_bytes=limit)
+    stream = _QuestionStream(source, name, shape=shape, max_bytes=max_bytes)
+    if not qrels and (found := stream.read(group_by)):  # judgements are of all questions
+        return found
+    limit = max_bytes or max(source.size, len(qrels))
+    return read_questions(stream.data(), name, group_by=group_by, shape=shape, qrels=qrels, max_bytes=limit)
 
 
 def _decoded(data: bytes, line: int, problems: Problems) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import yaml
 
+from evaluation.files.quick_json import QuickReader
 from evaluation.files.tree import Kind, Limits, Node, Problems, TreeBuilder
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -211,12 +212,16 @@ def read_json_lines(text: str, problems: Problems, limits: Limits) -> Node:
 
     :raises InvalidFile: on too deep a nesting or too many values.
     """
-    builder = TreeBuilder(problems, limits)
+    builder, quick = TreeBuilder(problems, limits), QuickReader(limits)
     rows: list[Node] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         builder.restart()
+        if (node := quick.read(line, number)) is not None:
+            builder.take(node, quick.values)
+            rows.append(node)
+            continue
         try:
             scan_json(line.removesuffix("\r"), number, builder)
         except JSONSyntax as error:

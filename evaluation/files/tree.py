@@ -321,6 +321,11 @@ class TreeBuilder:
         self.root = None
         self._stack.clear()
 
+    def take(self, node: Node, values: int) -> None:
+        """A whole document that was read elsewhere, with the number of its values."""
+        self._count += values - 1
+        self._put(node)
+
     @property
     def expects_key(self) -> bool:
         """Whether the innermost open collection is a map that waits for a key."""

@@ -282,16 +282,16 @@ class Row:
     def take(self, *names: str) -> Field | None:
         """The field, under the first of its names; ``None`` where it is absent. Two names with different values are a
         problem."""
-        if self._entries.keys().isdisjoint(names):
-            return None
-        present = [(name, self._entries[name][1]) for name in self.has(*names)]
+        present: list[tuple[str, Node]] = []
+        for name in names:
+            if (entry := self._entries.pop(name, None)) is not None:
+                self.became[entry[0]] = names[0]
+                if not entry[1].absent:
+                    present.append((name, entry[1]))
         for other, value in present[1:]:
             first, node = present[0]
             if plain(value) != plain(node):
                 self.problems.add("alias_twice", value.line, first, first=first, second=other)
-        for name in names:
-            if entry := self._entries.pop(name, None):
-                self.became[entry[0]] = names[0]
         return Field(present[0][1], names[0], self.problems) if present else None
 
     def set_aside(self, name: str) -> None:

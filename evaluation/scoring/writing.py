@@ -152,13 +152,13 @@ def write(outcomes: Sequence[Outcome]) -> int:
         origins = {outcome.unit: origin_of(outcome.unit) for outcome in kept}
         good = _scored_before([origins[o.unit] for o in kept if o.unit.round])
         rows = [
-            (_score(outcome.unit, origin, answer_id, metric, result, now), result)
+            (_score(outcome.unit, origin, answer_id, metric, result, now), result.findings)
             for outcome in kept
             if (answer_id := outcome.unit.answer_id) is not None and (origin := origins[outcome.unit])
             for metric, result in outcome.results.items()
             if (origin, metric.pk) not in good
         ]
-        _insert_scores(rows)
+        insert_scores(rows)
     return len(kept)
 
 
@@ -167,10 +167,11 @@ PARTS = tuple(field.name for field in fields(Part))
 _parts_of = attrgetter(*PARTS)
 
 
-def _insert_scores(rows: Sequence[tuple[Row, Result]]) -> None:
-    """Insert scores and the findings behind them, which refer to their scores by the ids that the database gave."""
+def insert_scores(rows: Sequence[tuple[Row, Sequence[Part]]]) -> None:
+    """Insert some hundred scores and the findings behind them, which refer to their scores by the ids that the database
+    gave."""
     insert_values(Score, _FIELDS, [row for row, _ in rows])
-    found = {(row[_ORIGIN], row[_METRIC], row[_ROUND]): (row[0], r.findings) for row, r in rows if r.findings}
+    found = {(row[_ORIGIN], row[_METRIC], row[_ROUND]): (row[0], parts) for row, parts in rows if parts}
     stored = Score.objects.filter(origin__in={origin for origin, _, _ in found}) if found else Score.objects.none()
     columns = ("created_at", "score_id", "position", *PARTS)
     insert_values(
@@ -297,17 +298,21 @@ def _insert(run: Run, metrics: Mapping[str, MetricDefinition], made: Mapping[tup
 
 def _next_score(before: Score | None, result: Result, **about: Any) -> Row:
     """A result that belongs to no unit, in the round after that of the score it supersedes."""
-    given: dict[str, Any] = {
-        **_NO_UNIT,
+    return score_row(
         **about,
-        "created_at": timezone.now(),
-        "round": before.round + 1 if before else 0,
-        "status": str(result.status),
-        "value": result.value,
-        "label": result.label,
-        "reason": result.reason,
-        "detail": dict(result.detail),
-    }
+        created_at=timezone.now(),
+        round=before.round + 1 if before else 0,
+        status=str(result.status),
+        value=result.value,
+        label=result.label,
+        reason=result.reason,
+        detail=dict(result.detail),
+    )
+
+
+def score_row(**given: Any) -> Row:
+    """A score that belongs to no unit as :func:`insert_scores` takes it."""
+    given = _NO_UNIT | given
     return tuple(given[name] for name in _FIELDS)
 
 

@@ -14,16 +14,17 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from evaluation.accounts import audit
-from evaluation.core.canonical import content_hash
+from evaluation.core.canonical import content_hash, text_hash
 from evaluation.core.errors import Problem, Refused
 from evaluation.core.registry import JUDGED, Direction, Kind, Scale, ScaleKind, review_form_of
+from evaluation.core.samples import Finding as Part
 from evaluation.core.samples import Status
 from evaluation.criteria.services import active
-from evaluation.files.rating_rows import Rater, read_definitions
+from evaluation.files.rating_rows import Rater, RatingRow, read_definitions
 from evaluation.files.reading import display_name, read_label_studio, read_ratings
 from evaluation.judges.shipping import declared, define, shown_names
-from evaluation.models import Criterion, Finding, ImportedJudge, MetricDefinition, Run, Score, User
-from evaluation.scoring.writing import derive
+from evaluation.models import Criterion, ImportedJudge, MetricDefinition, Run, Score, User
+from evaluation.scoring.writing import Row, derive, insert_scores, score_row
 from evaluation.work.database import look_again
 from review.evidence.changes import touch
 from review.imports.ratings import Placed, Sampled, placed_rows, store_ratings
@@ -103,43 +104,33 @@ class Stored:
 def store_judge_scores(run: Run, rows: Sequence[Placed]) -> Stored:
     """Insert what is new. A row that says the same as the judge's newest score of the answer is there already; a
     different one is the next round of the same origin, and the highest round counts."""
-    newest = _newest(run, rows)
-    made: list[tuple[Score, Placed]] = []
+    newest, authors = _newest(run, rows), dict[int, str]()
+    made: list[tuple[Row, Sequence[Part]]] = []
+    failed = 0
     for placed in rows:
-        score = _score(run, placed)
-        before = newest.get((score.origin, placed.metric.pk))
-        if before and _said(before) == _said(score):
+        row, metric_id, said = placed.row, placed.metric.pk, _said(placed.row)
+        origin = text_hash(["import", run.pk, placed.answer_id, row.origin.author])
+        number, before = newest.get((origin, metric_id), (-1, None))
+        if before == said:
             continue
-        score.round = before.round + 1 if before else 0
-        newest[score.origin, placed.metric.pk] = score
-        made.append((score, placed))
-    Score.objects.bulk_create([score for score, _ in made], batch_size=BATCH)
-    _let_count(run, [score for score, _ in made])
-    touch([score.answer_id for score, _ in made[:1]])
-    Finding.objects.bulk_create(
-        (
-            Finding(
-                score=score,
-                kind=part.kind,
-                position=position,
-                text=part.text,
-                verdict=part.verdict,
-                context=part.context,
-                start=part.start,
-                end=part.end,
-                reason=part.reason,
-            )
-            for score, placed in made
-            for position, part in enumerate(placed.row.parts)
-        ),
-        batch_size=BATCH,
-    )
-    return Stored(len(made), sum(score.status == Status.FAILED for score, _ in made))
+        newest[origin, metric_id] = number + 1, said
+        authors.setdefault(metric_id, row.origin.author)
+        status, value, label, reason = said
+        failed += status == Status.FAILED
+        about = {"run_id": run.pk, "answer_id": placed.answer_id, "metric_id": metric_id, "origin": origin}
+        by = {"author": row.origin.author, "created_at": placed.moment, "round": number + 1}
+        found = {"status": status, "value": value, "label": label, "reason": reason}
+        detail = {"reported": row.reason} if status == Status.FAILED and row.reason else {}
+        made.append((score_row(**about, **by, **found, detail=detail), row.parts))
+    for first in range(0, len(made), BATCH):
+        insert_scores(made[first : first + BATCH])
+    _let_count(run, authors)
+    touch([placed.answer_id for placed in rows[:1]] if made else [])
+    return Stored(len(made), failed)
 
 
-def _let_count(run: Run, scores: Sequence[Score]) -> None:
+def _let_count(run: Run, first: Mapping[int, str]) -> None:
     """Of a metric that no judge of the run scores, in any version, the first judge counts; rules stay as computed."""
-    first = {score.metric_id: score.author for score in reversed(scores)}
     own = Score.objects.filter(run=run, author="", metric__name=OuterRef("name"))
     taken = run.imported_judges.values("metric__name")
     asked = run.judges.filter(primary=True).values("rubric_version__family")
@@ -148,32 +139,24 @@ def _let_count(run: Run, scores: Sequence[Score]) -> None:
     ImportedJudge.objects.bulk_create(ImportedJudge(run=run, metric=metric, author=first[metric.pk]) for metric in free)
 
 
-def _newest(run: Run, rows: Sequence[Placed]) -> dict[tuple[str, int], Score]:
+_Said = tuple[str, float | None, str | None, str]  # status, value, label, reason
+
+
+def _newest(run: Run, rows: Sequence[Placed]) -> dict[tuple[str, int], tuple[int, _Said]]:
+    """Round and content of the newest score of each origin and metric."""
     authors = {placed.row.origin.author for placed in rows}
     scores = Score.objects.filter(run=run, author__in=authors).order_by("round")
-    return {(score.origin, score.metric_id): score for score in scores}
+    columns = scores.values_list("origin", "metric_id", "round", "status", "value", "label", "reason")
+    return {
+        (origin, metric): (number, (status, value, label, reason))
+        for origin, metric, number, status, value, label, reason in columns
+    }
 
 
-def _said(score: Score) -> tuple[str, float | None, str | None, str]:
-    return score.status, score.value, score.label, score.reason
-
-
-def _score(run: Run, placed: Placed) -> Score:
-    row = placed.row
-    failed = row.value is None and row.label is None
-    return Score(
-        created_at=placed.moment,
-        run=run,
-        answer_id=placed.answer_id,
-        metric=placed.metric,
-        origin=content_hash(["import", run.pk, placed.answer_id, row.origin.author]),
-        author=row.origin.author,
-        status=Status.FAILED if failed else Status.SCORED,
-        value=row.value,
-        label=row.label,
-        reason=row.failure if failed else row.reason,
-        detail={"reported": row.reason} if failed and row.reason else {},
-    )
+def _said(row: RatingRow) -> _Said:
+    if row.value is None and row.label is None:
+        return str(Status.FAILED), None, None, row.failure
+    return str(Status.SCORED), row.value, row.label, row.reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,7 @@ def test_caps_hold_in_every_tree() -> None:
     assert stopped(read_json, "[1,\n2,3]", nodes=2) == [("too_many_values", 2, "")]
     assert stopped(read_yaml, "[1,\n2,3]", nodes=2) == [("too_many_values", 2, "")]
     assert stopped(read_json_lines, "[1]\n[1]", nodes=3) == [("too_many_values", 2, "")]
+    assert stopped(read_json_lines, '{"a": 1}\n{"a": [{"b": 1}]}', nodes=5) == [("too_many_values", 2, "")]
     assert stopped(read_json, "[[\n[]]]", depth=2) == [("too_deep", 2, "")]
     assert stopped(read_yaml, "a:\n  b:\n    c: 1", depth=2) == [("too_deep", 3, "")]
     assert found(read_json, '{"a": "xyz"}', field_length=2) == [("text_too_long", 1, "a")]
