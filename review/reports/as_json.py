@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from review.reports.around import around
@@ -11,12 +13,23 @@ from review.reports.figure import plain
 from review.reports.report import Report
 from review.reports.sections import ANSWERS, REPORT, ToldAnswer
 
+_AT_ONCE = 20_000  # parts of the text: a number, a bracket, a name
 
-def report_json(report: Report, answers: Iterable[ToldAnswer]) -> dict[str, Any]:
-    """The whole report with one entry of ``evaluation.details`` per answer."""
+
+class _Details(list[ToldAnswer]):
+    """Answers of which JSON makes each when it is written, so that they never stand together."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return (ANSWERS.nested(one, Output.JSON, plain) for one in list.__iter__(self))
+
+
+def report_json(report: Report, answers: Iterable[ToldAnswer]) -> Iterator[str]:
+    """The whole report with one entry of ``evaluation.details`` per answer, a piece of the text at a time."""
     whole = summary_json(report)
-    whole["evaluation"]["details"] = [ANSWERS.nested(one, Output.JSON, plain) for one in answers]
-    return whole
+    whole["evaluation"]["details"] = _Details(answers)
+    parts = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).iterencode(whole)
+    while piece := "".join(islice(parts, _AT_ONCE)):
+        yield piece
 
 
 def summary_json(report: Report) -> dict[str, Any]:

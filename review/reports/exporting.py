@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,8 +130,7 @@ def _answers(basis: Gathered, report: Report, *, with_fields: bool) -> list[Told
 
 
 def _json(report: Report, facts: Facts) -> Iterator[bytes]:
-    whole = report_json(report, facts.answers)
-    yield json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2).encode()
+    return (piece.encode() for piece in report_json(report, facts.answers))
 
 
 def _jsonl(report: Report, facts: Facts) -> Iterator[bytes]:

@@ -81,7 +81,8 @@ def test_the_json_report_has_the_sections_of_the_contract(run: Run, tmp_path: Pa
     assert report["provenance"]["judges"][0]["primary"] is True
     assert report["provenance"]["cost"]["at_least"] is False
     assert report["agreement"]["judges"]["judge@1"]["correctness"]["n"] == 1
-    first = evaluation["details"][0]
+    first, *others = evaluation["details"]
+    assert [one["answer_id"] for one in others] == [row.pk for row in answer_rows(run)[1:]]
     assert first["metrics"]["correctness"] == {"value": 2.0, "source": "override", "status": "scored", "judge": 5.0}
     assert first["response"] == answer_rows(run)[0].text
 
