@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import CharField, DictField, IntegerField, Serializer
 from rest_framework.views import exception_handler
 
-from evaluation.core.errors import InvalidFile, Refused, TooOften, UnknownName
+from evaluation.core.errors import InvalidFile, Later, Refused, TooOften, UnknownName
 from evaluation.wording.messages import explain, explain_refusal
 
 
@@ -61,14 +61,15 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _answer(error: Exception, context: dict[str, Any]) -> Response | None:
-    """400 with every problem for a refused file, 409 for an impossible action, 429 for one taken too often, 400 for an
-    unknown name."""
+    """400 with every problem for a refused file, 409 for an impossible action, 429 for one taken too often, 503 for
+    what a worker is at, 400 for an unknown name."""
     if isinstance(error, InvalidFile):
         problems = ProblemSerializer(error.problems, many=True).data
         return Response({"detail": "invalid_file", "problems": problems}, status=400)
-    if isinstance(error, TooOften):
+    if isinstance(error, Later):
         body = {"detail": explain_refusal(error), "code": error.code}
-        return Response(body, status=429, headers={"Retry-After": str(error.seconds)})
+        status = 429 if isinstance(error, TooOften) else 503
+        return Response(body, status=status, headers={"Retry-After": str(error.seconds)})
     if isinstance(error, Refused):
         return Response({"detail": explain_refusal(error), "code": error.code}, status=409)
     if isinstance(error, UnknownName):
@@ -91,7 +92,8 @@ ERRORS = {
     "401": "No token, or one that is unknown, expired or revoked.",
     "403": "The role or the token does not allow it.",
     "404": "There is no such thing, or none the caller may know of.",
-    "503": "The database cannot be used for now; the body holds a code, Retry-After the seconds to wait.",
+    "503": "A worker is at it (figures_in_making), or the database cannot be used for now; the body holds a code, "
+    "Retry-After the seconds to wait.",
 }
 WRITING_ERRORS = {
     "412": "The thing is no longer as If-Match has it.",

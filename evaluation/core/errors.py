@@ -45,12 +45,16 @@ class Refused(ConcordError):
         super().__init__(code if not params else f"{code} {params}")
 
 
-class TooOften(Refused):
-    """An action that somebody has taken too often; possible again in so many ``seconds``."""
+class Later(Refused):
+    """What can be had in about so many ``seconds``: a worker is at it."""
 
     def __init__(self, code: str, seconds: int, **params: object) -> None:
         self.seconds = seconds
         super().__init__(code, **params)
+
+
+class TooOften(Later):
+    """An action that somebody has taken too often; possible again in so many ``seconds``."""
 
 
 class UnknownName(ConcordError):

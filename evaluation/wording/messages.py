@@ -264,6 +264,7 @@ REFUSALS = {
         "You have reached the limit of computed figures within an hour (%(limit)s). The next ones can be had in "
         "%(minutes)s min."
     ),
+    "figures_in_making": _("A background worker is making this from all scores and ratings. Ask again a little later."),
     # Gates
     "gate_needs_baseline": _("A largest drop needs a baseline run to be measured against."),
     "gate_no_drop": _("A pass rate has no drop that could be gated; ask for a least one (--fail-under)."),

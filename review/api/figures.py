@@ -37,7 +37,7 @@ from review.comparisons.whole import compare, comparison_json
 from review.decisions.assumptions import set_accepted
 from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
 from review.evidence.answers import expose
-from review.kept.reading import compared_now, correction_now, figures_now, listed_lines
+from review.kept.reading import agreement_now, compared_now, correction_now, figures_now, listed_lines, report_file
 from review.plans.ahead import plan_json, planned_review
 from review.queues.access import run_to_override
 from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export, export_kept
@@ -214,9 +214,10 @@ class RunViewSet(ViewSet):
 def _written(run: Run, format_name: str, gate: Gate | None) -> ExportFile:
     """The report in a format; where it says little of single answers, of what is kept."""
     if format_name not in BRIEF:
-        return export(run, format_name, gate, planned=planned_review)
+        return export(run, format_name, gate, planned=planned_review) if gate else report_file(run, format_name)
     kept = figures_now(run)
-    lines, pictures = (listed_lines(run), agreement_pictures(run)) if format_name in PICTURED else ((), "")
+    drawn = format_name in PICTURED
+    lines, pictures = (listed_lines(run), agreement_pictures(run, agreement_now(run).figures)) if drawn else ((), "")
     return export_kept(run, format_name, kept.report, lines, gate, plan=plan_json(kept.plan), pictures=pictures)
 
 

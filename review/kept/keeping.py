@@ -6,6 +6,7 @@ anew before the page is shown; of others a worker is asked to, and the page show
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
+from evaluation.core.errors import Later
 from evaluation.models import Run, Score
 from evaluation.work.collector import held_back
 from evaluation.work.database import retry_on_db_error
@@ -28,6 +30,7 @@ FORM = 4  # rises when what is kept changes its form, so that nothing older is r
 SMALL = 5_000  # scores that a page may wait for
 LOST = timedelta(minutes=5)  # after which a worker that was asked will not come any more
 WAITS = 5.0  # seconds for a database that takes no writing just now
+LEAST_WAIT = 10  # seconds after which a program is to ask again
 RESTS = 2.0  # times what making takes, before it is made again: looking does not keep a worker busy for good
 
 Make = Callable[[Sequence[Run]], Mapping[str, bytes]]
@@ -112,11 +115,20 @@ def _stands(row: Kept | None, kind: str, make: Make, runs: Sequence[Run], stamp:
 
 
 def now(kind: str, make: Make, runs: Sequence[Run]) -> bytes:
-    """What is kept of the runs where it holds, else made at once: for programs, which do not look again. Four queries
-    where it holds."""
-    stamp = stamp_of(runs, stamps_of(runs))
-    row = Kept.objects.filter(kind=kind, subject=subject_of(runs), stamp=stamp).first() if stamp else None
-    return keep(make, runs)[kind] if row is None else bytes(row.content)
+    """What is kept of the runs where it holds, for programs and files. Of small runs it is made at once else; of others
+    a worker is asked, and what one made is handed out for as long as none makes it anew. Five queries where it holds.
+
+    :raises Later: ``figures_in_making``.
+    """
+    rows = Kept.objects.filter(kind=kind, subject=subject_of(runs))
+    if not is_true(kind, runs):
+        if is_small(runs):
+            return keep(make, runs)[kind]
+        ask(kind, runs)
+        row = rows.get()
+        if not _rests(row) and not is_true(kind, runs):  # a local worker has done it meanwhile
+            raise Later("figures_in_making", max(LEAST_WAIT, math.ceil(row.seconds)))
+    return bytes(rows.get().content)
 
 
 def is_true(kind: str, runs: Sequence[Run]) -> bool:
@@ -151,13 +163,18 @@ def keep(make: Make, runs: Sequence[Run]) -> Mapping[str, bytes]:
     return made
 
 
+def _rests(row: Kept) -> bool:
+    """Whether it was made so lately that no worker makes it anew."""
+    return row.made_at is not None and (timezone.now() - row.made_at).total_seconds() < RESTS * row.seconds
+
+
 def ask(kind: str, runs: Sequence[Run]) -> None:
     """Have a worker make what is old, unless one was asked already or has done so just now."""
     row, _made = Kept.objects.get_or_create(kind=kind, subject=subject_of(runs))
     now = timezone.now()
     if row.asked_at and now - row.asked_at < LOST:
         return
-    if row.made_at and (now - row.made_at).total_seconds() < RESTS * row.seconds:
+    if _rests(row):
         return
     with transaction.atomic():
         if Kept.objects.filter(pk=row.pk, asked_at=row.asked_at).update(asked_at=now):

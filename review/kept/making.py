@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import override
 from pydantic import TypeAdapter
 
 from evaluation.models import Run
@@ -20,8 +25,9 @@ from review.evidence.experts import has_examples
 from review.kept.columns import columns_of, unpacked
 from review.kept.keeping import Make, ask, count_touched, keep, stamp_of, stamps_of, subject_of
 from review.models import Kept
-from review.plans.ahead import ReviewPlan, next_review
+from review.plans.ahead import ReviewPlan, next_review, planned_review
 from review.reports.estimates import three_ways
+from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
 from review.reports.gathering import gather
 from review.reports.report import Report, report_of
 from review.results.run_agreement import By, kept_agreement
@@ -103,7 +109,27 @@ def make_comparison(runs: Sequence[Run]) -> dict[str, bytes]:
     return {COMPARISON: _json(AS_COMPARISON, bare)}
 
 
+def make_file(format_name: str, language: str, runs: Sequence[Run]) -> dict[str, bytes]:
+    """A report with all answers, packed: of many answers it takes longer than anybody waits for a page."""
+    (run,), packed = runs, io.BytesIO()
+    with override(language), gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
+        file.writelines(export(run, format_name, planned=planned_review).chunks)
+    return {file_kind(format_name, language): packed.getvalue()}
+
+
+def file_kind(format_name: str, language: str) -> str:
+    """The kind under which a file is kept: ``report csv ko``."""
+    return f"report {format_name} {language}"
+
+
+FILES: Mapping[str, Make] = {
+    file_kind(format_name, language): partial(make_file, format_name, language)
+    for format_name in REPORT_EXPORTS.names
+    if format_name not in BRIEF
+    for language, _ in settings.LANGUAGES
+}
 MAKERS: Mapping[str, Make] = {
+    **FILES,
     FIGURES: make_run,
     AGREEMENT: make_agreement,
     CORRECTION: make_correction,
@@ -130,7 +156,7 @@ FORGOTTEN = timedelta(days=30)
 
 def ring_waiting() -> None:
     """Every minute: count what was touched, ask for the figures of runs that ended lately and have none, and throw
-    away comparisons that nobody can have looked at for long."""
+    away comparisons and files that nobody can have looked at for long."""
     count_touched()
     ended = list(Run.objects.filter(state__in=Run.ENDED).order_by("-pk")[:NEWEST])
     rows = Kept.objects.filter(kind=FIGURES, subject__in=[subject_of([run]) for run in ended], made_at__isnull=False)
@@ -138,7 +164,7 @@ def ring_waiting() -> None:
     for run in ended:
         if subject_of([run]) not in made:
             ask(FIGURES, [run])
-    Kept.objects.filter(kind=COMPARISON, made_at__lt=timezone.now() - FORGOTTEN).delete()
+    Kept.objects.filter(kind__in=[COMPARISON, *FILES], made_at__lt=timezone.now() - FORGOTTEN).delete()
 
 
 def make_waiting() -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from django.conf import settings
+from django.utils.translation import get_language
 from pydantic import TypeAdapter
 
+from evaluation.files.export import FORMATS, ExportFile
 from evaluation.models import Answer, MetricDefinition, Run
 from review.comparisons.summaries import Headline
 from review.comparisons.whole import Compared
@@ -31,16 +36,20 @@ from review.kept.making import (
     COMPARISON,
     CORRECTION,
     FIGURES,
+    FILES,
     HEADLINE,
     AgreementFigures,
     CorrectionFigures,
     RunFigures,
+    file_kind,
     make_agreement,
     make_comparison,
     make_correction,
     make_run,
 )
 from review.models import Kept
+from review.plans.ahead import planned_review
+from review.reports.exporting import export
 from review.reports.lines import AnswerLine
 from review.reports.report import Report
 from review.results.answers import Selected, Wanted
@@ -77,7 +86,10 @@ def run_figures(run: Run) -> Shown[RunFigures]:
 
 
 def figures_now(run: Run) -> RunFigures:
-    """The same as they stand now, made at once where they are not kept."""
+    """The same as :func:`~review.kept.keeping.now` has it.
+
+    :raises Later: ``figures_in_making``, as the others below.
+    """
     found = AS_FIGURES.validate_json(now(FIGURES, make_run, [run]))
     return dataclasses.replace(found, report=_as_now(found.report, run))
 
@@ -111,19 +123,42 @@ def agreement_at_once(run: Run) -> tuple[Shown[AgreementFigures], bool]:
     return agreement_figures(run), False
 
 
+def agreement_now(run: Run) -> AgreementFigures:
+    """The same as it stands now."""
+    return AS_AGREEMENT.validate_json(now(AGREEMENT, make_agreement, [run]))
+
+
 def compared(runs: Sequence[Run]) -> Shown[Compared]:
     """Runs beside the first of them."""
     return _one(COMPARISON, make_comparison, runs, AS_COMPARISON)
 
 
 def compared_now(runs: Sequence[Run]) -> Compared:
-    """The same as it stands now, made at once where it is not kept."""
+    """The same as it stands now."""
     return AS_COMPARISON.validate_json(now(COMPARISON, make_comparison, runs))
 
 
 def correction_now(run: Run) -> CorrectionFigures:
-    """The three estimates of a run as they stand now, made at once where they are not kept."""
+    """The three estimates of a run as they stand now."""
     return AS_CORRECTION.validate_json(now(CORRECTION, make_correction, [run]))
+
+
+def report_file(run: Run, format_name: str) -> ExportFile:
+    """The report in a format with all answers: of a small run as it is written, of others as a worker has.
+
+    :raises Later: ``figures_in_making``.
+    """
+    if is_small([run]):
+        return export(run, format_name, planned=planned_review)
+    kind, known = file_kind(format_name, get_language() or settings.LANGUAGE_CODE), FORMATS[format_name]
+    content = now(kind, FILES[kind], [run])
+    return ExportFile(f"run-{run.pk}.{known.ending}", known.media_type, _unpacked(content))
+
+
+def _unpacked(content: bytes) -> Iterator[bytes]:
+    with gzip.open(io.BytesIO(content)) as file:
+        while piece := file.read(2**16):
+            yield piece
 
 
 @dataclass(frozen=True, slots=True)

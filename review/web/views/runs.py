@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from evaluation.accounts import access
 from evaluation.accounts.access import person, roles_anywhere, signed_in_get, signed_in_post
 from evaluation.core.canonical import whole_number
-from evaluation.core.errors import Refused
+from evaluation.core.errors import Later, Refused
 from evaluation.core.roles import Action, allowed
 from evaluation.criteria.services import active_in
 from evaluation.files.export import ExportFile
@@ -33,11 +33,19 @@ from review.comparisons.trend import judge_records, trends_of
 from review.decisions.assumptions import set_accepted
 from review.evidence.answers import expose, expose_answers
 from review.evidence.scorers import titles_of
-from review.kept.reading import agreement_at_once, agreement_figures, compared, headlines_of, listed_lines, run_figures
-from review.plans.ahead import plan_json, planned_review
+from review.kept.reading import (
+    agreement_at_once,
+    agreement_figures,
+    compared,
+    headlines_of,
+    listed_lines,
+    report_file,
+    run_figures,
+)
+from review.plans.ahead import plan_json
 from review.queues.access import queues_led_by
 from review.queues.progress import under_way
-from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export, export_kept
+from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_kept
 from review.reports.records import export_records
 from review.reports.retrieval import corrected_retrieval, titled
 from review.results.retrieval import retrieval_by_depth
@@ -138,8 +146,10 @@ def run_report(request: HttpRequest, pk: int) -> HttpResponseBase:
     if (format_name := request.GET.get("format", "html")) not in REPORT_EXPORTS.names:
         raise Http404
     take_export(person(request))
-    brief = format_name in BRIEF
-    made = _brief_report(found, format_name) if brief else export(found, format_name, planned=planned_review)
+    try:
+        made = _brief_report(found, format_name) if format_name in BRIEF else report_file(found, format_name)
+    except Later:
+        return render(request, "review/in_making.html", {"title": found, "file": True})
     if made is None:
         return render(request, "review/in_making.html", {"title": found})
     expose(request.user, found, "report")

@@ -10,12 +10,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from evaluation.core.errors import Later
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.kept import keeping, making
-from review.kept.reading import compared, headlines_of, listed_answers, listed_lines, run_figures
+from review.kept.reading import compared, figures_now, headlines_of, listed_answers, listed_lines, run_figures
 from review.models import Kept, Revision, Touched
-from review.reports.exporting import BRIEF
+from review.reports.exporting import BRIEF, REPORT_EXPORTS
 from review.reports.gathering import gather
 from review.reports.lines import answer_lines
 from review.results.answers import Wanted, select
@@ -70,6 +71,63 @@ def test_every_page_of_a_large_run_says_that_it_is_being_made(run: Run, rung: li
     assert "A background worker" in client.get(reverse("run-compare"), {"runs": run.pk}).content.decode()
     assert headlines_of([run]) == {}
     assert rung
+
+
+ASKED = ["correction/", "compare/", *(f"report/?format={form}" for form in REPORT_EXPORTS.names)]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_program_is_told_to_come_back_and_then_gets_it(
+    run: Run, rung: list[int], asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it gets is what a small run gives."""
+    client = Client()
+    client.force_login(make_user(Role.LEAD, run.project))
+    address = f"/api/v1/runs/{asked}?runs={run.pk}" if asked == "compare/" else f"/api/v1/runs/{run.pk}/{asked}"
+    answer = client.get(address)
+    for _ in range(3):  # HTML is made of figures and agreement
+        if answer.status_code == 503:
+            assert (answer["Retry-After"], answer.json()["code"]) == ("10", "figures_in_making")
+            making.remake(rung.pop())
+            answer = client.get(address)
+    assert not rung
+    told = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    monkeypatch.setattr(keeping, "SMALL", 5_000)
+    Kept.objects.all().delete()
+    again = client.get(address)
+    expected = b"".join(again.streaming_content) if again.streaming else again.content
+    assert (answer.status_code, answer["Content-Type"], len(told)) == (200, again["Content-Type"], len(expected))
+    assert answer.get("Content-Disposition") == again.get("Content-Disposition")
+    if "xlsx" not in asked:  # which says when it was written
+        assert told == expected
+
+
+def test_a_program_that_asks_on_is_answered_while_people_rate(run: Run, rung: list[int]) -> None:
+    """Figures that were made since it began to ask, though they hold no longer; none that are older."""
+    with pytest.raises(Later):
+        figures_now(run)
+    making.remake(rung[0])
+    Kept.objects.update(seconds=100.0)
+    decide(answer_rows(run)[0], metric("correctness"), 5)
+    figures_now(run)
+    assert len(rung) == 1
+    Kept.objects.update(made_at=timezone.now() - timedelta(seconds=201))
+    with pytest.raises(Later) as refused:
+        figures_now(run)
+    assert (refused.value.seconds, len(rung)) == (100, 2)
+
+
+@pytest.mark.parametrize("form", sorted(set(REPORT_EXPORTS.names) - BRIEF))
+def test_a_large_file_is_written_by_a_worker(run: Run, rung: list[int], form: str) -> None:
+    client = Client(headers={"accept-language": "ko"})
+    client.force_login(make_user(Role.LEAD, run.project))
+    address = reverse("run-report", args=[run.pk]) + f"?format={form}"
+    page = client.get(address).content.decode()
+    assert "백그라운드 작업자가 이 파일을" in page
+    assert "hx-get" not in page  # a file is no piece of a page
+    assert Kept.objects.get().kind == f"report {form} ko"
+    making.remake(rung[0])
+    assert client.get(address)["Content-Disposition"].startswith("attachment")
 
 
 def test_a_worker_that_was_just_there_is_not_asked_again(run: Run, rung: list[int]) -> None:
