@@ -34,13 +34,12 @@ from evaluation.judging.lexical import (
     negates,
     numbers,
     refuses,
-    sentences,
     states_ignorance,
     told,
     wanted_words,
 )
 from evaluation.judging.prompt import source_of
-from evaluation.judging.prose import prose
+from evaluation.judging.prose import prose, quoted_sentences, sentences
 from evaluation.judging.rubric import Offline, Rubric, is_criterion
 from evaluation.metrics.citations import citation_format, citation_validity
 from evaluation.network.outcomes import Outcome
@@ -90,10 +89,13 @@ _NAMED, _HINTED = 0.8, 0.5  # share of a nugget's words in the answer
 def claims_of(call: JudgeCall) -> dict[str, Any]:
     """Every sentence of the answer's prose that says something beyond the question and does not admit ignorance."""
     asked = content_words(call.question.text)
-    found = [(s, claimed_words(s, asked)) for s in sentences(prose(call.answer.text)) if not states_ignorance(s)]
-    # Numbers alone say nothing: "3." before an item of a list.
-    kept = [sentence for sentence, words in found if len(words) > len(numbers(words))]
-    return {"claims": [{"claim": sentence, "quote": sentence} for sentence in kept]}
+    claims = []
+    for sentence, quote in quoted_sentences(prose(call.answer.text)):
+        words = claimed_words(sentence, asked)
+        # Numbers alone say nothing: "3." before an item of a list.
+        if not states_ignorance(sentence) and len(words) > len(numbers(words)):
+            claims.append({"claim": sentence, "quote": quote})
+    return {"claims": claims}
 
 
 def statements_of(call: JudgeCall) -> dict[str, Any]:
@@ -321,7 +323,7 @@ def stand_in(call: JudgeCall) -> dict[str, Any]:
 
 
 NAME = "baseline"
-BASELINE_VERSION = 2  # rises when its levels would move
+BASELINE_VERSION = 3  # rises when its levels would move, or the texts and places of its claims
 DESCRIPTION = Bilingual(
     "Offline baseline: compares words with the reference and the contexts, without a model. "
     "A yardstick for real judges, not a judgement.",

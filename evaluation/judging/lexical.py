@@ -15,12 +15,11 @@ from itertools import pairwise
 from evaluation.core.registry import Bilingual
 from evaluation.core.samples import NEGATIVE_CATEGORY, AnswerSpec, QuestionSpec
 from evaluation.judging.calls import JudgeCall
+from evaluation.judging.prose import sentences
 from evaluation.metrics.normalise import FUNCTION_WORDS, folded
 
 _ALPHANUMERIC = r"[^\W_가-힣]"  # a Latin letter or a digit: 200TR is one run, not a number
 _RUN = re.compile(rf"(?<!{_ALPHANUMERIC})\d+(?:[.,]\d+)*(?!{_ALPHANUMERIC})|[가-힣]+|{_ALPHANUMERIC}+")
-_SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|(?<=다\.)|[\n;]+")
-_SOURCE_MARK = re.compile(r"\[[^\]\n]{0,200}\]|\(출처[^)\n]{0,200}\)")
 _HALF_FOUND = 0.5
 
 _ENDING_LIST = (
@@ -70,12 +69,6 @@ def shares(wanted: Sequence[Word], given: Iterable[Word]) -> dict[str, float]:
     pieces = frozenset().union(*(word.pieces for word in given))
     found = {word.surface: len(word.pieces & pieces) / len(word.pieces) for word in wanted}
     return {surface: share if share >= _HALF_FOUND else 0.0 for surface, share in found.items()}
-
-
-def sentences(text: str) -> tuple[str, ...]:
-    """The text's sentences without source marks such as ``[Source: ...]``."""
-    parts = _SENTENCE_END.split(_SOURCE_MARK.sub(" ", text))
-    return tuple(part.strip() for part in parts if part and part.strip())
 
 
 def _stem(run: str, *, shortest: int) -> str:

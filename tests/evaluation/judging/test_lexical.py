@@ -16,8 +16,8 @@ from evaluation.judging.lexical import (
     negates,
     numbers,
     refuses,
-    sentences,
 )
+from evaluation.judging.prose import quoted_sentences, sentences
 
 
 def surfaces(text: str) -> list[str]:
@@ -93,6 +93,13 @@ def test_numbers_are_the_words_in_digits() -> None:
 
 def test_source_marks_are_no_sentence_of_the_answer() -> None:
     assert sentences("연 3년이다. [출처: 학칙 제21조] Then more. [Source: a]") == ("연 3년이다.", "Then more.")
+
+
+def test_no_gap_is_left_where_a_source_mark_stood_and_the_quote_is_what_the_text_says() -> None:
+    text = "월세는 [1], [2] 매월\t말일에 냅니다 [3] . [4] The rent [5] (출처 6), 1 [7].5 is due[8]!"
+    found = quoted_sentences(text)
+    assert [sentence for sentence, _ in found] == ["월세는, 매월 말일에 냅니다.", "The rent, 1 .5 is due!"]
+    assert [quote for _, quote in found] == [text[: text.index(" [4]")], text[text.index("The") :]]
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,10 @@ def test_every_sentence_is_read_in_both_languages(said: Said) -> None:
 def test_what_a_judge_said_in_words_of_its_own_stays() -> None:
     for text in ("", "The answer is right.", "Form 1. And more.", "Refuses as the reference does"):
         assert retold(text, "ko") == text
+
+
+def test_a_claim_with_citations_is_found_at_its_very_place() -> None:
+    text = "Surely. Leave of absence [1] , is limited to three years [2]."
+    (*_, found) = judged("claims", "en", text)["claim_support"].findings
+    assert (found.text, found.approximate) == ("Leave of absence, is limited to three years.", False)
+    assert text[found.start : found.end] == text[len("Surely. ") :]
