@@ -18,7 +18,7 @@ from evaluation.core.samples import AnswerSpec, Finding, Nugget, QuestionSpec, R
 from evaluation.metrics import normalise
 from evaluation.metrics.first_tier import FirstTier
 from evaluation.metrics.matching import MATCHINGS, KeywordHit, Tier, find_keyword
-from evaluation.metrics.normalise import CLOSED_LIST, folded
+from evaluation.metrics.normalise import folded
 
 T = TypeVar("T")
 
@@ -131,14 +131,14 @@ class KeywordsInAnswer:
 
     def _made_detail(self) -> dict[str, Any]:
         """How many keywords were expected, found and seen in a negated clause, by what matching and analysis."""
-        used = next((hit.analysis for hit in self.hits if hit is not None and hit.analysis), "")
+        used = next((hit.analysis for hit in self.hits if hit is not None and hit.analysis), None)
         detail: dict[str, Any] = {
             "expected": len(self.occurring),
             "found": self.found,
             "negated": sum(hit is not None and hit.negated for hit in self.hits),
             "matching": self.wanted.matching,
         }
-        return detail | ({"analysis": used or CLOSED_LIST} if used else {})
+        return detail | ({"analysis": used} if used else {})
 
     def scored(self, value: float) -> Result:
         """A result with the findings, made when they are read; all results about one answer share them."""

@@ -66,6 +66,8 @@ def test_what_a_question_cannot_hold_is_kept_or_said() -> None:
     read = read_questions(columnar(_parquet, [row]), "a.parquet")
     assert read.metadata[read.questions[0].id] == {"when": "2026-01-31", "share": "0.25", "picture": None}
     assert [one.params for one in read.remarks if one.code == "columns_not_read"] == [{"columns": "picture"}]
+    counted = read_questions(columnar(_parquet, [{"question": "q", "n": 0, "__index_level_0__": 7}]), "a.parquet")
+    assert counted.metadata[counted.questions[0].id] == {"n": "0", "__index_level_0__": "7"}
 
 
 def test_without_pyarrow_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

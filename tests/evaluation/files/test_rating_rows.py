@@ -59,6 +59,7 @@ def test_phase_and_blindness_have_defaults_and_source_is_an_alias_of_rater() -> 
     rating = read(rater=None, source="Judge", author="gpt-4@1")
     assert rating.origin == Origin(Rater.JUDGE, "gpt-4@1", Phase.INITIAL, True, None, None)
     assert read(source="survey").metadata == {"source": "survey"}
+    assert read(phase="initial").origin.phase is Phase.INITIAL
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,7 @@ def test_questions_of_a_mapped_file_can_be_grouped_by_what_it_kept() -> None:
         ("title: t", "map_invalid", "questions"),
         ("- a", "map_invalid", "questions"),
         ("questions: {question: '[@,@]|[@,@]|[@,@]|[@,@]'}", "map_invalid", "questions.question.0"),
+        (f"questions: {{question: {'a' * 301}}}", "map_invalid", "questions.question.0"),
         ("rows: 'a b'\nquestions: {question: a}", "map_invalid", "rows"),
         ("a: b: c", "yaml_syntax", ""),
         ("a: " + "x" * 100_000, "file_too_large", ""),

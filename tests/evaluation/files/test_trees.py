@@ -125,6 +125,7 @@ def test_caps_hold_in_every_tree() -> None:
         assert tree(read, source, rows=3)[0] is not None
     for read, source in ((read_csv, "a,b\n"), (read_xlsx, xlsx(["a", "b"]))):
         assert stopped(read, source, columns=1) == [("too_many_columns", 1, "")]
+        assert tree(read, source, columns=2)[0] is not None
     assert found(read_csv, "a\nxyz\n", field_length=2) == [("text_too_long", 2, "a")]
     assert found(read_xlsx, xlsx(["a"], ["xyz"]), field_length=2) == [("text_too_long", 2, "a")]
 
@@ -144,12 +145,12 @@ def test_quotes_that_do_not_fit_stop_the_table(text: str) -> None:
     assert [fact[:2] for fact in stopped(read_csv, '"a')] == [("csv_syntax", 1)]
 
 
-@pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_other_delimiters_are_seen_in_the_header_and_remarked(delimiter: str) -> None:
+@pytest.mark.parametrize(("delimiter", "named"), [(";", ";"), ("\t", "tab")])
+def test_other_delimiters_are_seen_in_the_header_and_remarked(delimiter: str, named: str) -> None:
     root, problems = tree(read_csv, f'a{delimiter}b\n"x,y"{delimiter}2\n')
     assert root is not None
     assert plain(root) == [{"a": "x,y", "b": "2"}]
-    assert [remark.code for remark in problems.remarks] == ["delimiter"]
+    assert [(remark.code, remark.params) for remark in problems.remarks] == [("delimiter", {"delimiter": named})]
 
 
 def test_blank_rows_and_empty_cells_behind_the_header_are_skipped_but_counted() -> None:

@@ -63,6 +63,10 @@ def test_with_morphemes_it_agrees_as_well(kiwi: None, keywords: list[tuple[str, 
     _agrees(keywords, text)
 
 
+def test_a_keyword_where_the_text_begins_is_found_beside_a_negation(kiwi: None) -> None:
+    assert FirstTier((("배당",),)).states("배당을 지급한다. 이자는 없다.") == [True]
+
+
 @settings(max_examples=400, **_QUIET)
 @given(st.text("아안마말못없않니세지요 .\n가nNoOtwW'", max_size=8))
 def test_a_text_that_one_scan_calls_calm_holds_no_negation(text: str) -> None:
@@ -94,6 +98,8 @@ def test_syllables_that_negate_elsewhere_leave_a_text_calm(text: str) -> None:
         ("3개월", "제 3개월", None),
         ("0.5%", "50bp 인하했다", None),  # the number tier decides
         ("0.5%", "인하했다", False),
+        ("200", "200만 원이다", None),  # it is two million
+        ("배당", "배당을 지급한다", True),  # where the text begins
     ],
 )
 def test_it_settles_what_it_can_and_gives_up_where_another_tier_sees_more(

@@ -64,6 +64,8 @@ def test_the_detail_says_how_many_and_how_they_were_matched() -> None:
         "matching": "tiers",
         "analysis": "closed_list",
     }
+    nothing = keyword_coverage(_question("학칙"), AnswerSpec("규정은 이렇다"), SETTINGS)
+    assert nothing.detail == {"expected": 1, "found": 0, "negated": 0, "matching": "tiers"}
 
 
 @given(st.lists(st.text(alphabet="가나다 ab1", min_size=1, max_size=4), min_size=1, max_size=5), st.text(max_size=40))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.metrics.citations import article_references
-from evaluation.metrics.prepared import quantities, starts_with_counter, value_of
+from evaluation.metrics.prepared import prepare, quantities, starts_with_counter, value_of
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,22 @@ def test_two_digits_that_begin_with_0_are_a_code() -> None:
 @pytest.mark.parametrize(
     ("run", "counts"),
     [
-        *[(one, True) for one in ("명", "개월간", "원으로", "여", "여명", "명대는")],
+        *[
+            (one, True)
+            for one in ("명", "개월간", "원으로", "여", "여명", "명대는", "번째", "원짜리", "명씩은", "명당")
+        ],
+        *[(one, True) for one in ("명여", "명쯤", "명가량", "일이내에")],
         *[(one, False) for one in ("인버스", "선물", "여름", "명랑", "")],
     ],
 )
 def test_some_hangul_behind_a_number_only_counts(run: str, counts: bool) -> None:
     assert starts_with_counter(run) == counts
+
+
+def test_only_an_edge_inside_a_number_cuts_it() -> None:
+    text = prepare("약 200명이 1억 200만원을")
+    number = text.folded.text.index("200명")
+    assert not text.is_cut(number, number + 3)
+    assert not text.is_cut(0, number)  # up to where it begins
+    assert text.is_cut(number + 1, number + 3)
+    assert text.is_cut(number, number + 2)

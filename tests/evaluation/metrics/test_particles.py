@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.metrics.normalise import is_particle_chain, without_particle
+from evaluation.metrics.normalise import Morpheme, is_particle_chain, without_particle
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,13 @@ from evaluation.metrics.normalise import is_particle_chain, without_particle
 )
 def test_particles_are_recognised(before: str, run: str) -> None:
     assert is_particle_chain(before, run)
+
+
+@pytest.mark.parametrize(
+    ("tag", "noun"), [("NNG", True), ("SL", True), ("SN", True), ("XR", True), ("VV", False), ("SP", False)]
+)
+def test_what_is_written_as_its_form_says_counts_as_a_noun(tag: str, noun: bool) -> None:
+    assert Morpheme("etf", tag, 0, 3).is_noun == noun
 
 
 @pytest.mark.parametrize(
