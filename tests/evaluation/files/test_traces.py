@@ -305,3 +305,19 @@ def test_spans_of_another_form_tell_nothing(span: Any) -> None:
     said = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
     with pytest.raises(InvalidFile):
         read_answers(json.dumps(said).encode(), "traces.json")
+
+
+def test_names_in_snake_case_a_conversation_and_a_failure_without_words_are_read() -> None:
+    def span(name: str, number: int, **fields: Any) -> dict[str, Any]:
+        return {"trace_id": "0a", "span_id": f"0{number}", "name": name, "start_time_unix_nano": 9 - number} | fields
+
+    said = {"input.value": "q?", "gen_ai.conversation.id": "c7"}
+    root = span("chain", 1, attributes=[{"key": key, "value": {"string_value": of}} for key, of in said.items()])
+    root |= {"status": {"code": "STATUS_CODE_ERROR"}}
+    passage = [{"key": "retrieval.documents.0.document.content", "value": {"string_value": "p"}}]
+    kind = [{"key": "openinference.span.kind", "value": {"string_value": "RETRIEVER"}}]
+    child = span("retrieve", 2, parent_span_id="01", attributes=passage + kind)
+    file = {"resource_spans": [{"scope_spans": [{"spans": [root, child]}]}]}
+    (row,) = read_answers(json.dumps(file).encode(), "t.json").answers
+    assert (row.question, row.error, row.metadata["session"]) == ("q?", "error", "c7")
+    assert [one.text for one in row.answer.contexts or ()] == ["p"]

@@ -54,11 +54,17 @@ def test_a_short_retry_after_is_obeyed_with_a_little_spread() -> None:
     assert 1.0 <= decision.seconds <= 1.25  # 1 + at most a quarter of 1
 
 
-def test_the_spread_reaches_up_to_a_quarter_of_the_wait_and_to_a_second() -> None:
-    class Most(random.Random):
-        def uniform(self, a: float, b: float) -> float:
-            return b
+class Most(random.Random):
+    def uniform(self, a: float, b: float) -> float:
+        return b
 
+
+def test_without_a_wait_it_is_at_most_two_seconds_and_doubles() -> None:
+    found = [decide(Outcome.SERVER_ERROR, number, None, Most()) for number in range(1, 5)]
+    assert [one.seconds for one in found if isinstance(one, Retry | Defer)] == [2.0, 4.0, 8.0, 16.0]
+
+
+def test_the_spread_reaches_up_to_a_quarter_of_the_wait_and_to_a_second() -> None:
     found = [decide(Outcome.RATE_LIMITED, 1, seconds, Most()) for seconds in (2.0, 8.0)]
     assert found == [Retry(2.5), Retry(9.0)]
 
