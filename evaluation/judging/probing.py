@@ -53,7 +53,7 @@ class Probe:
     asked_logprobs: bool
     outcome: Outcome
     reply: JudgeReply
-    expectable: bool = False
+    expectable: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,26 +82,30 @@ class House:
 
     def near(self, module: str) -> list[str]:
         """The test files that import nothing but pure modules and reach this one over the fewest imports within its
-        package: the module itself where a test imports it, else what is made of it."""
-        distances = [(distance, path) for path, distance in self._distances(module).items() if self._is_pure(path)]
-        nearest = min((distance for distance, _ in distances), default=0)
-        return sorted(path for distance, path in distances if distance == nearest)
+        package: the module itself where a test imports it, else what is made of it; in the order of ``wide``."""
+        distances = {path: far for path, far in self._distances(module).items() if self._is_pure(path)}
+        nearest = min(distances.values(), default=0)
+        return self._in_order(module, {path: far for path, far in distances.items() if far == nearest})
 
     def wide(self, module: str) -> list[str]:
         """Other test files that reach the module, be it over all of the product: some that import nothing but pure
         modules, then some that need more. First those whose places and names have most in common with the module's, as
         a mirroring file has; of these the nearest, and those that import least."""
         found = self._distances(module, everywhere=True)
+        near = self.near(module)
+        others = [path for path in self._in_order(module, found) if path not in near]
+        pure = [path for path in others if self._is_pure(path)]
+        impure = [path for path in others if not self._is_pure(path)]
+        return pure[:MOST_FILES] + impure[:MOST_IMPURE_FILES]
+
+    def _in_order(self, module: str, distances: dict[str, int]) -> list[str]:
         words = set(module.split(".")[1:])
 
         def order(path: str) -> tuple[int, int, int, str]:
             shared = words & set(dotted(Path(path)).replace("test_", "").split("."))
-            return -len(shared), found[path], len(self.tests[path]), path
+            return -len(shared), distances[path], len(self.tests[path]), path
 
-        others = sorted(found.keys() - self.near(module), key=order)
-        pure = [path for path in others if self._is_pure(path)]
-        impure = [path for path in others if not self._is_pure(path)]
-        return pure[:MOST_FILES] + impure[:MOST_IMPURE_FILES]
+        return sorted(distances, key=order)
 
     def _is_pure(self, test: str) -> bool:
         return self.tests[test].issubset(self.pure)

@@ -37,6 +37,7 @@ PRELOADED = ("django.test", "numpy", "openpyxl", "pydantic", "rest_framework", "
 LANES = "not faults and not bench and not crowd and not endurance and not browser"
 OPTIONS = ("-x", "--tb=no", "--hypothesis-profile=mutation", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", LANES)
 NEAR_SECONDS, WIDE_SECONDS = 40, 300  # of processor time
+ENOUGH_SECONDS = 20  # of processor time, after which no further test begins: simulations would take a minute
 IDLE_SECONDS = 20  # without any processor time: what a test waits for will not come
 MOST_MEMORY = 4 << 30
 KILLED, SURVIVED, STUCK = "killed", "survived", "killed by a limit"
@@ -72,10 +73,11 @@ class Mutated(MetaPathFinder, SourceFileLoader):
 
 
 class Noting:
-    """A plugin of pytest that writes down which test failed, or which file cannot be imported."""
+    """A plugin of pytest that writes down which test failed, or which file cannot be imported, and says when it was
+    enough."""
 
-    def __init__(self, log: Path) -> None:
-        self.log = log
+    def __init__(self, log: Path, *, ends: bool) -> None:
+        self.log, self.ends = log, ends
 
     def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         """Called for every test, and below for every file."""
@@ -83,6 +85,11 @@ class Noting:
             self.log.write_text(report.nodeid, encoding="utf-8")
 
     pytest_collectreport = pytest_runtest_logreport
+
+    def pytest_runtest_logstart(self) -> None:
+        """Called before every test."""
+        if self.ends and time.process_time() > ENOUGH_SECONDS:
+            pytest.exit("enough", returncode=pytest.ExitCode.OK)
 
 
 def attempt(tests: Sequence[str], mutant: Mutant | None, limit: int) -> Found:
@@ -115,7 +122,7 @@ def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, log: Path) ->
     os.dup2(nowhere, 2)
     if mutant:
         sys.meta_path.insert(0, Mutated(mutant))
-    os._exit(pytest.main([*OPTIONS, *tests], plugins=[Noting(log)]))
+    os._exit(pytest.main([*OPTIONS, *tests], plugins=[Noting(log, ends=mutant is not None)]))
 
 
 def _end_when_idle() -> None:

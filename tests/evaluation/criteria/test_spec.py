@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -104,11 +105,21 @@ def test_numbers_of_a_range_stay_as_they_are_written_and_levels_become_whole() -
     assert [type(level.value) for level in as_levels] == [int, int]
 
 
-def test_an_instruction_may_have_four_thousand_characters() -> None:
-    assert read_criterion(fields(en={**ENGLISH, "instruction": "x" * 4000}))
+@pytest.mark.parametrize(
+    ("field", "most", "more"),
+    [
+        ("en.instruction", 4000, lambda text: {"en": {**ENGLISH, "instruction": text}}),
+        ("en.question", 300, lambda text: {"en": {**ENGLISH, "question": text}}),
+        ("title_en", 80, lambda text: {"title_en": text}),
+        ("title_ko", 80, lambda text: {"title_ko": text}),
+        ("name", 64, lambda text: {"name": text}),
+    ],
+)
+def test_every_text_may_be_so_long(field: str, most: int, more: Callable[[str], dict[str, Any]]) -> None:
+    assert read_criterion(fields(**more("x" * most)))
     with pytest.raises(InvalidFile) as refused:
-        read_criterion(fields(en={**ENGLISH, "instruction": "x" * 4001}))
-    assert [problem.field for problem in refused.value.problems] == ["en.instruction"]
+        read_criterion(fields(**more("x" * (most + 1))))
+    assert [problem.field for problem in refused.value.problems] == [field]
 
 
 def test_slots_stand_in_the_order_of_the_closed_list_each_once() -> None:
