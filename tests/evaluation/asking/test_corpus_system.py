@@ -47,7 +47,11 @@ def _call(text: str, **given: Any) -> SystemCall:
 def test_it_retrieves_and_quotes_without_an_endpoint() -> None:
     project = make_project()
     corpus = _corpus(project)
-    told = try_question(_system(project), _call("How many days may a leave last?")).reply.told
+    asked = "How many days may a leave last?"
+    tried = try_question(_system(project), _call(asked))
+    sent = {"corpus": "handbook@1", "retriever": "words", "k": 2, "question": asked, "model": None}
+    assert tried.request == sent
+    told = tried.reply.told
     assert told is not None
     assert told.answer.text == "A leave may last 15 days. [1]" + " It is paid. [1]"
     first = corpus.chunks.get(position=0)

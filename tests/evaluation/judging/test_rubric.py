@@ -72,6 +72,19 @@ def test_what_is_no_rubric_is_refused_as_a_problem(text: str) -> None:
         parse_rubric(text)
 
 
+@pytest.mark.parametrize("told", ['"3"', "true"])
+def test_a_level_is_a_number_as_it_is_written(told: str) -> None:
+    text = yaml_of("answer_quality.en.yaml").replace(
+        '{value: 3, text: "The support of some', f'{{value: {told}, text: "The support of some'
+    )
+    with pytest.raises(InvalidFile) as refused:
+        parse_rubric(text, file="mine.yaml")
+    assert {one.field for one in refused.value.problems} == {
+        "metrics.1.levels.2.value.int",
+        "metrics.1.levels.2.value.float",
+    }
+
+
 def test_where_yaml_breaks_off_is_told() -> None:
     with pytest.raises(InvalidFile) as refused:
         parse_rubric("a: [", file="mine.yaml")

@@ -18,6 +18,12 @@ def test_the_axis_is_as_narrow_as_is_readable() -> None:
     assert [t.text for t in axis.ticks] == ["0.65", "0.70", "0.75", "0.80", "0.85"]
 
 
+def test_a_quarter_is_a_step_where_a_fifth_needs_too_many() -> None:
+    # 0.35 to 1.35: six steps of 0.2 from 0.2 to 1.4, five of 0.25 from 0.25 to 1.5
+    axis = axis_around([0.35, 1.35], high=5.0)
+    assert [tick.text for tick in axis.ticks] == ["0.25", "0.50", "0.75", "1.00", "1.25", "1.50"]
+
+
 def test_a_single_value_still_gets_a_tenth_of_the_scale() -> None:
     axis = axis_around([0.5])
     assert axis.high - axis.low >= 0.1 - 1e-9

@@ -21,6 +21,14 @@ def test_a_hop_is_two_boxes_and_an_arrow_between_them() -> None:
     assert found.left_out == 0
 
 
+def test_in_the_next_row_the_arrow_comes_from_above() -> None:
+    first, _, third = drawn([Relation("a" * 20, "leads to", "b" * 20), Relation("b" * 20, "ends in", "c" * 20)]).boxes
+    *_, arrow = drawn([Relation("a" * 20, "leads to", "b" * 20), Relation("b" * 20, "ends in", "c" * 20)]).arrows
+    assert third.y > first.y
+    # from the middle of the lower edge, 28 below the upper one, to 6 above the next box
+    assert (arrow.y1, arrow.y2, arrow.x2) == (first.y + 28.0, third.y - 6.0, third.middle)
+
+
 @given(st.lists(st.tuples(NAMES, st.text(max_size=40), NAMES), min_size=1, max_size=20))
 def test_whatever_it_holds_stands_inside(path: list[tuple[str, str, str]]) -> None:
     found = drawn([Relation(*step) for step in path])

@@ -99,6 +99,13 @@ def test_agreement_everywhere_gets_the_exact_interval() -> None:
     assert found.warnings == (FEW_GROUPS_WARNING,)
 
 
+def test_each_proportion_has_the_exact_interval_of_the_answers_it_is_about() -> None:
+    # 8 of 12 are yes to both: the interval of 8 for those, of 4 for those that are no
+    found = compare([1, 1, 0] * 4, [1, 1, 0] * 4, YES_NO, resampling=Resampling()).intervals
+    for name, many in (("exact", 12), ("tpr", 8), ("recall", 8), ("precision", 8), ("tnr", 4)):
+        assert found[name] == pytest.approx((0.025 ** (1 / many), 1.0)), name
+
+
 def test_one_group_gives_no_interval() -> None:
     found = compare([1, 0, 1], [1, 1, 1], YES_NO, resampling=Resampling(groups=["x"] * 3))
 
