@@ -79,6 +79,14 @@ def test_the_judge_sees_what_the_criterion_names_and_nothing_else() -> None:
         assert (f'"{slot}"' in asked(spec()).rendered.messages[0]["content"]) is False
 
 
+def test_classes_are_asked_for_as_labels_and_levels_as_scores() -> None:
+    around = frame("en")
+    labels = {"question": "Which?", "levels": [{"label": "a", "text": "A"}, {"label": "b", "text": "B"}]}
+    classes = spec(form="class", direction="none", en=labels, ko=None)
+    assert rubric_of(spec()).closing == around.closings["score"]
+    assert rubric_of(classes).closing == around.closings["label"] != around.closings["score"]
+
+
 def test_both_languages_have_the_whole_frame() -> None:
     for language in ("en", "ko"):
         around = frame(language)

@@ -58,6 +58,7 @@ def test_words_may_differ_and_nothing_else() -> None:
     for wrong, part in (
         ({"metrics": tuple(others)}, "metrics"),
         ({"metrics": (first.model_copy(update={"levels": first.levels[1:]}), *others)}, "levels"),
+        ({"metrics": (first.model_copy(update={"scale": "real 1..5"}), *others)}, "scale"),
         ({"closing": "Grade it."}, "{metrics}"),
     ):
         with pytest.raises(Refused) as refused:

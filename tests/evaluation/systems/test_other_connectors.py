@@ -57,6 +57,11 @@ def test_a_chat_model_answers_without_passages(service: RagService, stream: bool
     assert [m["role"] for m in service.bodies[0]["messages"]] == ["system", "user"]
 
 
+def test_of_a_question_that_got_no_answer_no_tokens_are_known() -> None:
+    lost = SystemReply(Outcome.TIMEOUT, reason="deadline")
+    assert (lost.tokens_in, lost.tokens_out) == (None, None)
+
+
 def test_a_chat_model_hears_the_earlier_turns(service: RagService) -> None:
     asked = QuestionSpec(id="q", category="c", text="And then?", history=("How long?", "Two terms."))
     chat(service, SystemCall(asked))
