@@ -66,7 +66,7 @@ def test_words_may_differ_and_nothing_else() -> None:
         assert (refused.value.code, part in refused.value.params["parts"]) == ("rubric_differs", True)
 
 
-@given(st.sampled_from("\u200b\u202e\ufeff\x00\x1b\ue000"))
+@given(st.sampled_from("\u200b\u202e\ufeff\x00\x1b\ue000\u0378\u2028\u2029"))
 def test_characters_that_nobody_sees_are_refused(hidden: str) -> None:
     with pytest.raises(Refused, match="rubric_unseen"):
         check_draft(reworded(f"Grade{hidden} it."))

@@ -99,6 +99,7 @@ def test_parameters_cannot_replace_the_question() -> None:
     with pytest.raises(BadSettings) as refused:
         read_settings("chat", {"base_url": "https://h/v1", "model": "m", "parameters": {"messages": []}})
     assert [(one.field, one.code) for one in refused.value.problems] == [("parameters", "parameter_refused")]
+    assert refused.value.problems[0].params["name"] == "messages"
 
 
 # Programs

@@ -14,7 +14,7 @@ from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import mapped
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from review.statistics.score_maps import concordance, fitted, proved, read_on
+from review.statistics.score_maps import MapProof, concordance, fitted, proved, read_on
 from tests.factories import question_spec
 
 LEVELS = (1, 2, 3, 4, 5)
@@ -119,3 +119,11 @@ def test_a_mapped_version_asks_as_the_one_it_is_of_so_that_replies_serve_both() 
         assert ask is not None
         hashes.add(request_hash(judge_call(rubric, question, answer, ask, model="m", parameters={})))
     assert len(hashes) == 1
+
+
+def test_nearer_is_what_the_whole_interval_says() -> None:
+    def proof(gain: float, low: float | None) -> MapProof:
+        return MapProof(n=40, loss=0.1, gain=gain, low=low, high=0.3, before=0.5, after=0.6)
+
+    assert [proof(0.1, low).nearer for low in (0.05, 0.0, -0.1, None)] == [True, False, False, True]
+    assert not proof(0.0, None).nearer

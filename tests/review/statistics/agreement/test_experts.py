@@ -154,6 +154,15 @@ def test_intervals_of_experts_do_not_depend_on_the_order_of_ratings() -> None:
         assert interval[0] < interval[1]
 
 
+def test_the_ceilings_intervals_hold_its_figures() -> None:
+    given = ratings(a="1122334455", b="1223344551", c="2122334415")
+    found = compare_experts(given, LEVELS, judge=dict.fromkeys(range(10), 3), resampling=Resampling(200)).to_dict()
+    for side in ("expert", "judge"):
+        told = found["ceiling"][side]
+        assert {"exact", "mae"} <= set(told["intervals"])
+        assert all(low <= told[name] <= high for name, (low, high) in told["intervals"].items()), side
+
+
 def test_two_groups_of_answers_are_enough_for_intervals_and_one_is_not() -> None:
     given = ratings(a="1234512345", b="1234412355")
     of = {1: dict.fromkeys(range(10), "x"), 2: {at: f"x{at % 2}" for at in range(10)}}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from review.statistics.correction.frame import Component, ReviewState
+from review.statistics.correction.frame import Component, ReviewState, united
 from review.statistics.correction.outcome import Method, Target, Warn, WithheldReason
-from tests.review.statistics.correction.frames import FrameAnswer, frame_of
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of, rated, unsampled
 
 RATED, WAITING = ReviewState.RATED, ReviewState.NOT_REACHED
 
@@ -81,3 +81,11 @@ def test_the_names_that_files_and_programs_read_stay() -> None:
         "few_groups",
         "unseen_answers",
     ]
+
+
+def test_of_several_frames_an_answer_is_labelled_where_any_has_a_label_of_it() -> None:
+    one = frame_of([rated(1, 1.0, 1.0), unsampled(2, 1.0)])
+    other = frame_of([unsampled(1, 1.0), unsampled(2, 1.0), rated(3, 0.0, 1.0)])
+    found = united([one, other])
+    assert list(found.labelled) == [True, False, True]
+    assert [list(at) for at in found.places] == [[0, 1], [0, 1, 2]]

@@ -24,6 +24,12 @@ def test_union_of_two_halves_is_three_quarters() -> None:
     assert union_probability([0.5, 0.5]) == 0.75
 
 
+@pytest.mark.parametrize("probability", [1.5, -0.1])
+def test_what_is_no_probability_is_an_error(probability: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        union_probability([0.5, probability])
+
+
 def test_hand_picking_gives_no_probability() -> None:
     assert union_probability([None]) is None
     assert union_probability([None, 0.25]) == 0.25
