@@ -129,7 +129,7 @@ def _tell(request: HttpRequest, judge: JudgeVersion | None) -> None:
         messages.error(request, explain_refusal(refused))
         return
     last, good = tried.last, tried.outcome == "ok"
-    answers = gettext("%(model)s answers.") % {"model": last.model_returned or judge.model}
+    answers = gettext("The model answers: %(model)s.") % {"model": last.model_returned or judge.model}
     said = [answers if good else explain_reason(tried.outcome)]
     said += [f"HTTP {last.http_status}."] if last.http_status and not good else []
     said += [gettext("It said: %(reply)s") % {"reply": last.raw[:LONGEST_SAID]}] if last.raw else []

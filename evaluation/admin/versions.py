@@ -176,6 +176,11 @@ class JudgeVersionAdmin(TriedAdmin, VersionAdmin):
     list_filter = ("project",)
     list_select_related = ("endpoint", "project")
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Parameters that have fields of their own when adding are in one column when looking."""
+        fields = super().get_fields(request, obj)
+        return [name for name in fields if name not in USUAL_PARAMETERS] if obj else fields
+
     def judge_of(self, obj: Any, form: Any) -> JudgeVersion | None:
         """The version that was saved."""
         saved: JudgeVersion = obj

@@ -268,6 +268,9 @@ def test_the_usual_parameters_of_a_judge_have_fields_of_their_own(remote: JudgeV
     assert reply.status_code == 302, reply.context["adminform"].form.errors
     made = JudgeVersion.objects.get(name="plain")
     assert made.params == {"temperature": 0, "max_tokens": 800, "reasoning_effort": "low"}
+    looked_at = client.get(reverse("admin:evaluation_judgeversion_change", args=[made.pk])).content.decode()
+    assert "reasoning_effort" in looked_at
+    assert "None" not in looked_at  # no field beside the column that says it
     form = client.get(reverse("admin:evaluation_judgeversion_add"), {"from": made.pk}).context["adminform"].form
     assert (form.initial["temperature"], form.initial["params"]) == (0, {"reasoning_effort": "low"})
     added(client, remote, temperature="0.0", max_tokens="800", params='{"reasoning_effort": "low"}')

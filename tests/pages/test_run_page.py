@@ -86,6 +86,9 @@ def test_a_running_run_asks_for_its_progress_again_and_again(run: Run) -> None:
     client = as_role(Role.VIEWER, run)
     page = page_of(client, run)
     assert f'hx-get="{reverse("run-progress", args=[run.pk])}"' in page
+    assert (
+        page.count("</span>running</span>") == 1
+    )  # a second one would stay as it is while the first is asked for again
     fragment = client.get(reverse("run-progress", args=[run.pk]))
     assert "HX-Refresh" not in fragment.headers
     assert "25%" in fragment.content.decode()  # one of four

@@ -97,3 +97,12 @@ def test_on_a_fresh_site_the_administrator_is_led_to_a_first_project_and_others_
     page = boss.get(reverse("home")).content.decode()
     assert add not in page
     assert "import_questions" in page
+
+
+def test_an_empty_site_leads_who_runs_it_to_the_steps_in_the_back_office_and_nobody_else() -> None:
+    project = make_project()
+    for person, led in ((make_user(Role.ADMIN, project), True), (make_user(Role.REVIEWER, project), False)):
+        client = Client()
+        client.force_login(person)
+        page = client.get("/").content.decode()
+        assert ("step by step" in page) == led
