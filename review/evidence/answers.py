@@ -215,7 +215,11 @@ def same_text(at: str = "") -> Q:
 def _reviewed_like(user: User, answers: QuerySet[Answer]) -> list[tuple[int, int]]:
     """Answer and answer set of those items whose answer is among these, or has the same text to the same question:
     there the ratings of these would tell what others think of it."""
-    items = _reviewed_by(user).filter(Exists(answers.filter(same_text())))
+    # Each half by its own index; as one condition every item would have all answers of a run read.
+    same = answers.exclude(text="").filter(
+        question=OuterRef("answer__question"), text_hash=OuterRef("answer__text_hash")
+    )
+    items = _reviewed_by(user).filter(Q(answer__in=answers.values("pk")) | Exists(same))
     return list(items.values_list("answer_id", "answer__answer_set_id"))
 
 
