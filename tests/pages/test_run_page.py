@@ -96,6 +96,16 @@ def test_a_running_run_asks_for_its_progress_again_and_again(run: Run) -> None:
     assert client.get(reverse("run-progress", args=[run.pk])).headers["HX-Refresh"] == "true"
 
 
+def test_a_cancelled_run_claims_no_share_of_work_done(run: Run) -> None:
+    make_units(run, 4)
+    WorkUnit.objects.filter(run=run).update(state="skipped", reason="cancelled")
+    set_state(run, "cancelled")
+    page = page_of(as_role(Role.VIEWER, run), run)
+    assert "cancelled" in page
+    assert "100%" not in page.partition('id="progress"')[2].partition("</section>")[0]
+    assert "<progress" not in page
+
+
 def test_an_incomplete_run_shows_no_headline_but_a_reason_and_a_retry(run: Run) -> None:
     failed = make_units(run, 1)[0]
     WorkUnit.objects.filter(pk=failed.pk).update(state="failed", reason="timeout")
