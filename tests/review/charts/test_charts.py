@@ -27,6 +27,8 @@ def test_a_quarter_is_a_step_where_a_fifth_needs_too_many() -> None:
 def test_a_single_value_still_gets_a_tenth_of_the_scale() -> None:
     axis = axis_around([0.5])
     assert axis.high - axis.low >= 0.1 - 1e-9
+    wider = axis_around([3.0], low=1.0, high=5.0)
+    assert wider.high - wider.low == pytest.approx(0.4)
 
 
 def test_positions_are_shares_of_the_axis() -> None:

@@ -29,6 +29,7 @@ def test_the_judge_decides_between_correct_and_wrong(label: str) -> None:
 def test_an_answer_that_admits_not_knowing_is_told_by_rule_and_nobody_is_asked(text: str) -> None:
     asks, results = talked(before("answer_class", given=answer(text)))
     assert (asks, results["answer_class"].label) == ([], "DONT_KNOW")
+    assert results["answer_class"].detail == {"by": "rule"}
 
 
 @pytest.mark.parametrize("label", ["DONT_KNOW", "correct", "PARTLY", 1, None])

@@ -1,0 +1,96 @@
+"""Names that stand in rows, files and answers of the REST interface: one that changes makes what was written
+unreadable, and takes a migration."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import pytest
+
+from evaluation.core.registry import Direction, ReviewForm, ScaleKind
+from evaluation.core.registry import Kind as MetricKind
+from evaluation.core.roles import Action, Role
+from evaluation.core.samples import Status
+from evaluation.extras.attacks.running import AttackKind
+from evaluation.files.rating_rows import Phase, Rater
+from evaluation.files.reading import FileFormat
+from evaluation.files.tree import Kind as NodeKind
+from evaluation.judging.calls import Rung
+from evaluation.judging.formulas import JuryRule
+from evaluation.judging.gates import Gate
+from evaluation.judging.rubric import Offline, Slot
+from evaluation.metrics.matching import Tier
+from evaluation.network.outcomes import Outcome
+from evaluation.profiles.arithmetic import Gap, Label, Passing
+from evaluation.profiles.spec import EmptyAnswer, Normalise, OnFailure, Unit
+from review.charts.forest import Shape
+from review.statistics.acceptance import Claim
+from review.statistics.agreement.statistic import Undefined
+from review.statistics.agreement.variance import Missing, Source
+from review.statistics.correction.outcome import Method, Target, Warn, WithheldReason
+from review.statistics.gold_split import Split
+from review.statistics.paired_tests.gate import GateVerdict, Resource, Verdict
+from review.statistics.precision import Spend
+from review.statistics.retrieval_truth.pool import Metric
+from review.statistics.sampling.member import Strategy
+
+NAMES: dict[type[StrEnum], str] = {
+    ScaleKind: "levels real yes_no class seconds",
+    MetricKind: "rule embedding judge derived custom imported",
+    Direction: "higher lower none",
+    ReviewForm: "level claims nuggets contexts yes_no class none",
+    Role: "viewer reviewer evaluator lead admin",
+    Action: "view evaluate activate manage_review override adjudicate rate administer",
+    Status: "scored failed not_applicable",
+    AttackKind: "canary injection breakout zero_width base64 empty flattery padding",
+    Rater: "human judge",
+    Phase: "initial final",
+    FileFormat: "yaml json jsonl csv xlsx parquet arrow trec_topics trec_run trec_qrels",
+    NodeKind: "text integer real boolean null ambiguous cell list map",
+    Rung: "json_schema tool json_object text",
+    JuryRule: "mean median majority",
+    Gate: "blank too_short echo stock",
+    Slot: "reference contexts required_info persona history clarification_ok",
+    Offline: "none correctness faithfulness completeness relevancy",
+    Tier: "exact spacing particle number compound alternative substring",
+    Outcome: (
+        "ok timeout connection name_unknown unreached tls blocked rate_limited overloaded server_error "
+        "unauthorised forbidden not_found no_credit bad_request redirect too_large wrong_content refused "
+        "filtered truncated parse not_sent cached"
+    ),
+    Label: "overall_score rules_only partial none",
+    Gap: "absent not_applicable",
+    Passing: "passed failed unknown",
+    Unit: "run_means per_answer",
+    Normalise: "by_max min_max",
+    OnFailure: "exclude zero",
+    EmptyAnswer: "zero leave_out",
+    Shape: "expert judge corrected plain-mark",
+    Claim: "better not_worse",
+    Undefined: (
+        "no_pairs judge_constant expert_constant one_value_only no_expert_positive no_expert_negative "
+        "no_judge_positive no_positive one_expert_class yes_no_only classes_have_no_order needs_binning "
+        "no_direction too_few_raters too_few_groups no_variation often_undefined"
+    ),
+    Source: "answers reviewers taste rest judge noise",
+    Missing: "needs_overlap needs_two_reviewers needs_hidden_repeats needs_judge_repeats needs_ratings",
+    Target: "this_run questions_like_these",
+    Method: "regression mean_of_labels census bound clopper_pearson as_it_came sum",
+    WithheldReason: (
+        "too_few_labels stratum_too_few_labels non_response not_estimable no_probability small_frame "
+        "components_withheld too_few_groups no_values"
+    ),
+    Warn: "few_off_commonest failed_stratum_bounds clipped few_groups unseen_answers",
+    Split: "examples validation hold_out",
+    GateVerdict: "pass fail cannot_tell",
+    Resource: "labels questions",
+    Verdict: "better worse cannot_tell",
+    Spend: "questions reviewers ratings repeats",
+    Metric: "precision_at_k recall_at_k ndcg_at_k",
+    Strategy: "all uniform stratified fails_plus_share uncertainty hand_picked",
+}
+
+
+@pytest.mark.parametrize("kind", NAMES, ids=lambda kind: kind.__name__)
+def test_names_stay_as_they_are(kind: type[StrEnum]) -> None:
+    assert " ".join(kind) == NAMES[kind]
