@@ -35,6 +35,8 @@ def test_the_graphrag_profile_has_the_weights_of_its_source() -> None:
         ("name: p\n" + TITLE + "parts: [{metric: a, weight: 0.5}]", "sum to 0.5, not 1"),
         ("name: p\n" + TITLE + "parts: [{metric: a, weight: 0.9}]\nconstant: 0.2", "sum to 1.1, not 1"),
         ("name: p\n" + TITLE + "constant: 0.2", "constant without parts"),
+        ("name: p\n" + TITLE + "parts: [{metric: a, weight: 1}]\nconstant: -0.1", "constant\n.*greater than or equal"),
+        ("name: p\n" + TITLE + "parts: [{metric: a, weight: 1}]\nconstant: 1.1", "constant\n.*less than or equal"),
         ("name: p\n" + TITLE + "parts: [{metric: a, weight: 0.5}, {metric: a, weight: 0.5}]", "named twice: a"),
         ("name: p\n" + TITLE + "parts: [{metric: a, weight: .nan}]", "weight"),
         (

@@ -253,6 +253,17 @@ def test_failed_answers_without_labels_show_bounds_and_withhold_nothing() -> Non
     assert (found.low + 0.2 * 0.56, found.high - 0.2 * 0.44) == wilson(0.56, variance, T18)
 
 
+def test_on_a_scale_that_begins_elsewhere_everything_moves_along() -> None:
+    answers = [*half_labelled(), *(unsampled(100 + at, None) for at in range(10))]
+
+    def up(value: float | None) -> float | None:
+        return None if value is None else value + 3
+
+    moved = [replace(one, judge=up(one.judge), rating=up(one.rating)) for one in answers]
+    here, there = (estimate(Component("c", frame_of(of), low, low + 1)) for of, low in ((answers, 0.0), (moved, 3.0)))
+    assert (there.value, there.low, there.high) == pytest.approx((here.value + 3, here.low + 3, here.high + 3))
+
+
 def test_too_few_labels_say_how_many_are_missing() -> None:
     found = corrected(yes_no(half_labelled()[3:]))
 
