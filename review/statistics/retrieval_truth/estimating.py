@@ -149,7 +149,7 @@ def _corrected(pool: Pool, drawn: PassageDraw, rated: Array, cannot: int) -> _Co
         exact = figures(pool, known, np.where(counted, relevant, 1.0), counted)
         nothing = np.zeros_like(exact.value)
         return _Corrected(exact, nothing, nothing, 1, has, counted, Method.CENSUS, why)
-    share = count / max(1, int((open_ones & drawn.sampled).sum()))
+    share = count / int((open_ones & drawn.sampled).sum())
     inclusion = np.where(has, drawn.probability * share, 1.0)
     surprise = np.where(has, (rated - drawn.guess) / inclusion, 0.0)
     surprise = np.where(np.isnan(surprise), 0.0, surprise)
