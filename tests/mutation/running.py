@@ -73,11 +73,17 @@ class Mutated(MetaPathFinder, SourceFileLoader):
 
 
 class Noting:
-    """A plugin of pytest that writes down which test failed, or which file cannot be imported, and says when it was
-    enough."""
+    """A plugin of pytest that runs ``tests`` in their order, writes down which test failed, or which file cannot be
+    imported, and says when it was enough."""
 
-    def __init__(self, log: Path, *, ends: bool) -> None:
+    def __init__(self, log: Path, tests: Sequence[str], *, ends: bool) -> None:
         self.log, self.ends = log, ends
+        self.order = {str(Path(path).resolve()): place for place, path in enumerate(tests)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Called once; pytest-django has put what needs a database first."""
+        items.sort(key=lambda item: self.order.get(str(item.path), 0))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         """Called for every test, and below for every file."""
@@ -122,7 +128,7 @@ def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, log: Path) ->
     os.dup2(nowhere, 2)
     if mutant:
         sys.meta_path.insert(0, Mutated(mutant))
-    os._exit(pytest.main([*OPTIONS, *tests], plugins=[Noting(log, ends=mutant is not None)]))
+    os._exit(pytest.main([*OPTIONS, *tests], plugins=[Noting(log, tests, ends=mutant is not None)]))
 
 
 def _end_when_idle() -> None:
