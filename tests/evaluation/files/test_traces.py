@@ -321,3 +321,23 @@ def test_names_in_snake_case_a_conversation_and_a_failure_without_words_are_read
     (row,) = read_answers(json.dumps(file).encode(), "t.json").answers
     assert (row.question, row.error, row.metadata["session"]) == ("q?", "error", "c7")
     assert [one.text for one in row.answer.contexts or ()] == ["p"]
+
+
+def test_what_was_ranked_last_is_what_the_model_was_given() -> None:
+    def passages(kind: str, *texts: str) -> list[dict[str, Any]]:
+        names = [f"{kind}.{place}.document.content" for place in range(len(texts))]
+        return [{"key": name, "value": {"stringValue": text}} for name, text in zip(names, texts, strict=True)]
+
+    asked = [
+        {"key": "input.value", "value": {"stringValue": "q?"}},
+        {"key": "output.value", "value": {"stringValue": "a"}},
+    ]
+    spans = [
+        {"attributes": asked},
+        {"parentSpanId": "00", "attributes": passages("retrieval.documents", "one", "two", "three")},
+        {"parentSpanId": "00", "attributes": passages("reranker.output_documents", "three", "one")},
+    ]
+    about = [{"traceId": "0a", "spanId": f"0{n}", "startTimeUnixNano": n + 1} | one for n, one in enumerate(spans)]
+    file = {"resourceSpans": [{"scopeSpans": [{"spans": about}]}]}
+    (row,) = read_answers(json.dumps(file).encode(), "t.json").answers
+    assert [one.text for one in row.answer.contexts or ()] == ["three", "one"]

@@ -55,6 +55,7 @@ def test_a_chat_model_answers_without_passages(service: RagService, stream: bool
     assert (reply.told.first_token_seconds is not None) is stream
     assert service.headers_seen[0]["Authorization"] == "Bearer a-secret"
     assert [m["role"] for m in service.bodies[0]["messages"]] == ["system", "user"]
+    assert service.bodies[0].get("stream_options") == ({"include_usage": True} if stream else None)
 
 
 def test_of_a_question_that_got_no_answer_no_tokens_are_known() -> None:

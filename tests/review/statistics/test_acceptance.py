@@ -56,6 +56,10 @@ def test_losses_are_squared_distances_to_the_unrounded_label() -> None:
     assert losses([4, 1, None], [3.5, 3, 2], 16.0).tolist() == [0.25, 4.0, 16.0]
 
 
+def test_a_mean_loss_is_by_the_weights_of_the_draw() -> None:
+    assert compared([1.0, 4.0], [0.0, 0.0], weights=np.array([3.0, 1.0])).loss == 1.75
+
+
 def test_evidence_by_hand() -> None:
     # four answers alone: mean -0.5; deviations -.5 .5 -.5 .5, each a quarter: 4 (1/8)^2 = 1/16, times 4/3 = 1/12
     found = evidence_of(np.array([-1.0, 0.0, -1.0, 0.0]), np.ones(4), np.arange(4))
