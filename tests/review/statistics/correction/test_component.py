@@ -287,6 +287,8 @@ def test_small_frames_and_unreachable_answers_are_withheld() -> None:
 
     assert isinstance(small, Withheld)
     assert (small.reason, small.missing) == (WithheldReason.SMALL_FRAME, {"labels": 10})
+    twenty = corrected(yes_no(half_labelled()[:10] + half_labelled()[30:]))  # of twenty ten are too few, not too small
+    assert (twenty.reason, twenty.missing) == (WithheldReason.TOO_FEW_LABELS, {"labels": 10})
     assert isinstance(unreachable, Withheld)
     assert (unreachable.reason, unreachable.missing) == (WithheldReason.NO_PROBABILITY, {"answers": 1})
 
