@@ -211,8 +211,8 @@ def judge_sentences(metrics: Sequence[MetricTrust]) -> str:
 HEADS: Mapping[Trust, str | Promise] = {
     Trust.NO: _("No for %(metrics)s: %(agreement)s."),
     Trust.EXPERTS_DISAGREE: _(
-        "Nobody can say for %(metrics)s: experts agree with each other only %(experts)s, so nothing tells whether the "
-        "judge is right."
+        "Nobody can say for %(metrics)s: experts agree with each other only %(experts)s (0: by chance, 1: always), so "
+        "nothing tells whether the judge is right."
     ),
     Trust.UNDEFINED: _("Cannot tell for %(metrics)s: %(reason)s"),
     Trust.CARE: _("Only with care for %(metrics)s: %(agreement)s."),
@@ -227,7 +227,7 @@ def _group(metrics: Sequence[MetricTrust], *, first: bool) -> str:
     trust, experts = metrics[0].trust, _range([one.experts for one in metrics])
     agreement = gettext("experts and judge agree %(judge)s")
     if first and experts:
-        agreement = gettext("experts agree with each other %(experts)s, with the judge %(judge)s")
+        agreement = gettext("experts agree with each other %(experts)s, with the judge %(judge)s (0: by chance, 1: always)")
     figures = {"experts": experts, "judge": _range([one.judge for one in metrics])}
     facts = {
         **figures,

@@ -74,7 +74,8 @@ KIND, HARSH = [list(islice(cycle(levels), ANSWERS)) for levels in ([5, 5, 4, 5, 
 def test_a_good_judge() -> None:
     # experts and judge say the same of every answer: kappa 1; overall .4 of the rules + .6 x 3 / 5 = .76
     assert said(rated(judged_run(), LEVELS, LEVELS)) == (
-        "Yes for Correctness, Faithfulness, Completeness: experts agree with each other 1.00, with the judge 1.00.",
+        "Yes for Correctness, Faithfulness, Completeness: experts agree with each other 1.00, with the judge 1.00 "
+        "(0: by chance, 1: always).",
         "The score to quote is 0.76: experts have rated every answer.",
         "Compare it with another run over the same questions.",
     )
@@ -84,7 +85,8 @@ def test_a_bad_judge() -> None:
     # experts give 5 5 4 5 5 whatever the judge gives: both columns of products of deviations sum to 0, kappa 0;
     # overall .4 + .6 x 4.8 / 5 = .976
     assert said(rated(judged_run(), KIND, KIND)) == (
-        "No for Correctness, Faithfulness, Completeness: experts agree with each other 1.00, with the judge 0.00.",
+        "No for Correctness, Faithfulness, Completeness: experts agree with each other 1.00, with the judge 0.00 "
+        "(0: by chance, 1: always).",
         "The score to quote is 0.98: experts have rated every answer.",
         "Read the largest disagreements and improve the judge's prompt.",
     )
@@ -110,8 +112,8 @@ def test_disagreeing_experts() -> None:
     # quadratic kappa 1 - E(d squared) / (both variances + the squared difference of means):
     # d = 4 3 3 4 3, E = 11.8; variances .16 and .24, means 4.8 and 1.4: 1 - 11.8 / (.4 + 11.56) = .013
     assert said(rated(judged_run(), KIND, HARSH)) == (
-        "Nobody can say for Correctness, Faithfulness, Completeness: experts agree with each other only 0.01, so "
-        "nothing tells whether the judge is right.",
+        "Nobody can say for Correctness, Faithfulness, Completeness: experts agree with each other only 0.01 "
+        "(0: by chance, 1: always), so nothing tells whether the judge is right.",
         "The score to quote is 0.77: experts have rated every answer.",
         "Settle with the experts what to look for, before more is rated: Correctness, Faithfulness, Completeness.",
     )
