@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import multiprocessing
 import os
 import resource
@@ -37,7 +38,7 @@ PRELOADED = ("django.test", "numpy", "openpyxl", "pydantic", "rest_framework", "
 LANES = "not faults and not bench and not crowd and not endurance and not browser"
 OPTIONS = ("-x", "--tb=no", "--hypothesis-profile=mutation", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", LANES)
 NEAR_SECONDS, WIDE_SECONDS = 40, 300  # of processor time
-ENOUGH_SECONDS = 20  # of processor time, after which no further test begins: simulations would take a minute
+NEAR_ENOUGH, WIDE_ENOUGH = 20, 60  # of the same, after which no further test begins: simulations take minutes
 IDLE_SECONDS = 20  # without any processor time: what a test waits for will not come
 MOST_MEMORY = 4 << 30
 KILLED, SURVIVED, STUCK = "killed", "survived", "killed by a limit"
@@ -76,8 +77,8 @@ class Noting:
     """A plugin of pytest that runs ``tests`` in their order, writes down which test failed, or which file cannot be
     imported, and says when it was enough."""
 
-    def __init__(self, log: Path, tests: Sequence[str], *, ends: bool) -> None:
-        self.log, self.ends = log, ends
+    def __init__(self, log: Path, tests: Sequence[str], enough: float) -> None:
+        self.log, self.enough = log, enough
         self.order = {str(Path(path).resolve()): place for place, path in enumerate(tests)}
 
     @pytest.hookimpl(trylast=True)
@@ -94,18 +95,18 @@ class Noting:
 
     def pytest_runtest_logstart(self) -> None:
         """Called before every test."""
-        if self.ends and time.process_time() > ENOUGH_SECONDS:
+        if time.process_time() > self.enough:
             pytest.exit("enough", returncode=pytest.ExitCode.OK)
 
 
-def attempt(tests: Sequence[str], mutant: Mutant | None, limit: int) -> Found:
+def attempt(tests: Sequence[str], mutant: Mutant | None, limit: int, enough: float = math.inf) -> Found:
     """Run tests in a process of their own, for at most ``limit`` seconds of processor time and thirty times as many
-    of any; no longer than they do anything at all."""
+    of any; no longer than they do anything at all. After ``enough`` seconds none begins any more."""
     log = Path(tempfile.gettempdir(), f"mutant-{os.getpid()}.log")
     log.write_text("", encoding="utf-8")
     if (child := os.fork()) == 0:
         try:
-            _test(tests, mutant, limit, log)
+            _test(tests, mutant, limit, enough, log)
         finally:
             os._exit(pytest.ExitCode.INTERNAL_ERROR)
     _, status, used = os.wait4(child, 0)
@@ -117,7 +118,7 @@ def attempt(tests: Sequence[str], mutant: Mutant | None, limit: int) -> Found:
     return Found(SURVIVED if passed else KILLED, by, seconds)
 
 
-def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, log: Path) -> None:
+def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, enough: float, log: Path) -> None:
     os.setsid()
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
@@ -128,7 +129,7 @@ def _test(tests: Sequence[str], mutant: Mutant | None, limit: int, log: Path) ->
     os.dup2(nowhere, 2)
     if mutant:
         sys.meta_path.insert(0, Mutated(mutant))
-    os._exit(pytest.main([*OPTIONS, *tests], plugins=[Noting(log, tests, ends=mutant is not None)]))
+    os._exit(pytest.main([*OPTIONS, *tests], plugins=[Noting(log, tests, enough)]))
 
 
 def _end_when_idle() -> None:
@@ -146,9 +147,9 @@ def judged(mutant: Mutant) -> tuple[Mutant, Found]:
     """A mutant with what its tests came to, those that there are now."""
     found = Found(SURVIVED, "", 0.0)
     near, wide = HOUSE.near(mutant["module"]), HOUSE.wide(mutant["module"])
-    for tests, limit in ((near, NEAR_SECONDS), (wide, WIDE_SECONDS)):
+    for tests, limit, enough in ((near, NEAR_SECONDS, NEAR_ENOUGH), (wide, WIDE_SECONDS, WIDE_ENOUGH)):
         if tests and found.outcome == SURVIVED:
-            found = attempt(tests, mutant, limit)
+            found = attempt(tests, mutant, limit, enough)
     return mutant, found
 
 

@@ -153,6 +153,7 @@ def test_the_interface_asks_for_each_metric_on_its_scale() -> None:
         Control("tone", "Tone", SCALES["tone"], {}),
     ]
     view = ET.fromstring(labelling_config(controls))
+    assert [one.get("value") for one in view.findall("Header")] == ["$question", "How right?", "Overlap", "Tone"]
     first, tone = view.findall("Choices")
     assert [one.get("alias") for one in first] == ["1", "2", "3", "4", "5", "cannot_judge"]
     assert first[4].get("value") == '5 · All of it, "really" <b>'
