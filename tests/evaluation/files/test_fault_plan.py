@@ -198,10 +198,21 @@ def test_u13_a_zip_bomb_is_refused_before_it_is_unpacked() -> None:
     assert [p.code for p in refused(read_questions, buffer.getvalue(), "bomb.xlsx")] == ["workbook_too_large"]
 
 
-def test_u13_a_workbook_with_entities_is_not_parsed() -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("xl/workbook.xml", b'<!DOCTYPE a [<!ENTITY b "c">]><workbook>&b;</workbook>'),
+        ("xl/styles.xml", b"<!DOCTYPE a><a/>"),
+        ("_rels/.rels", b'<!ENTITY b "c">'),
+        ("xl/styles.xml", "\ufeff<!DOCTYPE a><a/>".encode("utf-16-le")),
+        ("xl/styles.xml", "\ufeff<a/>".encode("utf-16-be")),
+    ],
+)
+def test_u13_a_workbook_that_declares_what_its_xml_means_is_not_parsed(name: str, content: bytes) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("xl/workbook.xml", b'<!DOCTYPE a [<!ENTITY b "c">]><workbook>&b;</workbook>')
+        archive.writestr("xl/workbook.xml", b"<workbook/>") if name != "xl/workbook.xml" else None
+        archive.writestr(name, content)
     assert [p.code for p in refused(read_questions, buffer.getvalue(), "a.xlsx")] == ["workbook_entities"]
 
 
