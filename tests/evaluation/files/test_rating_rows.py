@@ -172,6 +172,11 @@ def test_a_wrong_field_is_one_problem_with_its_place(fields: dict[str, Any], exp
     assert problems_of(row(**fields)) == [expected]
 
 
+def test_a_word_that_is_no_truth_is_repeated() -> None:
+    (problem,) = refused(read_ratings, jsonl(row(blind="perhaps")), "a.jsonl", scales=SCALES)
+    assert (problem.code, problem.params) == ("not_boolean", {"value": "perhaps"})
+
+
 def test_an_unknown_metric_is_one_problem_with_its_rows_counted() -> None:
     rows = [row(question_id=str(i), metric="fluency") for i in range(3)]
     (problem,) = refused(read_ratings, jsonl(*rows), "a.jsonl", scales=SCALES)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
-from review.statistics.sampling.draw import draw
+from review.statistics.sampling.draw import allocate, draw
 from review.statistics.sampling.member import FAILED, Drawn, DrawParams, Member, Strategy, stratify
 
 
@@ -203,3 +203,7 @@ def test_the_answers_the_judge_failed_on_count_among_the_most_strata() -> None:
     names = stratify(frame(40, failed=3), merge_below=0.0, most=3)
     assert FAILED in names.values()
     assert len(set(names.values())) == 3
+
+
+def test_deviations_share_in_proportion_however_small_they_are() -> None:
+    assert allocate({"a": 100, "b": 100}, 40, 2, {"a": 0.003, "b": 0.001}) == {"a": 30, "b": 10}
