@@ -227,7 +227,9 @@ def _group(metrics: Sequence[MetricTrust], *, first: bool) -> str:
     trust, experts = metrics[0].trust, _range([one.experts for one in metrics])
     agreement = gettext("experts and judge agree %(judge)s")
     if first and experts:
-        agreement = gettext("experts agree with each other %(experts)s, with the judge %(judge)s (0: by chance, 1: always)")
+        agreement = gettext(
+            "experts agree with each other %(experts)s, with the judge %(judge)s (0: by chance, 1: always)"
+        )
     figures = {"experts": experts, "judge": _range([one.judge for one in metrics])}
     facts = {
         **figures,
