@@ -91,8 +91,7 @@ class DraftRow:
 
 @dataclass(frozen=True, slots=True)
 class GenerationPage:
-    """``rows`` are a page of the questions of the chosen ``show``: waiting, accepted, rejected, removed; ``here``,
-    ``back`` and ``on`` are query strings of this page, the one before and the next."""
+    """``rows`` are of the ``show``: waiting, accepted, rejected, removed; ``here``, ``back``, ``on`` query strings."""
 
     generation: Generation
     seen: Overview
