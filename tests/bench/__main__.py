@@ -17,8 +17,8 @@ PARTS = (
 def main(parts: list[str]) -> None:
     """The judge engine beside bare loops, agreement and keyword metrics beside theirs, files to a report beside parsing
     and storing them, the import of judges beside a bare insertion, a plan beside reading its answers, retrieval beside
-    its promise, commands beside one of a bare project, agreement and correction beside reading what they
-    are made of, a lead's pages and the reviewer's queue beside a bare view, a reviewer's keys in a browser and a large upload beside
+    its promise, commands beside one of a bare project, agreement and correction beside reading what they are made of, a
+    lead's pages and the reviewer's queue beside a bare view, a reviewer's keys in a browser and a large upload beside
     their promises."""
     if unknown := sorted(set(parts) - set(PARTS)):
         sys.exit(f"unknown: {', '.join(unknown)}; there are {', '.join(PARTS)}")
