@@ -115,9 +115,6 @@ def written(form: str, records: Iterable[Record]) -> Iterator[str]:
     return _document(shape.rows, rows) if shape.document else json_lines(rows)
 
 
-def _document(place: str, rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """One JSON document with the rows at the place (``a.b``)."""
-    whole: Any = list(rows)
-    for name in reversed(place.replace("[]", "").split(".")):
-        whole = {name: whole} if name else whole
-    yield json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+def _document(name: str, rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    """One JSON document with the rows under the name."""
+    yield json.dumps({name: list(rows)}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

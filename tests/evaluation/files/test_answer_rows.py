@@ -108,6 +108,14 @@ def test_an_empty_answer_is_an_answer_and_a_missing_one_is_not() -> None:
     assert [(a.answered, a.error) for a in in_table] == [(True, ""), (False, "down")]
 
 
+def test_an_answer_names_its_question_one_way_or_the_other() -> None:
+    (problem,) = refused(read_answers, jsonl({"answer": "a"}), "a.jsonl")
+    assert (problem.code, problem.field, problem.params) == (
+        *("missing", "question_id"),
+        {"names": "question_id, question"},
+    )
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

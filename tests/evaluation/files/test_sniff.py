@@ -35,6 +35,14 @@ def test_format(text: str, name: str, expected: str) -> None:
     assert sniff(text.encode(), name, Problems(name), Limits()).format == expected
 
 
+@pytest.mark.parametrize(
+    ("data", "name"), [(b"PK\x03\x04", "a.xlsx"), (b"PAR1", "a"), (b"ARROW1", "a.arrow"), (b"PAR1", "a.parquet")]
+)
+def test_what_is_no_text_has_none_and_no_encoding(data: bytes, name: str) -> None:
+    found = sniff(data + b" more", name, Problems(name), Limits())
+    assert (found.text, found.encoding) == ("", "")
+
+
 def test_a_file_may_have_as_many_bytes_as_allowed() -> None:
     assert sniff(b"a: 1", "x.yaml", Problems("x"), Limits(bytes=4)).format == "yaml"
     with pytest.raises(InvalidFile) as refused:
