@@ -76,6 +76,16 @@ def test_columns_of_our_own_shape_are_told_too() -> None:
     )
 
 
+def test_a_column_that_is_empty_in_some_rows_became_what_it_is_in_the_others() -> None:
+    shape = read_map(b"answers: {question_id: id, answer: said, error: [why]}")
+    rows = [{"id": "1", "said": "a", "why": ""}, {"id": "2", "said": "", "why": "down"}, {"id": "3", "said": "b"}]
+    assert dict(read_answers(jsonl(*rows), "a.jsonl", shape=shape).columns) == {
+        "id": "question_id",
+        "said": "answer",
+        "why": "error",
+    }
+
+
 def test_a_list_that_is_empty_says_that_nothing_was_found_whatever_its_name() -> None:
     run = {"run_type": "chain", "inputs": {"question": "q"}, "outputs": {"answer": "a", "contexts": []}}
     assert read_answers(jsonl(run), "a.jsonl").answers[0].answer.contexts == ()
@@ -170,7 +180,7 @@ def test_a_map_that_does_not_fit_names_line_and_field() -> None:
     problems = refused(read_questions, jsonl({"q": "a"}, {"q": "b"}), "a.jsonl", shape=shape)
     assert facts(problems) == [("map_failed", 1, "id"), ("map_failed", 2, "id")]
     nowhere = read_map(b"rows: items\nquestions: {question: q}")
-    assert [one.code for one in refused(read_questions, '{"a": 1}', "a.json", shape=nowhere)] == ["map_finds_no_rows"]
+    assert facts(refused(read_questions, '\n{"a": 1}', "a.json", shape=nowhere)) == [("map_finds_no_rows", 2, "")]
 
 
 @pytest.mark.parametrize("reader", [read_questions, read_answers])
