@@ -4,6 +4,7 @@ of answers, and those of questions."""
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 from typing import Any
@@ -115,6 +116,16 @@ def test_what_is_wrong_with_a_list(data: str, codes: list[str]) -> None:
     expected = whole(data.encode(), "a.json")
     assert isinstance(expected, list)
     assert [(one.code, one.line) for one in expected] == [(one.code, one.line) for one in found]
+
+
+def test_what_is_wrong_with_a_table_is_told_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    (broken,) = streamed(b'question_id,"answer', "a.csv")
+    assert isinstance(broken, Problem)
+    assert (broken.code, broken.line) == ("csv_syntax", 1)
+    monkeypatch.setattr(streaming, "_LIMITS", dataclasses.replace(streaming._LIMITS, columns=1))
+    (wide,) = streamed(b"question_id,answer\nq,a\n", "a.csv")
+    assert isinstance(wide, Problem)
+    assert (wide.code, wide.line, wide.params) == ("too_many_columns", 1, {"limit": 1})
 
 
 def test_lines_that_are_wrong_are_told_with_their_numbers() -> None:
