@@ -23,7 +23,7 @@ from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.client import OpenAIJudge
 from evaluation.network.outcomes import Outcome, outcome_of_status
-from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse
+from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
 from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.certificate import self_signed
@@ -142,6 +142,22 @@ def test_the_body_arrives_as_it_was_written_and_the_reply_as_it_was_sent(judge_s
     judge_server.enqueue(act)
     assert asyncio.run(sent()).body == b"\xff\r\n\x00 "
     assert taken == [body]
+
+
+def test_a_transport_opens_no_other_origin(judge_server: JudgeServer) -> None:
+    other = judge_server.origin.replace("127.0.0.1", "127.0.0.2")
+
+    async def sent() -> None:
+        origins = [judge_server.origin, other]
+        async with aclosing(
+            GuardedTransport(judge_server.base_url, allowed_origins=origins, most_bytes=9)
+        ) as transport:
+            await transport.open("POST", f"{other}/v1/chat/completions", b"{}")
+
+    with pytest.raises(TransportFault, match="not the origin") as refused:
+        asyncio.run(sent())
+    assert refused.value.outcome is Outcome.BLOCKED
+    assert judge_server.calls == 0
 
 
 def test_the_package_is_imported_when_a_client_is_opened() -> None:
