@@ -83,6 +83,7 @@ def test_the_content_leaves_out_version_and_defaults() -> None:
     first = load_profile("name: p\n" + TITLE)
     second = load_profile("name: p\nversion: 4\n" + TITLE + "on_failure: exclude")
     assert content_hash(first.content()) == content_hash(second.content())
+    assert first.content() == {"name": "p", "title": {"en": "T", "ko": "T"}}
     assert ProfileSpec.model_validate(first.content()) == first
 
 
