@@ -214,7 +214,7 @@ def read_question_set(
     stream = _QuestionStream(source, name, shape=shape, max_bytes=max_bytes)
     if not qrels and (found := stream.read(group_by)):  # judgements are of all questions
         return found
-    limit = max_bytes or max(source.size, len(qrels))
+    limit = max(source.size, len(qrels)) if max_bytes is None else max_bytes
     return read_questions(stream.data(), name, group_by=group_by, shape=shape, qrels=qrels, max_bytes=limit)
 
 

@@ -110,10 +110,8 @@ def test_an_empty_answer_is_an_answer_and_a_missing_one_is_not() -> None:
 
 def test_an_answer_names_its_question_one_way_or_the_other() -> None:
     (problem,) = refused(read_answers, jsonl({"answer": "a"}), "a.jsonl")
-    assert (problem.code, problem.field, problem.params) == (
-        *("missing", "question_id"),
-        {"names": "question_id, question"},
-    )
+    assert (problem.code, problem.field) == ("missing", "question_id")
+    assert problem.params == {"names": "question_id, question"}
 
 
 @pytest.mark.parametrize(

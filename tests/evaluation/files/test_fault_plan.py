@@ -211,7 +211,6 @@ def test_u13_a_zip_bomb_is_refused_before_it_is_unpacked() -> None:
 def test_u13_a_workbook_that_declares_what_its_xml_means_is_not_parsed(name: str, content: bytes) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("xl/workbook.xml", b"<workbook/>") if name != "xl/workbook.xml" else None
         archive.writestr(name, content)
     assert [p.code for p in refused(read_questions, buffer.getvalue(), "a.xlsx")] == ["workbook_entities"]
 
