@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, ParamSpec
 
@@ -46,11 +47,12 @@ FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """A file as bytes, a part at a time, under a suggested name."""
+    """A file as bytes, a part at a time, under a suggested name; ``made_at`` where what it tells was made before."""
 
     file_name: str
     media_type: str
     chunks: Iterator[bytes]
+    made_at: datetime | None = None
 
 
 class Exports(Generic[Of]):

@@ -13,7 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Avg, Max, Prefetch, QuerySet
+from django.core.cache import cache
+from django.db.models import Avg, Count, Max, Prefetch, QuerySet
 
 from evaluation.criteria.rubrics import Slot, all_in_force, slot_of
 from evaluation.models import (
@@ -53,13 +54,28 @@ class MetricFigures:
 
 
 def figures(run: Run) -> dict[str, MetricFigures]:
-    """The figures of every metric of the run, by name. The value of an answer is its mean over repeats."""
+    """The figures of every metric of the run, by name. The value of an answer is its mean over repeats.
+
+    Scores are never changed, so that their number and the newest of them name what there is: who reads the answers of a
+    large run page by page waits once for the sums of them all.
+    """
+    newest = Score.objects.filter(run=run).aggregate(count=Count("pk"), last=Max("pk"))
+    key = f"figures-{run.pk}-{run.start_token}-{newest['count']}-{newest['last']}"
+    found: dict[str, MetricFigures] | None = cache.get(key)
+    if found is None:
+        found = _figures(run)
+        cache.set(key, found, timeout=24 * 3600)
+    return found
+
+
+def _figures(run: Run) -> dict[str, MetricFigures]:
     rows = counting(run).order_by()
-    # With repeats an answer has several values, so the mean over answers is not the mean over scores.
-    repeated = run.judges.filter(repeat_count__gt=1).exists()
-    means = _means_over_answers(rows) if repeated else dict(rows.values_list("metric__name").annotate(Avg("value")))
     counts = sorted(coverage(run, rows), key=lambda each: each.metric)
-    return {c.metric: MetricFigures(means.get(c.metric), c.scored, c.failed, c.not_applicable) for c in counts}
+    means = {one.metric: one.mean for one in counts}
+    # With repeats an answer has several values, so the mean over answers is not the mean over scores.
+    if run.judges.filter(repeat_count__gt=1).exists():
+        means |= _means_over_answers(rows)
+    return {c.metric: MetricFigures(means[c.metric], c.scored, c.failed, c.not_applicable) for c in counts}
 
 
 def _means_over_answers(rows: QuerySet[Score]) -> dict[str, float | None]:

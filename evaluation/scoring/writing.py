@@ -18,7 +18,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash, text_hash
@@ -46,6 +46,7 @@ class Coverage:
     scored: int
     failed: int
     not_applicable: int
+    mean: float | None  # over scores, None for classes and without any
 
     @property
     def failed_share(self) -> float:
@@ -100,10 +101,11 @@ def coverage(run: Run, counted: QuerySet[Score] | None = None) -> list[Coverage]
             scored=Count("id", filter=Q(status="scored")),
             failed=Count("id", filter=Q(status="failed")),
             left_out=Count("id", filter=Q(status="not_applicable")),
+            mean=Avg("value"),
         )
         .order_by("metric__name")
     )
-    return [Coverage(row["metric__name"], row["scored"], row["failed"], row["left_out"]) for row in rows]
+    return [Coverage(*row) for row in rows.values_list("metric__name", "scored", "failed", "left_out", "mean")]
 
 
 def incomplete_metrics(run: Run) -> list[Coverage]:

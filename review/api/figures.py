@@ -1,9 +1,12 @@
 """REST: the figures of runs (report, agreement, correction, comparison) and overriding them, and those for a monitoring
 system."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
+from django.utils.http import http_date
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -28,7 +31,7 @@ from evaluation.core.roles import Action
 from evaluation.files.export import ExportFile
 from evaluation.files.records import OWN, forms
 from evaluation.models import Run
-from evaluation.runs.exports import download, take_export, take_figures
+from evaluation.runs.exports import download, take_export, take_figures, uncounted_if_later
 from evaluation.runs.monitoring import exposition
 from review.api.requests import ManyOverridesBody, limited, row_id
 from review.comparisons.gating import GateAsked, gate_of, gates_of
@@ -138,8 +141,8 @@ class RunViewSet(ViewSet):
         run, asked = self._run(pk), self.asked(request.query_params.dict())
         chosen = _gate(asked, None if asked["baseline"] is None else self._run(asked["baseline"]))
         REPORT_EXPORTS.checked(asked["format"])
-        take_export(person(request))
-        made = _written(run, asked["format"], gate_of(run, chosen))
+        with uncounted_if_later(take_export(person(request))):
+            made = _written(run, asked["format"], gate_of(run, chosen))
         expose(request.user, run, "report")
         return download(made)
 
@@ -170,10 +173,10 @@ class RunViewSet(ViewSet):
         """The three estimates of the overall score and of each metric, as the ``correct`` command prints them, and what
         reviewing more would bring."""
         run, asked = self._run(pk), self.asked(request.query_params.dict())
-        take_figures(person(request))
-        kept = correction_now(run)
-        found = {key: value for key, value in kept.figures.items() if key != "by_category" or asked["by"]}
-        return Response({**found, "next_review": plan_json(kept.plan)})
+        with uncounted_if_later(take_figures(person(request))):
+            kept = correction_now(run)
+        figures = {key: one for key, one in kept.value.figures.items() if key != "by_category" or asked["by"]}
+        return _dated({**figures, "next_review": plan_json(kept.value.plan)}, kept.made_at)
 
     @limited(CompareQuery, detail=False, shown=[RUNS, GateQuery])
     def compare(self, request: Request) -> Response:
@@ -181,16 +184,17 @@ class RunViewSet(ViewSet):
         how judges scored single questions, so that reviewers who read it are recorded."""
         asked = self.asked(request.query_params.dict())
         runs = [self._run(pk) for pk in asked["runs"]]
-        take_figures(person(request))
-        gate = _gate(asked, None)
-        if gate.anything:  # it looks at intervals of another level, which are not kept
-            compared = compare(runs)
-            found = comparison_json(compared, gates_of(compared, gate))
-        else:
-            found = comparison_json(compared_now(runs))
+        gate, made_at = _gate(asked, None), None
+        with uncounted_if_later(take_figures(person(request))):
+            if gate.anything:  # it looks at intervals of another level, which are not kept
+                compared = compare(runs)
+                found = comparison_json(compared, gates_of(compared, gate))
+            else:
+                kept = compared_now(runs)
+                found, made_at = comparison_json(kept.value), kept.made_at
         for run in runs:
             expose(request.user, run, "comparison")
-        return Response(found)
+        return _dated(found, made_at)
 
     @verb(run_to_assume, body=AssumptionBody)
     def assumption(self, run: Run, body: dict[str, Any]) -> None:
@@ -215,10 +219,18 @@ def _written(run: Run, format_name: str, gate: Gate | None) -> ExportFile:
     """The report in a format; where it says little of single answers, of what is kept."""
     if format_name not in BRIEF:
         return export(run, format_name, gate, planned=planned_review) if gate else report_file(run, format_name)
-    kept = figures_now(run)
-    drawn = format_name in PICTURED
-    lines, pictures = (listed_lines(run), agreement_pictures(run, agreement_now(run).figures)) if drawn else ((), "")
-    return export_kept(run, format_name, kept.report, lines, gate, plan=plan_json(kept.plan), pictures=pictures)
+    figures = figures_now(run)
+    kept, drawn = figures.value, format_name in PICTURED
+    lines, pictures = (
+        (listed_lines(run), agreement_pictures(run, agreement_now(run).value.figures)) if drawn else ((), "")
+    )
+    made = export_kept(run, format_name, kept.report, lines, gate, plan=plan_json(kept.plan), pictures=pictures)
+    return replace(made, made_at=figures.made_at)
+
+
+def _dated(figures: dict[str, Any], made_at: datetime | None) -> Response:
+    """``Last-Modified`` is when a worker made them, where they are not of this moment."""
+    return Response(figures, headers={"Last-Modified": http_date(made_at.timestamp())} if made_at else None)
 
 
 def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Generic, TypeVar
 
 from django.db import transaction
 from django.db.models import F
@@ -33,6 +34,7 @@ WAITS = 5.0  # seconds for a database that takes no writing just now
 LEAST_WAIT = 10  # seconds after which a program is to ask again
 RESTS = 2.0  # times what making takes, before it is made again: looking does not keep a worker busy for good
 
+T = TypeVar("T")
 Make = Callable[[Sequence[Run]], Mapping[str, bytes]]
 
 
@@ -43,6 +45,14 @@ class Stands:
     content: bytes | None
     made_at: datetime | None
     old: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Generic[T]):
+    """What was made, and when."""
+
+    value: T
+    made_at: datetime | None
 
 
 def subject_of(runs: Sequence[Run]) -> str:
@@ -114,7 +124,7 @@ def _stands(row: Kept | None, kind: str, make: Make, runs: Sequence[Run], stamp:
     return Stands(bytes(row.content), row.made_at, old=stamp_of(runs, stamps_of(runs)) != row.stamp)
 
 
-def now(kind: str, make: Make, runs: Sequence[Run]) -> bytes:
+def now(kind: str, make: Make, runs: Sequence[Run]) -> Made[bytes]:
     """What is kept of the runs where it holds, for programs and files. Of small runs it is made at once else; of others
     a worker is asked, and what one made is handed out for as long as none makes it anew. Five queries where it holds.
 
@@ -123,12 +133,13 @@ def now(kind: str, make: Make, runs: Sequence[Run]) -> bytes:
     rows = Kept.objects.filter(kind=kind, subject=subject_of(runs))
     if not is_true(kind, runs):
         if is_small(runs):
-            return keep(make, runs)[kind]
+            return Made(keep(make, runs)[kind], timezone.now())
         ask(kind, runs)
         row = rows.get()
         if not _rests(row) and not is_true(kind, runs):  # a local worker has done it meanwhile
             raise Later("figures_in_making", max(LEAST_WAIT, math.ceil(row.seconds)))
-    return bytes(rows.get().content)
+    row = rows.get()
+    return Made(bytes(row.content), row.made_at)
 
 
 def is_true(kind: str, runs: Sequence[Run]) -> bool:

@@ -25,7 +25,7 @@ from review.evidence.effective import Effective, Source, effective_values, names
 from review.evidence.experts import has_examples
 from review.gold.licences import licences_of
 from review.kept.columns import ANSWERS, SOURCES, UNSAID, Arrays, unpacked, values_kind
-from review.kept.keeping import Make, Stands, is_small, is_true, look, now, subject_of
+from review.kept.keeping import Made, Make, Stands, is_small, is_true, look, now, subject_of
 from review.kept.making import (
     AGREEMENT,
     AS_AGREEMENT,
@@ -85,13 +85,18 @@ def run_figures(run: Run) -> Shown[RunFigures]:
     return dataclasses.replace(found, value=dataclasses.replace(found.value, report=_as_now(found.value.report, run)))
 
 
-def figures_now(run: Run) -> RunFigures:
+def _now(kind: str, make: Make, runs: Sequence[Run], form: TypeAdapter[T]) -> Made[T]:
+    found = now(kind, make, runs)
+    return Made(form.validate_json(found.value), found.made_at)
+
+
+def figures_now(run: Run) -> Made[RunFigures]:
     """The same as :func:`~review.kept.keeping.now` has it.
 
     :raises Later: ``figures_in_making``, as the others below.
     """
-    found = AS_FIGURES.validate_json(now(FIGURES, make_run, [run]))
-    return dataclasses.replace(found, report=_as_now(found.report, run))
+    found = _now(FIGURES, make_run, [run], AS_FIGURES)
+    return Made(dataclasses.replace(found.value, report=_as_now(found.value.report, run)), found.made_at)
 
 
 def _as_now(report: Report, run: Run) -> Report:
@@ -123,9 +128,9 @@ def agreement_at_once(run: Run) -> tuple[Shown[AgreementFigures], bool]:
     return agreement_figures(run), False
 
 
-def agreement_now(run: Run) -> AgreementFigures:
+def agreement_now(run: Run) -> Made[AgreementFigures]:
     """The same as it stands now."""
-    return AS_AGREEMENT.validate_json(now(AGREEMENT, make_agreement, [run]))
+    return _now(AGREEMENT, make_agreement, [run], AS_AGREEMENT)
 
 
 def compared(runs: Sequence[Run]) -> Shown[Compared]:
@@ -133,14 +138,14 @@ def compared(runs: Sequence[Run]) -> Shown[Compared]:
     return _one(COMPARISON, make_comparison, runs, AS_COMPARISON)
 
 
-def compared_now(runs: Sequence[Run]) -> Compared:
+def compared_now(runs: Sequence[Run]) -> Made[Compared]:
     """The same as it stands now."""
-    return AS_COMPARISON.validate_json(now(COMPARISON, make_comparison, runs))
+    return _now(COMPARISON, make_comparison, runs, AS_COMPARISON)
 
 
-def correction_now(run: Run) -> CorrectionFigures:
+def correction_now(run: Run) -> Made[CorrectionFigures]:
     """The three estimates of a run as they stand now."""
-    return AS_CORRECTION.validate_json(now(CORRECTION, make_correction, [run]))
+    return _now(CORRECTION, make_correction, [run], AS_CORRECTION)
 
 
 def report_file(run: Run, format_name: str) -> ExportFile:
@@ -151,8 +156,8 @@ def report_file(run: Run, format_name: str) -> ExportFile:
     if is_small([run]):
         return export(run, format_name, planned=planned_review)
     kind, known = file_kind(format_name, get_language() or settings.LANGUAGE_CODE), FORMATS[format_name]
-    content = now(kind, FILES[kind], [run])
-    return ExportFile(f"run-{run.pk}.{known.ending}", known.media_type, _unpacked(content))
+    found = now(kind, FILES[kind], [run])
+    return ExportFile(f"run-{run.pk}.{known.ending}", known.media_type, _unpacked(found.value), found.made_at)
 
 
 def _unpacked(content: bytes) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ at once without intervals, which are fetched afterwards, as is the past; compari
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -22,7 +23,7 @@ from evaluation.files.export import ExportFile
 from evaluation.files.records import OWN, forms
 from evaluation.judging.probing import Probed
 from evaluation.models import JudgeVersion, Project, Run
-from evaluation.runs.exports import download, take_export
+from evaluation.runs.exports import download, take_export, uncounted_if_later
 from evaluation.runs.progress import calls_of, progress
 from evaluation.scoring.aside import asked_once
 from evaluation.wording.markdown import language_of
@@ -33,6 +34,7 @@ from review.comparisons.trend import judge_records, trends_of
 from review.decisions.assumptions import set_accepted
 from review.evidence.answers import expose, expose_answers
 from review.evidence.scorers import titles_of
+from review.kept.keeping import LEAST_WAIT
 from review.kept.reading import (
     agreement_at_once,
     agreement_figures,
@@ -145,29 +147,29 @@ def run_report(request: HttpRequest, pk: int) -> HttpResponseBase:
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     if (format_name := request.GET.get("format", "html")) not in REPORT_EXPORTS.names:
         raise Http404
-    take_export(person(request))
+    taken = take_export(person(request))
     try:
-        made = _brief_report(found, format_name) if format_name in BRIEF else report_file(found, format_name)
+        with uncounted_if_later(taken):
+            made = _brief_report(found, format_name) if format_name in BRIEF else report_file(found, format_name)
     except Later:
         return render(request, "review/in_making.html", {"title": found, "file": True})
-    if made is None:
-        return render(request, "review/in_making.html", {"title": found})
     expose(request.user, found, "report")
     return download(made)
 
 
-def _brief_report(found: Run, format_name: str) -> ExportFile | None:
-    """The report in a format that is made of what is kept; ``None`` while that is being made."""
-    kept = run_figures(found).value
-    if kept is not None and format_name not in PICTURED:
-        return export_kept(found, format_name, kept.report, (), plan=plan_json(kept.plan))
-    agreement = agreement_figures(found).value
-    if kept is None or agreement is None:
-        return None
-    pictures = agreement_pictures(found, agreement.figures)
-    return export_kept(
-        found, format_name, kept.report, listed_lines(found), plan=plan_json(kept.plan), pictures=pictures
-    )
+def _brief_report(found: Run, format_name: str) -> ExportFile:
+    """The report in a format that is made of what is kept.
+
+    :raises Later: while that is being made.
+    """
+    figures, drawn = run_figures(found), format_name in PICTURED
+    agreement = agreement_figures(found).value if drawn else None
+    kept = figures.value
+    if kept is None or (drawn and agreement is None):
+        raise Later("figures_in_making", LEAST_WAIT)
+    lines, pictures = (listed_lines(found), agreement_pictures(found, agreement.figures)) if agreement else ((), "")
+    made = export_kept(found, format_name, kept.report, lines, plan=plan_json(kept.plan), pictures=pictures)
+    return replace(made, made_at=figures.made_at)
 
 
 @signed_in_get

@@ -101,3 +101,13 @@ def test_the_progress_of_many_runs_takes_three_queries(django_assert_num_queries
     assert [found[run.pk].total for run in runs] == [4, 0, 0]
     assert found[runs[1].pk].share == 1.0
     assert Run.objects.count() == 3
+
+
+def test_a_new_score_is_in_the_figures_at_once() -> None:
+    run = make_scored_run(values=[1, 2])
+    before = figures(run)
+    answer = run.answer_set.answers.order_by("id").last()
+    assert answer is not None
+    metric = MetricDefinition.objects.create(name="precision_at_k", version=1, kind="rule", scale="0..1:real")
+    Score.objects.create(run=run, answer=answer, metric=metric, origin="late", status="scored", value=0.5)
+    assert figures(run) == before | {"precision_at_k": MetricFigures(0.5, 1, 0, 0)}

@@ -10,11 +10,12 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import parse_http_date
 from openpyxl import load_workbook
 
 from evaluation.core.errors import Later
 from evaluation.core.roles import Role
-from evaluation.models import Run
+from evaluation.models import Run, TakenExport
 from review.kept import keeping, making
 from review.kept.reading import compared, figures_now, headlines_of, listed_answers, listed_lines, run_figures
 from review.models import Kept, Revision, Touched
@@ -93,6 +94,9 @@ def test_a_program_is_told_to_come_back_and_then_gets_it(
             making.remake(rung.pop())
             answer = client.get(address)
     assert not rung
+    assert TakenExport.objects.count() == 1  # to be told to come back does not count
+    made = {int(one.timestamp()) for one in Kept.objects.values_list("made_at", flat=True)}
+    assert parse_http_date(answer["Last-Modified"]) in made
     told = b"".join(answer.streaming_content) if answer.streaming else answer.content
     monkeypatch.setattr(keeping, "SMALL", 5_000)
     Kept.objects.all().delete()
@@ -114,7 +118,8 @@ def test_a_program_that_asks_on_is_answered_while_people_rate(run: Run, rung: li
     making.remake(rung[0])
     Kept.objects.update(seconds=100.0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
-    figures_now(run)
+    made_at = Kept.objects.get(kind=making.FIGURES).made_at
+    assert figures_now(run).made_at == made_at
     assert len(rung) == 1
     Kept.objects.update(made_at=timezone.now() - timedelta(seconds=201))
     with pytest.raises(Later) as refused:
