@@ -40,9 +40,15 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("concord")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take long come first: at the end one process would wait for another one that is in one of them."""
+    """Files that take long come first: at the end one process would wait for another one that is in one of them. What
+    uses the database that the settings name is marked so, before anything is chosen by its marks."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    for item in items:
+        fixtures = {"db", "transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))
+        if fixtures or item.get_closest_marker("django_db"):
+            item.add_marker("database")
 
 
 @pytest.fixture(scope="session")

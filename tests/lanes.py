@@ -13,26 +13,10 @@ from collections.abc import Mapping, Sequence
 
 KEPT = {"PYTHONDONTWRITEBYTECODE": ""}
 SLOW = "not faults and not bench and not crowd and not endurance"
-# No database in them, one that they make themselves (faults), the same figures again from many rows (conversion), or
-# texts and rights, which are Python's business on every database.
+# The same figures again from many rows (conversion), or texts and rights, which are Python's business on any database.
 ONCE = (
     "tests/conversion",
     "tests/docs",
-    "tests/evaluation/core",
-    "tests/evaluation/embedding",
-    "tests/evaluation/extras/attacks/test_running.py",
-    "tests/evaluation/extras/batches/test_wire.py",
-    "tests/evaluation/extras/local_embeddings",
-    "tests/evaluation/extras/test_log_ins.py",
-    "tests/evaluation/extras/test_sso.py",
-    "tests/evaluation/files",
-    "tests/evaluation/judging",
-    "tests/evaluation/metrics",
-    "tests/evaluation/profiles",
-    "tests/evaluation/systems",
-    "tests/evaluation/wording",
-    "tests/faults",
-    "tests/judge_server",
     "tests/pages/test_degenerate_runs.py",
     "tests/pages/test_hostile_text.py",
     "tests/pages/test_hostile_text_of_criteria.py",
@@ -40,10 +24,7 @@ ONCE = (
     "tests/pages/test_page_objects.py",
     "tests/pages/test_unmarked_texts.py",
     "tests/review/calibration/test_hold_out_stays_sealed.py",
-    "tests/review/charts",
-    "tests/review/statistics",
     "tests/test_access_matrix.py",
-    "tests/test_architecture.py",
     "tests/test_rest_schema.py",
     "tests/test_settings.py",
 )
@@ -86,8 +67,8 @@ def main(which: str) -> int:
         if not address:
             print("== PostgreSQL: skipped, CONCORD_TEST_POSTGRES is not set")
         return code
-    pure = [f"--ignore={folder}" for folder in ONCE]
-    return lane("PostgreSQL", "-m", f"{SLOW} and not browser", *pure, DATABASE_URL=address)
+    once = [f"--ignore={folder}" for folder in ONCE]
+    return lane("PostgreSQL", "-m", f"database and {SLOW} and not browser", *once, DATABASE_URL=address)
 
 
 if __name__ == "__main__":
