@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -14,7 +15,7 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
-CONCURRENCY = 32
+CONCURRENCY = int(os.environ.get("BENCH_PLACES", "32"))
 MESSAGES = [
     {"role": "system", "content": "Rate the answer on every level of the rubric. " * 60},
     {"role": "user", "content": "BEGIN answer\nThe river rises in the north and reaches the sea.\nEND answer\n" * 40},

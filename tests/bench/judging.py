@@ -2,6 +2,9 @@
 
 Efficiency = calls x latency / concurrency / wall time, from the start to the last score committed. The contenders take
 turns, each in a process of its own, so that ratios hold on a noisy machine; medians over the rounds are shown.
+
+With ``--whole`` the command ``evaluate`` as a person starts it, for as many answers: from the start of its process to
+its end, rules, trying the judge out and what is printed included. ``BENCH_PLACES=128`` is another number of places.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,6 +73,26 @@ def engine(kind: str, base_url: str, calls: int, profile: str = "", workers: int
             "wall": max(one["ended"] for one in taken) - min(one["started"] for one in taken),
             "cpu": sum(one["cpu"] for one in taken),
         }
+
+
+def whole(kind: str, base_url: str, answers: int, latency: float) -> None:
+    """Print what ``evaluate`` takes in all on a fresh database."""
+    with tempfile.TemporaryDirectory() as folder, fresh_database(kind, Path(folder)) as url:
+        site = Site(Path(folder), url, base_url.rsplit("/v1", 1)[0])
+        site.environment |= {"DEBUG": "0", "SECRET_KEY": secrets.token_urlsafe(64), "ALLOWED_HOSTS": "localhost"}
+        site.manage("migrate", "--verbosity", "0")
+        told = site.python("-m", "tests.bench.prepare", str(answers), base_url, str(CONCURRENCY), "--no-run")
+        words = zip(("project", "questions", "system"), told.split(), strict=True)
+        options = [f"--{name}={word}" for name, word in words]
+        started = time.monotonic()
+        site.manage("evaluate", *options, "--profile=graphrag", "--judge=remote", f"--max-concurrency={CONCURRENCY}")
+        wall = time.monotonic() - started
+        ((judged,),) = site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE outcome = 'ok'")
+    ideal = judged * latency / CONCURRENCY
+    print(
+        f"evaluate, {kind}: {answers} answers, {judged} calls in {wall:.1f} s, efficiency {ideal / wall:.3f}",
+        flush=True,
+    )
 
 
 def drained(site: Site, run: str, profile: str, workers: int) -> list[Taken]:
@@ -135,11 +159,17 @@ def main() -> None:
     parser.add_argument("--latency", type=float, action="append", help="seconds; default 0.2 and 0")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--workers", type=int, default=1, help="measure so many processes that share a run too")
+    parser.add_argument("--whole", action="store_true", help="measure the command evaluate, from its start to its end")
     parser.add_argument("--profile", default="", help="profile the ledger's thread into this file, on SQLite alone")
     given = parser.parse_args()
     if given.profile:
         with judge_process(LATENCY) as base_url:
             print(engine("sqlite", base_url, given.calls, given.profile))
+        return
+    if given.whole:
+        with judge_process(LATENCY) as base_url:
+            for kind in kinds():
+                whole(kind, base_url, given.calls, LATENCY)
         return
     for latency in given.latency or [LATENCY, 0.0]:
         report(given.calls, latency, given.rounds, given.workers)
