@@ -22,7 +22,7 @@ $(VENV)/.run: pyproject.toml requirements-dev.lock
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml requirements-dev.lock $(VENV)/.run
-	$(BIN)/python -m pip install --quiet -c requirements-dev.lock -e '.[dev,ko,semantic,otel,arrow,sso,factor]'
+	$(BIN)/python -m pip install --quiet --no-compile -c requirements-dev.lock -e '.[dev,ko,semantic,otel,arrow,sso,factor]'
 	@touch $@
 
 setup: $(VENV)/.run            ## install what running needs into .venv
@@ -46,7 +46,7 @@ lint: setup-dev                ## style, types, import contracts, size, missing 
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 test-endurance: setup-dev      ## the same on the other, thousands of faults, databases that are away, clocks that jump (an hour)
-	$(BIN)/pytest -m endurance --timeout 0 tests/faults tests/docs
+	$(BIN)/pytest -m endurance --timeout 0 tests/faults tests/docs tests/pages
 
 test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (CROWD_PEOPLE, CROWD_ITEMS; a quarter of an hour and more)
 	$(BIN)/pytest -m crowd --timeout 0 tests/faults

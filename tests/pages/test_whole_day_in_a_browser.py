@@ -27,7 +27,7 @@ DECIDED = "[...document.querySelectorAll('[data-entered]')].every((one) => one.t
 READS_MS = 700  # sooner after the reveal an Enter counts as the one that is still held
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.endurance)])
 def site(request: Any, tmp_path: Path, judge_server: JudgeServer) -> Iterator[tuple[Site, str]]:
     """An empty site that is served, with one superuser; its settings are documented ones."""
     if request.param == "postgres" and not os.environ.get("CONCORD_TEST_POSTGRES"):
