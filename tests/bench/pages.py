@@ -4,22 +4,28 @@ as a file, and pages of a queue.
 Four runs of 50,000 answers with five metrics each, 50,000 ratings and a queue of 5,000 items, served as ``serve`` does.
 What pages read is made by ``drain`` first. Then each page is opened, with the bare view in between, three times over:
 as it stands, after a reviewer has rated, so that everything kept is old, and after the server was started again, where
-the first request of all counts. Beside the times stand queries and size of a page, and the memory of the server.
+the first request of all counts. Beside the times stand size of a page and the memory of the server. At last eight
+reviewers work, who pause half a second between turns, without a lead and beside one who opens all pages without pause.
 """
 
 from __future__ import annotations
 
 import argparse
 import http.client
+import itertools
 import json
 import secrets
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench.reviewing import PROCESSES, VALUES, Server, come_to_rest, served
+from tests.bench.reviewing import PROCESSES, VALUES, Server, come_to_rest, measured, p95, served
 from tests.faults.site import Site, fresh_database
 
 ANSWERS, RATED, SIZE, TURNS = 50_000, 10_000, 5_000, 5
@@ -83,6 +89,26 @@ def shown(title: str, lead: Lead, places: dict[str, Any], turns: int) -> None:
         print(f"  {name:<20} {median(took):6.0f} {max(took):8.0f} {ratio:8.0f} {size / 1000:8.0f}", flush=True)
 
 
+@contextmanager
+def opening(lead: Lead, places: dict[str, Any]) -> Iterator[None]:
+    """A lead opens one page after the other meanwhile."""
+    stop = threading.Event()
+
+    def go_round() -> None:
+        for path in itertools.cycle(PAGES.values()):
+            if stop.is_set():
+                return
+            lead.open(path.format(**places))
+
+    with ThreadPoolExecutor(1) as pool:
+        going = pool.submit(go_round)
+        try:
+            yield
+        finally:
+            stop.set()
+        going.result()
+
+
 def rate(site: Server, queue: int, token: str) -> None:
     """A reviewer takes an item and rates it."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -116,6 +142,13 @@ def report(site: Site, made: dict[str, Any], answers: int, turns: int) -> None:
     rate(server, queue, made["people"][0]["token"])
     shown("right after a rating: all of it old, a worker asked", lead, places, turns)
     print(f"{PROCESSES} processes of the web server, peak resident memory of one: {server.peak_memory():.0f} MB")
+    alone, _ = measured(server, floor, made["people"], queue, 20, pause=0.5)
+    with opening(lead, places):
+        beside, _ = measured(server, floor, made["people"], queue, 20, pause=0.5)
+    for name, took in alone.items():
+        print(
+            f"eight reviewers, p95 of {name}: {p95(took):.0f} ms, {p95(beside[name]):.0f} beside the lead", flush=True
+        )
     again = Lead(served(site, "config.rsgi:application"), floor, made["lead"]["session"])
     shown("after a start of the server, once each", again, places, 1)
 

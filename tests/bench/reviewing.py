@@ -135,9 +135,10 @@ def _answer(
 
 
 def measured(
-    site: Server, floor: Server, people: Sequence[dict[str, str]], queue: int, turns: int
+    site: Server, floor: Server, people: Sequence[dict[str, str]], queue: int, turns: int, pause: float = 0.0
 ) -> tuple[Times, Times]:
-    """What so many reviewers at once wait for, and the servers' CPU time meanwhile."""
+    """What so many reviewers at once wait for, and the servers' CPU time meanwhile. They ``pause`` so many seconds
+    between turns."""
     browsers = [Browser(site, floor, keys, alone=len(people) == 1) for keys in people]
 
     def work(browser: Browser) -> None:
@@ -146,6 +147,7 @@ def measured(
                 browser.times.clear()
                 browser.cpu.clear()
             browser.turn(queue, abs(number))
+            time.sleep(pause)
 
     with ThreadPoolExecutor(len(browsers)) as pool:
         for done in [pool.submit(work, browser) for browser in browsers]:
