@@ -3,8 +3,9 @@
     python -m tests.bench.files [--answers 10000]    # PostgreSQL too with CONCORD_TEST_POSTGRES
 
 Each command runs in a process of its own, as at a terminal; its seconds count from the start of the interpreter, and
-its peak memory is the process's. Beside it stands a bare loop in the same run, on the same database: every line by
-``json.loads``, its rows by ``bulk_create`` in the same tables, nothing checked, scored or reported.
+its peak memory is the process's. What pages read of the run and its files are made as well. Beside them stands a bare
+loop in the same run, on the same database: every line by ``json.loads``, its rows by ``bulk_create`` in the same
+tables, nothing checked, scored or reported.
 """
 
 from __future__ import annotations
@@ -163,6 +164,20 @@ def run_on(kind: str, answers: int) -> None:
         print(f"  all: {wall:.1f} s, {wall / bare_wall:.1f} x bare of {MOST_TIMES} promised")
         print(f"  processor time: {cpu:.1f} s, {cpu / bare_cpu:.1f} x bare")
         print(f"  most memory: {most:.0f} MB of {MOST_MEGABYTES} promised", flush=True)
+        made = {"what pages read": ("-m", "tests.bench.keeping", "figures", "2")}  # the import's run was the first
+        for ending in ("jsonl", "csv", "html"):
+            made[f"export_report as {ending}"] = (
+                "manage.py",
+                "export_report",
+                "2",
+                "--output",
+                str(folder / f"r.{ending}"),
+            )
+        for step, asked in made.items():
+            seconds, worked, megabytes = command(environment, *asked)
+            print(f"  {step}: {seconds:.1f} s, {worked:.1f} s of processor time, {megabytes:.0f} MB", flush=True)
+        sizes = {path.name: path.stat().st_size / 1e6 for path in folder.glob("r*.*") if path.is_file()}
+        print("  files: " + ", ".join(f"{name} {size:.0f} MB" for name, size in sizes.items()), flush=True)
 
 
 def main() -> None:
