@@ -28,7 +28,7 @@ from evaluation.core.samples import Result, Status
 from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import JuryRule, joined
-from evaluation.models import Finding, ImportedJudge, MetricDefinition, Run, RunJudge, Score, WorkUnit
+from evaluation.models import Answer, Finding, ImportedJudge, MetricDefinition, Run, RunJudge, Score, WorkUnit
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.storage.statements import insert_values
@@ -251,21 +251,29 @@ def derive(run: Run) -> int:
     if not (wanted or overall) or not Run.objects.filter(pk=run.pk, state__in=states).exists():
         return 0
     rows = definitions([*(metric.spec.name for metric in wanted), *([ANSWER_OVERALL.name] if overall else [])])
-    scales: dict[str, Scale] = {}
-    made: dict[tuple[int, str], Result] = {}
-    for answer_id, category, results in list(_results(run, scales)):
-        for metric in wanted:
-            made[answer_id, metric.spec.name] = results[metric.spec.name] = metric.compute(results)
-            scales[metric.spec.name] = metric.spec.scale
-        if overall:
-            made[answer_id, ANSWER_OVERALL.name] = answer_overall(profile, results, scales, category)
-    return _insert(run, rows, made)
+    answers = Answer.objects.filter(answer_set=run.answer_set_id).order_by("pk").values_list("pk", flat=True)
+    count, scales, ids = 0, dict[str, Scale](), list(answers)
+    for first in range(0, len(ids), DERIVED_AT_ONCE):
+        some = {"answer__gte": ids[first], "answer__lte": ids[first : first + DERIVED_AT_ONCE][-1]}
+        made: dict[tuple[int, str], Result] = {}
+        for answer_id, category, results in list(_results(run, some, scales)):
+            for metric in wanted:
+                made[answer_id, metric.spec.name] = results[metric.spec.name] = metric.compute(results)
+                scales[metric.spec.name] = metric.spec.scale
+            if overall:
+                made[answer_id, ANSWER_OVERALL.name] = answer_overall(profile, results, scales, category)
+        count += _insert(run, some, rows, made)
+    return count
 
 
-def _results(run: Run, scales: dict[str, Scale]) -> Iterator[tuple[int, str, dict[str, Result]]]:
-    """The counting results of the run, repeats folded, by answer, with the category of its question; puts the scales of
-    their metrics down. One query."""
-    rows = counting(run).exclude(metric__kind=Kind.DERIVED).order_by("answer_id", "id")
+DERIVED_AT_ONCE = 2_000  # answers whose results are held
+_Range = Mapping[str, int]  # the first and the last answer, as conditions on a score
+
+
+def _results(run: Run, some: _Range, scales: dict[str, Scale]) -> Iterator[tuple[int, str, dict[str, Result]]]:
+    """The counting results of some answers of the run, repeats folded, by answer, with the category of its question;
+    puts the scales of their metrics down. One query."""
+    rows = counting(run).filter(**some).exclude(metric__kind=Kind.DERIVED).order_by("answer_id", "id")
     columns = ("answer_id", "answer__question__category", "metric__name", "metric__scale")
     found = rows.values_list(*columns, "status", "value", "label", "reason").iterator(chunk_size=5000)
     for (answer_id, category), group in groupby(found, key=itemgetter(0, 1)):
@@ -277,10 +285,13 @@ def _results(run: Run, scales: dict[str, Scale]) -> Iterator[tuple[int, str, dic
         yield answer_id, category, {name: folded(several) for name, several in repeats.items()}
 
 
-def _insert(run: Run, metrics: Mapping[str, MetricDefinition], made: Mapping[tuple[int, str], Result]) -> int:
+def _insert(
+    run: Run, some: _Range, metrics: Mapping[str, MetricDefinition], made: Mapping[tuple[int, str], Result]
+) -> int:
     names = {row.pk: name for name, row in metrics.items()}
     newest: dict[tuple[int, str], Score] = {}
-    earlier = Score.objects.filter(run=run, metric_id__in=names, unit=None, author="").order_by("round")
+    earlier = Score.objects.filter(run=run, **some, metric_id__in=names, unit=None, author="")
+    earlier = earlier.order_by("round")
     for score in earlier.iterator(chunk_size=5000):
         newest[score.answer_id, names[score.metric_id]] = score
     rows = []

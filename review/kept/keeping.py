@@ -10,19 +10,20 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Later
+from evaluation.core.errors import Later, Refused
 from evaluation.models import Run, Score
 from evaluation.work.collector import held_back
-from evaluation.work.database import retry_on_db_error
+from evaluation.work.database import retry_on_db_error, unwritable
 from evaluation.work.dispatch import ring_for
 from review.models import Kept, Revision, Touched
 from review.reports.provenance import product_version
@@ -75,7 +76,13 @@ def count_touched() -> None:
                 Revision.objects.filter(pk=pk).update(number=F("number") + 1)
 
     sets = sorted(Counter(question_set for _, question_set in rows))
-    retry_on_db_error(write)
+    _if_writable(write)
+
+
+def _if_writable(write: Callable[[], None]) -> None:
+    """Write what is to be kept, but where the database takes no writing: what was made is shown all the same."""
+    with suppress(Refused):
+        retry_on_db_error(write, seconds=WAITS)
 
 
 def stamps_of(runs: Iterable[Run]) -> dict[int, str]:
@@ -135,9 +142,9 @@ def now(kind: str, make: Make, runs: Sequence[Run]) -> Made[bytes]:
         if is_small(runs):
             return Made(keep(make, runs)[kind], timezone.now())
         ask(kind, runs)
-        row = rows.get()
-        if not _rests(row) and not is_true(kind, runs):  # a local worker has done it meanwhile
-            raise Later("figures_in_making", max(LEAST_WAIT, math.ceil(row.seconds)))
+        row = rows.first()  # none where no writing is taken
+        if row is None or not (_rests(row) or is_true(kind, runs)):  # a local worker has done it meanwhile
+            raise Later("figures_in_making", max(LEAST_WAIT, math.ceil(row.seconds if row else 0)))
     row = rows.get()
     return Made(bytes(row.content), row.made_at)
 
@@ -170,7 +177,7 @@ def keep(make: Make, runs: Sequence[Run]) -> Mapping[str, bytes]:
             update_fields=["stamp", "content", "made_at", "seconds", "asked_at"],
         )
 
-    retry_on_db_error(write, seconds=WAITS)
+    _if_writable(write)
     return made
 
 
@@ -180,7 +187,16 @@ def _rests(row: Kept) -> bool:
 
 
 def ask(kind: str, runs: Sequence[Run]) -> None:
-    """Have a worker make what is old, unless one was asked already or has done so just now."""
+    """Have a worker make what is old, unless one was asked already or has done so just now; nobody is asked where the
+    database takes no writing."""
+    try:
+        _ask(kind, runs)
+    except DatabaseError as error:
+        if not unwritable(error):
+            raise
+
+
+def _ask(kind: str, runs: Sequence[Run]) -> None:
     row, _made = Kept.objects.get_or_create(kind=kind, subject=subject_of(runs))
     now = timezone.now()
     if row.asked_at and now - row.asked_at < LOST:

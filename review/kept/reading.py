@@ -25,7 +25,7 @@ from review.evidence.effective import Effective, Source, effective_values, names
 from review.evidence.experts import has_examples
 from review.gold.licences import licences_of
 from review.kept.columns import ANSWERS, SOURCES, UNSAID, Arrays, unpacked, values_kind
-from review.kept.keeping import Made, Make, Stands, is_small, is_true, look, now, subject_of
+from review.kept.keeping import Made, Make, Stands, is_small, is_true, keep, look, now, subject_of
 from review.kept.making import (
     AGREEMENT,
     AS_AGREEMENT,
@@ -197,7 +197,9 @@ def listed_answers(run: Run, wanted: Wanted, start: int, size: int) -> Shown[Lis
 def _values(run: Run, metric: MetricDefinition | None) -> Arrays | None:
     if metric is None:
         return None
-    return unpacked(bytes(Kept.objects.get(kind=values_kind(metric.pk), subject=subject_of([run])).content))
+    kind = values_kind(metric.pk)
+    row = Kept.objects.filter(kind=kind, subject=subject_of([run])).first()  # none where no writing is taken
+    return unpacked(bytes(row.content) if row else keep(make_run, [run])[kind])
 
 
 def _matching(run: Run, wanted: Wanted, columns: Arrays, values: Arrays | None) -> np.ndarray[Any, Any]:

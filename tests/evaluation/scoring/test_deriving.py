@@ -6,6 +6,7 @@ import pytest
 
 from evaluation.models import Run, Score
 from evaluation.runs.draining import drain
+from evaluation.scoring import writing
 from evaluation.scoring.writing import current, derive
 from evaluation.work.lifecycle import start
 from tests.evaluation.scoring.families import run_under
@@ -55,6 +56,15 @@ def test_the_weights_of_each_answers_overall_score_are_stored() -> None:
     assert score.detail["weights"] == pytest.approx(
         {"claim_support": 3 / 7, "context_precision": 2 / 7, "context_recall": 2 / 7}
     )
+
+
+def test_many_answers_are_derived_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "DERIVED_AT_ONCE", 1)
+    run = drained()
+    scores = Score.objects.filter(run=run, metric__name="ragas_score")
+    assert [(score.value, score.round) for score in scores] == [(pytest.approx(100.0), 0)] * 2
+    Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
+    assert derive(run) == 0
 
 
 def test_a_run_mean_profile_has_no_score_of_single_answers() -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
+from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import parse_http_date
 from openpyxl import load_workbook
 
-from evaluation.core.errors import Later
+from evaluation.core.errors import Later, Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run, TakenExport
 from review.kept import keeping, making
@@ -138,6 +140,47 @@ def test_a_large_file_is_written_by_a_worker(run: Run, rung: list[int], form: st
     assert Kept.objects.get().kind == f"report {form} ko"
     making.remake(rung[0])
     assert client.get(address)["Content-Disposition"].startswith("attachment")
+
+
+PAGES = ["run", "run-answers", "run-agreement", "run-report"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_database_that_takes_no_writing_shows_small_runs_all_the_same(
+    run: Run, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_write: object, **_: object) -> None:
+        raise Refused("database_read_only")
+
+    decide(answer_rows(run)[0], metric("correctness"), 5)
+    monkeypatch.setattr(keeping, "retry_on_db_error", refused)
+    client = Client()
+    client.force_login(make_user(Role.LEAD, run.project))
+    answer = client.get(reverse(name, args=[run.pk]))
+    assert answer.status_code == 200
+    told = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    assert b"A background worker" not in told
+    assert not Kept.objects.exists()
+    assert Touched.objects.exists()  # counted once it takes writing again
+
+
+@pytest.mark.parametrize("error", ["SQLITE_READONLY", "SQLITE_CORRUPT"])
+def test_nobody_is_asked_where_no_writing_is_taken(
+    run: Run, rung: list[int], error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        cause = sqlite3.OperationalError()
+        cause.sqlite_errorname = error
+        raise OperationalError from cause
+
+    monkeypatch.setattr(keeping, "_ask", refused)
+    if error == "SQLITE_CORRUPT":
+        with pytest.raises(OperationalError):
+            run_figures(run)
+    else:
+        assert run_figures(run).value is None
+        with pytest.raises(Later):
+            figures_now(run)
 
 
 def test_a_worker_that_was_just_there_is_not_asked_again(run: Run, rung: list[int]) -> None:
