@@ -45,8 +45,8 @@ lint: setup-dev                ## style, types, import contracts, size, missing 
 	$(BIN)/python -m tests.size
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
-test-endurance: setup-dev      ## the same on the other, thousands of faults, databases that are away, clocks that jump (an hour)
-	$(BIN)/pytest -m endurance --timeout 0 tests/faults tests/docs tests/pages
+test-endurance: setup-dev      ## the same on the other, thousands of faults, databases that are away, clocks that jump (an hour and a half)
+	$(BIN)/pytest -m endurance -n 2 --timeout 0 tests/faults tests/docs tests/pages
 
 test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (CROWD_PEOPLE, CROWD_ITEMS; a quarter of an hour and more)
 	$(BIN)/pytest -m crowd --timeout 0 tests/faults
