@@ -1,4 +1,5 @@
-"""Fifty people empty a queue of 5,000 items that two of them rate each: nothing is lost, doubled or misdirected.
+"""Fifty people empty a queue of 5,000 items that two of them rate each, over connections that break and a server that
+is killed in the middle: nothing is lost, doubled or misdirected.
 
 Other sizes: ``CROWD_PEOPLE=30 CROWD_ITEMS=3000 make test-crowd``.
 """
@@ -16,4 +17,6 @@ pytestmark = [pytest.mark.crowd]
 
 
 def test_a_crowd_empties_a_queue_with_two_reviewers_an_item(site: Site) -> None:
-    empty_queues(site, int(os.environ.get("CROWD_PEOPLE", "50")), {2: int(os.environ.get("CROWD_ITEMS", "5000"))})
+    empty_queues(
+        site, int(os.environ.get("CROWD_PEOPLE", "50")), {2: int(os.environ.get("CROWD_ITEMS", "5000"))}, rough=True
+    )
