@@ -13,13 +13,14 @@ from evaluation.core.registry import Bilingual, MetricSpec, Scale
 from evaluation.judges.clients import price_table
 from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for
-from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge
+from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge, Score
 from evaluation.network.outcomes import Outcome
 from review.models import Rating
-from review.results.run_agreement import By, agreement_if_kept, kept_agreement, kept_of
+from review.results.run_agreement import By, kept_agreement, kept_of
 from review.statistics.agreement.catalogue import headline_statistic
 
 MOST_RUNS = 12  # the newest ones; more are no longer read in one look
+MANY = 5_000  # scores of a run whose agreement a request does not work out
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +58,20 @@ def trends_of(run: Run) -> dict[str, Trend]:
     """Metric -> the agreement of the newest runs with ratings over this run's question set, whatever its version; where
     only one run has ratings, that of its answers by the time of rating.
 
-    Figures are those kept; where a run has none yet they are computed without intervals, and kept.
+    Figures are those kept; where a run has none yet they are computed without intervals, and kept: of a run with many
+    scores that would take half a minute of a request, so that it is in the trend once a worker has made its agreement.
     """
     points: dict[str, list[TrendPoint]] = {}
     titles: dict[str, Bilingual] = {}
     statistics: dict[str, str] = {}
     runs = _rated_runs(run)
     served = _served_models(runs)
+    at_hand = kept_of(runs) if len(runs) > 1 else {}
     for one in runs:
-        found = (agreement_if_kept(one, by=By.CATEGORY) if len(runs) > 1 else None) or kept_agreement(
-            one, resamples=0, by=By.NOTHING if len(runs) > 1 else By.PERIOD
-        )
+        found = at_hand.get(one.pk)
+        if found is None and len(runs) > 1 and len(Score.objects.filter(run=one)[: MANY + 1].values_list("pk")) > MANY:
+            continue
+        found = found or kept_agreement(one, resamples=0, by=By.NOTHING if len(runs) > 1 else By.PERIOD)
         for metric, author, figures in _own_judges(found):
             titles.setdefault(metric, Bilingual(**found["experts"][metric]["title"]))
             name = statistics.setdefault(metric, headline_statistic(Scale.parse(figures["scale"])))

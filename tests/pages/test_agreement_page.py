@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Preflight, Run
+from review.comparisons import trend
 from review.comparisons.trend import trends_of
 from review.models import KeptFigures
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement
@@ -116,3 +117,14 @@ def test_the_trend_reads_what_is_kept(run: Run, no_bootstrap: None) -> None:
     trends_of(run)
     assert KeptFigures.objects.count() == before
     assert kept_agreement(run, resamples=0)["judges"]["judge@1"]["correctness"]["n"] == 8
+
+
+def test_no_request_works_out_the_agreement_of_another_large_run(
+    run: Run, no_bootstrap: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trend, "MANY", 0)
+    again = run_over(run.answer_set, judge=run.judges.get().judge_version)
+    score_all(again, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
+    assert trends_of(again) == {}
+    kept_agreement(run, resamples=0)
+    assert [point.run_id for point in trends_of(again)["correctness"].points] == [run.pk]
