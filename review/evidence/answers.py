@@ -166,7 +166,7 @@ def expose(user: User | AnonymousUser, subject: Answer | Run, via: str) -> None:
     if isinstance(subject, Answer):
         expose_answers(user, [subject.pk], via)
     elif isinstance(user, User):
-        shown = _reviewed_like(user, Answer.objects.filter(answer_set=subject.answer_set_id))
+        shown = _reviewed_like(user, Answer.objects.filter(answer_set=subject.answer_set_id), Q())
         own = {answer for answer, of in shown if of == subject.answer_set_id}
         _record(user, RUN, [subject.pk] if own else [], via)
         _record(user, ANSWER, sorted({answer for answer, _ in shown} - own), via)
@@ -175,7 +175,8 @@ def expose(user: User | AnonymousUser, subject: Answer | Run, via: str) -> None:
 def expose_answers(user: User | AnonymousUser, answer_ids: Collection[int], via: str) -> None:
     """The same for a page that shows the judge's values of several answers."""
     if isinstance(user, User) and answer_ids:
-        shown = _reviewed_like(user, Answer.objects.filter(pk__in=answer_ids))
+        some = Answer.objects.filter(pk__in=answer_ids)
+        shown = _reviewed_like(user, some, Q(answer__question__in=some.values("question")))
         _record(user, ANSWER, sorted({answer for answer, _ in shown}), via)
 
 
@@ -212,14 +213,15 @@ def same_text(at: str = "") -> Q:
     return Q(**{f"{path}pk": OuterRef("answer")}) | ~Q(**{f"{path}text": ""}) & Q(**same)
 
 
-def _reviewed_like(user: User, answers: QuerySet[Answer]) -> list[tuple[int, int]]:
+def _reviewed_like(user: User, answers: QuerySet[Answer], near: Q) -> list[tuple[int, int]]:
     """Answer and answer set of those items whose answer is among these, or has the same text to the same question:
-    there the ratings of these would tell what others think of it."""
+    there the ratings of these would tell what others think of it. ``near`` holds for all of them: few
+    answers are found sooner than all items are walked."""
     # Each half by its own index; as one condition every item would have all answers of a run read.
     same = answers.exclude(text="").filter(
         question=OuterRef("answer__question"), text_hash=OuterRef("answer__text_hash")
     )
-    items = _reviewed_by(user).filter(Q(answer__in=answers.values("pk")) | Exists(same))
+    items = _reviewed_by(user).filter(near, Q(answer__in=answers.values("pk")) | Exists(same))
     return list(items.values_list("answer_id", "answer__answer_set_id"))
 
 

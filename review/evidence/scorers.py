@@ -126,7 +126,9 @@ def scorers_of(run: Run, answer_ids: Collection[int] | None = None) -> list[Scor
     rows: dict[_Who, _Repeats] = {}
     known: dict[tuple[Any, ...], tuple[ScoreRow]] = {}  # hundreds of thousands of scores have few different values
     counting = cache(lambda: set(ImportedJudge.objects.filter(run=run).values_list("metric_id", "author")))
-    columns = current(scores).order_by("id").values_list(*_FIELDS)
+    # By the index of answers where they are named: for the order of keys SQLite walks all scores of the run.
+    order = ("id",) if answer_ids is None else ("answer", "id")
+    columns = current(scores).order_by(*order).values_list(*_FIELDS)
     for judge_id, rubric_id, author, metric_id, answer_id, *outcome in columns.iterator(chunk_size=5000):
         counts = bool(author) and (metric_id, author) in counting()
         if outcome[0] == Status.SCORED:
@@ -136,11 +138,11 @@ def scorers_of(run: Run, answer_ids: Collection[int] | None = None) -> list[Scor
         of_metric = rows.setdefault((judge_id or 0, rubric_id or 0, author, counts), {}).setdefault(metric_id, {})
         of_metric[answer_id] = of_metric.get(answer_id, ()) + row
     names = _names(list(judges.values()))
-    order = [*judges, (0, 0)]
+    places = [*judges, (0, 0)]
     built = built_on(run, judges.values())
     return [
         _scorer(who, judges.get(who[:2]), names, rows[who], built.get(who[1], frozenset()))
-        for who in sorted(rows, key=lambda who: (bool(who[2]), order.index(who[:2]), not who[3], who[2]))
+        for who in sorted(rows, key=lambda who: (bool(who[2]), places.index(who[:2]), not who[3], who[2]))
     ]
 
 
