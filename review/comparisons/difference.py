@@ -134,6 +134,14 @@ def _settled(paired: PairedDifference | None) -> PairedDifference | None:
 def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> RunDifference:
     """Compare two runs, each figure by itself. Nothing is resampled but signs: the intervals are t on the questions'
     differences."""
+    return _held(_measured(ours, baseline), ours, baseline, confidence, {})
+
+
+_OPEN = withheld("open")  # stands for a corrected figure until its confidence is known
+
+
+def _measured(ours: Side, baseline: Side) -> RunDifference:
+    """All that does not depend on the confidence of the corrected figures."""
     profile = ours.basis.profile
     groups = {**groups_of(baseline), **groups_of(ours)}
     mine, theirs = part_values(ours, profile), part_values(baseline, profile)
@@ -141,7 +149,7 @@ def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> Ru
     weights = part_weights(profile, names)
     parts = [PairedPart(mine[name], theirs[name], weights[name]) for name in names]
     differing = differing_versions([baseline.report, ours.report])
-    passed = (passing(ours, profile), passing(baseline, profile))
+    passed = [passing(side, profile) for side in (ours, baseline)]
     changes = _changes(ours, question_scores(ours, profile), question_scores(baseline, profile))
     either = ours.report.retrieval or baseline.report.retrieval
     repaired = repaired_difference(ours.basis.run, baseline.basis.run, either)
@@ -149,12 +157,12 @@ def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> Ru
         run_id=ours.run_id,
         baseline_id=baseline.run_id,
         differs=differing,
-        overall=paired_sum(parts, groups, limit=1.0, confidence=confidence),
+        overall=paired_sum(parts, groups, limit=1.0),
         p_family=None,
         weight=weight_compared(profile, names),
         parts=tuple(names),
-        corrected=_corrected(_overall_parts(ours, baseline), confidence=confidence),
-        corrected_this_run=_corrected(_overall_parts(ours, baseline), Target.THIS_RUN, confidence),
+        corrected=_OPEN,
+        corrected_this_run=_OPEN,
         rated_blind=any(side.basis.correction.rated_blind for side in (ours, baseline)),
         passes=_passes(*passed) if all(passed) else None,
         metrics=_metrics(ours, baseline, groups, differing, repaired),
@@ -164,15 +172,13 @@ def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> Ru
     )
 
 
-def held_together(
-    differences: Sequence[RunDifference], sides: Sequence[Side]
-) -> tuple[tuple[RunDifference, ...], Family]:
+def held_together(sides: Sequence[Side]) -> tuple[tuple[RunDifference, ...], Family]:
     """The differences of runs from the first of ``sides`` with the 5% of error held over all of their intervals, scores
     and metrics, judge-only and corrected: the intervals shown, and so the verdicts, are those of the family."""
-    baseline, others = sides[0], dict(zip([one.run_id for one in differences], sides[1:], strict=True))
+    baseline = sides[0]
+    measured = [(_measured(side, baseline), side) for side in sides[1:]]
     found: dict[tuple[int, str, bool], Deviation] = {}
-    for one in differences:
-        ours = others[one.run_id]
+    for one, ours in measured:
         for name, paired, pair in [
             ("", one.overall, _overall_parts(ours, baseline)),
             *((metric.name, metric.paired, _metric_parts(metric.name, ours, baseline)) for metric in one.metrics),
@@ -184,8 +190,7 @@ def held_together(
                 found[one.run_id, name, True] = deviation
     family = family_of(list(found.values()))
     p_values = {key[:2]: p for key, p in zip(found, family.p_values, strict=True) if not key[2]}
-    held = (_held(one, others[one.run_id], baseline, family.confidence, p_values) for one in differences)
-    return tuple(held), family
+    return tuple(_held(one, ours, baseline, family.confidence, p_values) for one, ours in measured), family
 
 
 def _held(
@@ -195,12 +200,18 @@ def _held(
     confidence: float,
     p_values: Mapping[tuple[int, str], float],
 ) -> RunDifference:
+    def corrected(metric: MetricDifference) -> Figure:
+        """By ratings of passages where it reads labels that are not complete, else by ratings of answers."""
+        if one.retrieval and metric.labels_missing:
+            return one.retrieval.of(metric.name, confidence)
+        return _corrected(_metric_parts(metric.name, ours, baseline), confidence=confidence)
+
     metrics = (
         dataclasses.replace(
             metric,
             paired=metric.paired and metric.paired.at(confidence),
             p_family=p_values.get((one.run_id, metric.name)),
-            corrected=_corrected_metric(metric.name, ours, baseline, one.retrieval, confidence),
+            corrected=corrected(metric),
         )
         for metric in one.metrics
     )
@@ -218,9 +229,8 @@ def _held(
 def _metrics(
     ours: Side, baseline: Side, groups: Mapping[str, str], differing: Differing, repaired: RepairedRetrieval | None
 ) -> tuple[MetricDifference, ...]:
-    there = baseline.basis.sides.machine.metrics
-    lines = [one for one in ours.report.metrics if one.name in there and not one.scale.labels]
-    lines = [one for one in lines if one.name in ours.basis.sides.machine.metrics]
+    mine, theirs = (side.basis.sides.machine.metrics for side in (ours, baseline))
+    lines = [one for one in ours.report.metrics if one.name in mine and one.name in theirs and not one.scale.labels]
     moved = judge_moved(ours.basis.run, baseline.basis.run)
     return tuple(
         dataclasses.replace(
@@ -228,15 +238,6 @@ def _metrics(
         )
         for line in lines
     )
-
-
-def _corrected_metric(
-    name: str, ours: Side, baseline: Side, repaired: RepairedRetrieval | None, confidence: float = CONFIDENCE
-) -> Figure:
-    """By ratings of passages where the metric reads labels that are not complete, else by ratings of answers."""
-    if repaired is not None and reads_labels(name):
-        return repaired.of(name, confidence)
-    return _corrected(_metric_parts(name, ours, baseline), confidence=confidence)
 
 
 def _metric(
@@ -261,7 +262,7 @@ def _metric(
         paired=paired,
         p_family=None,
         passes=_passes(mine, theirs) if line.scale.kind is ScaleKind.YES_NO else None,
-        corrected=_corrected_metric(line.name, ours, baseline, repaired),
+        corrected=_OPEN,
         differs=metric_differs(ours, baseline, line.name, differing),
         labels_missing=repaired is not None and reads_labels(line.name),
     )
@@ -329,9 +330,9 @@ def _corrected(pair: _Pair, target: Target = Target.QUESTIONS_LIKE_THESE, confid
     if reason := _unrated(pair):
         return withheld(reason)
     figure = as_figure(corrected_difference(ours, baseline, target, confidence))
-    if figure.low is not None and figure.high is not None and figure.high - figure.low <= NO_WIDTH:
-        return dataclasses.replace(figure, low=None, high=None, no_interval="no_variation")
-    return figure
+    if figure.low is None or figure.high is None or figure.high - figure.low > NO_WIDTH:
+        return figure
+    return dataclasses.replace(figure, low=None, high=None, no_interval="no_variation")
 
 
 def _corrected_deviation(pair: _Pair) -> Deviation | None:

@@ -19,7 +19,6 @@ from review.comparisons.difference import (
     Order,
     QuestionChange,
     RunDifference,
-    difference,
     held_together,
     order,
 )
@@ -60,7 +59,7 @@ class Comparison(Compared):
 def compare(runs: Sequence[Run], *, resamples: int = 2000, seed: int = 0) -> Comparison:
     """Compare runs; one alone has nothing to be compared with and stands for itself."""
     chosen = sides(runs)
-    differences, family = held_together([difference(one, chosen[0]) for one in chosen[1:]], chosen)
+    differences, family = held_together(chosen)
     ranked = order(chosen, resamples=resamples, seed=seed)
     return Comparison(tuple(side.report for side in chosen), differences, family, ranked, tuple(chosen))
 

@@ -319,7 +319,7 @@ def _summed(components: Sequence[Component], fits: Mapping[str, Fitted], frame: 
         warnings=tuple(dict.fromkeys(warning for fit in fits.values() for warning in fit.warnings)),
         non_response=max(fit.non_response for fit in fits.values()),
         response_bounds=bounds if bounds[0] < bounds[1] else None,
-        effective_labels=_all_effective_labels(components, fits, influence.equivalent_variance(confidence)),
+        effective_labels=_all_effective_labels(components, fits, frame, influence.equivalent_variance(confidence)),
     )
 
 
@@ -333,12 +333,14 @@ def _summed_response_bounds(components: Sequence[Component], fits: Mapping[str, 
     return low, high
 
 
-def _all_effective_labels(components: Sequence[Component], fits: Mapping[str, Fitted], variance: float) -> float | None:
+def _all_effective_labels(
+    components: Sequence[Component], fits: Mapping[str, Fitted], every: United, variance: float
+) -> float | None:
     """As for a component, in answers: with the variance of the rated parts' share of the whole score among the answers
     that have all their labels. A part over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them.
     ``None`` without two such answers, or where they are all alike."""
     rated = [one for one in components if fits[one.name].influence.method is not Method.AS_IT_CAME]
-    whole = united([one.frame for one in rated])
+    whole = every if len(rated) == len(components) else united([one.frame for one in rated])
     size = len(whole.group)
     score, chance, full = np.zeros(size), np.ones(size), np.ones(size, dtype=np.bool_)
     for one, at in zip(rated, whole.places, strict=True):

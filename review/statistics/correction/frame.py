@@ -268,8 +268,12 @@ def united(frames: Sequence[Frame]) -> United:
 
 def _together(columns: Sequence[tuple[Indices, Sequence[Hashable]]]) -> tuple[list[Indices], Sequence[Hashable]]:
     """Columns of places in lists of names as places in one list of all names."""
-    if len({id(names) for _, names in columns}) == 1:
+    lists = {id(names): names for _, names in columns}
+    if len(lists) == 1:
         return [column for column, _ in columns], columns[0][1]
     place: dict[Hashable, int] = {}
-    found = [np.array([place.setdefault(name, len(place)) for name in names])[column] for column, names in columns]
-    return found, list(place)
+    numbers = {
+        at: np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
+        for at, names in lists.items()
+    }
+    return [numbers[id(names)][column] for column, names in columns], list(place)

@@ -9,7 +9,7 @@ resampled t is read as the p-value of its own degrees of freedom, because metric
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,14 +66,21 @@ def _least_p_values(differences: Sequence[Deviation], resamples: int, seed: int)
     groups = np.array([len(one.sums) for one in differences], dtype=np.float64)
     freedom = np.array([one.freedom for one in differences])
     squares = np.square(sums).sum(axis=0)
-    random, found = np.random.default_rng(seed), []
-    chunk = max(1, CHUNK_CELLS // max(sums.shape))
-    for start in range(0, resamples, chunk):
-        signs = random.integers(0, 2, (min(chunk, resamples - start), len(names)), dtype=np.int8) * 2.0 - 1.0
-        swapped = signs @ sums
+    found = []
+    for swapped in swapped_sums(sums, resamples, seed):
         rest = np.maximum((squares - np.square(swapped) / groups) * groups / (groups - 1.0), 1e-300)
         found.append(two_sided(swapped / np.sqrt(rest), freedom).min(axis=1))
     return np.concatenate(found)
+
+
+def swapped_sums(sums: Array, resamples: int, seed: int) -> Iterator[Array]:
+    """The sums over groups (rows of ``sums``) with the sign of each group drawn anew for every resample, so many
+    resamples at a time that what is drawn for them stays small."""
+    random, whole = np.random.default_rng(seed), sums.sum(axis=0)
+    chunk = max(1, CHUNK_CELLS // max(sums.shape))
+    for start in range(0, resamples, chunk):
+        kept = random.integers(0, 2, (min(chunk, resamples - start), len(sums)), dtype=np.int8)
+        yield 2.0 * (kept.astype(np.float64) @ sums) - whole
 
 
 def sure_places(runs: int, leads: Mapping[tuple[int, int], Deviation], *, seed: int = 0) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from review.statistics.agreement.statistic import Array, Indices, numbered
 from review.statistics.correction.corrected import corrected_overall, overall_deviation
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import Deviation, Outcome, Target, group_freedom, t_quantile
+from review.statistics.paired_tests.family import swapped_sums
 
 
 def corrected_difference(
@@ -27,20 +28,26 @@ def corrected_difference(
 
     Withheld where either score is; components of the baseline are named with ``baseline:`` in front.
     """
-    signed = [_apart(one, "", 1.0) for one in ours] + [_apart(one, "baseline:", -1.0) for one in baseline]
-    return corrected_overall(signed, target, confidence)
+    return corrected_overall(_signed(ours, baseline), target, confidence)
 
 
 def corrected_deviation(ours: Sequence[Component], baseline: Sequence[Component]) -> Deviation | None:
     """How the corrected difference for questions like these deviates by group; ``None`` where it is withheld, or where
     nothing varies."""
-    signed = [_apart(one, "", 1.0) for one in ours] + [_apart(one, "baseline:", -1.0) for one in baseline]
-    return overall_deviation(signed)
+    return overall_deviation(_signed(ours, baseline))
 
 
-def _apart(component: Component, prefix: str, sign: float) -> Component:
-    frame = replace(component.frame, names=[(prefix, key) for key in component.frame.names])
-    return replace(component, name=prefix + component.name, frame=frame, weight=sign * component.weight)
+def _signed(ours: Sequence[Component], baseline: Sequence[Component]) -> list[Component]:
+    return [*_apart(ours, "", 1.0), *_apart(baseline, "baseline:", -1.0)]
+
+
+def _apart(components: Sequence[Component], prefix: str, sign: float) -> Iterator[Component]:
+    """With names that the other run does not have; frames that share their list of them still do."""
+    lists = {id(one.frame.names): one.frame.names for one in components}
+    apart = {at: [(prefix, key) for key in names] for at, names in lists.items()}
+    for one in components:
+        frame = replace(one.frame, names=apart[id(one.frame.names)])
+        yield replace(one, name=prefix + one.name, frame=frame, weight=sign * one.weight)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -95,11 +102,8 @@ def permutation_p(sums: Array, seed: int = 0) -> float:
     if len(sums) <= EXACT_GROUPS:
         patterns = (np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))) & 1
         return float((np.abs((2.0 * patterns - 1.0) @ sums) >= observed).mean())
-    random = np.random.default_rng(seed)
-    hits = 0
-    for _ in range(10):
-        signs = random.integers(0, 2, (SHUFFLES // 10, len(sums)), dtype=np.int8) * 2.0 - 1.0
-        hits += int((np.abs(signs @ sums) >= observed).sum())
+    swapped = swapped_sums(sums[:, None], SHUFFLES, seed)
+    hits = sum(int((np.abs(some) >= observed).sum()) for some in swapped)
     return (hits + 1) / (SHUFFLES + 1)
 
 
