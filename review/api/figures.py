@@ -34,17 +34,25 @@ from evaluation.models import Run
 from evaluation.runs.exports import download, take_export, take_figures, uncounted_if_later
 from evaluation.runs.monitoring import exposition
 from review.api.requests import ManyOverridesBody, limited, row_id
-from review.comparisons.gating import GateAsked, gate_of, gates_of
+from review.comparisons.gating import GateAsked, checked
 from review.comparisons.values import MOST
-from review.comparisons.whole import compare, comparison_json
+from review.comparisons.whole import comparison_json
 from review.decisions.assumptions import set_accepted
 from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
 from review.evidence.answers import expose
-from review.kept.reading import agreement_now, compared_now, correction_now, figures_now, listed_lines, report_file
-from review.plans.ahead import plan_json, planned_review
+from review.kept.reading import (
+    agreement_now,
+    compared_now,
+    correction_now,
+    figures_now,
+    gates_now,
+    listed_lines,
+    report_file,
+)
+from review.plans.ahead import plan_json
 from review.queues.access import run_to_override
-from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export, export_kept
-from review.reports.gate import Gate, GateOn
+from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_kept
+from review.reports.gate import GateOn
 from review.reports.records import export_records
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.statistics.paired_tests.gate import MOST_LOOKS
@@ -142,7 +150,7 @@ class RunViewSet(ViewSet):
         chosen = _gate(asked, None if asked["baseline"] is None else self._run(asked["baseline"]))
         REPORT_EXPORTS.checked(asked["format"])
         with uncounted_if_later(take_export(person(request))):
-            made = _written(run, asked["format"], gate_of(run, chosen))
+            made = _written(run, asked["format"], checked(chosen))
         expose(request.user, run, "report")
         return download(made)
 
@@ -184,17 +192,12 @@ class RunViewSet(ViewSet):
         how judges scored single questions, so that reviewers who read it are recorded."""
         asked = self.asked(request.query_params.dict())
         runs = [self._run(pk) for pk in asked["runs"]]
-        gate, made_at = _gate(asked, None), None
         with uncounted_if_later(take_figures(person(request))):
-            if gate.anything:  # it looks at intervals of another level, which are not kept
-                compared = compare(runs)
-                found = comparison_json(compared, gates_of(compared, gate))
-            else:
-                kept = compared_now(runs)
-                found, made_at = comparison_json(kept.value), kept.made_at
+            gates = gates_now(runs, _gate(asked, None))
+            kept = compared_now(runs)
         for run in runs:
             expose(request.user, run, "comparison")
-        return _dated(found, made_at)
+        return _dated(comparison_json(kept.value, gates), kept.made_at)
 
     @verb(run_to_assume, body=AssumptionBody)
     def assumption(self, run: Run, body: dict[str, Any]) -> None:
@@ -215,11 +218,11 @@ class RunViewSet(ViewSet):
         return fetch(Run.objects.all(), self.request.user, Action.VIEW, pk)
 
 
-def _written(run: Run, format_name: str, gate: Gate | None) -> ExportFile:
+def _written(run: Run, format_name: str, asked: GateAsked) -> ExportFile:
     """The report in a format; where it says little of single answers, of what is kept."""
     if format_name not in BRIEF:
-        return export(run, format_name, gate, planned=planned_review) if gate else report_file(run, format_name)
-    figures = figures_now(run)
+        return report_file(run, format_name, asked)
+    figures, gate = figures_now(run), gates_now(asked.runs(run), asked).get(run.pk)
     kept, drawn = figures.value, format_name in PICTURED
     lines, pictures = (
         (listed_lines(run), agreement_pictures(run, agreement_now(run).value.figures)) if drawn else ((), "")

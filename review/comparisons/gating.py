@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from evaluation.core.errors import Refused
@@ -10,10 +11,10 @@ from evaluation.models import Run
 from review.comparisons.difference import CONFIDENCE, RunDifference, difference
 from review.comparisons.values import SERVED, Side, by_question, groups_of, sides
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
-from review.comparisons.whole import Comparison
 from review.gold.licences import LicenceState
 from review.reports.figure import Figure, withheld
 from review.reports.gate import Check, Gate, GateOn, Rule
+from review.reports.report import Report
 from review.reports.retrieval import UNRATED, CorrectedRetrieval, RepairedRetrieval, reads_labels, repaired_retrieval
 from review.reports.scores import score_side
 from review.statistics.agreement.bootstrap import clopper_pearson
@@ -59,6 +60,13 @@ class GateAsked:
         """Whether there is a gate at all."""
         return self.fail_under is not None or self.max_drop is not None or self.require_licence
 
+    def runs(self, run: Run) -> list[Run]:
+        """What the gate of the run is made of: the baseline before it, where there is one."""
+        return [run] if self.baseline is None else [self.baseline, run]
+
+
+NO_GATE = GateAsked()
+
 
 def checked(asked: GateAsked) -> GateAsked:
     """The same, if it makes sense.
@@ -86,23 +94,28 @@ def gate_of(run: Run, asked: GateAsked) -> Gate | None:
     """
     if not checked(asked).anything:
         return None
-    found = sides([run] if asked.baseline is None else [asked.baseline, run])
-    compared = difference(found[-1], found[0], asked.confidence) if asked.baseline is not None else None
-    return gate_between(found[-1], compared, asked)
+    return gates_of(sides(asked.runs(run)), asked)[run.pk]
 
 
-def gates_of(found: Comparison, asked: GateAsked) -> dict[int, Gate]:
-    """The gate of each compared run by its id, measured against the first, each by itself; of a run alone, where it is
-    alone. Empty where nothing was asked. ``asked.baseline`` is not read.
+def asked_of(runs: Sequence[Run], asked: GateAsked) -> GateAsked:
+    """What is asked of runs measured against the first of them, or of one that stands alone. ``asked.baseline`` is not
+    read.
 
     :raises Refused: ``gate_needs_baseline`` for a drop of a run that stands alone, else as :func:`checked` does.
     """
-    first, *others = found.sides
-    alone = not others
-    against = None if alone or asked.max_drop is None else first.basis.run
-    if not checked(replace(asked, baseline=against)).anything:
+    return checked(replace(asked, baseline=None if asked.max_drop is None or len(runs) == 1 else runs[0]))
+
+
+def gates_of(chosen: Sequence[Side], asked: GateAsked) -> dict[int, Gate]:
+    """The gate of each compared run by its id, measured against the first, each by itself; of a run alone, where it is
+    alone. Empty where nothing was asked.
+
+    :raises Refused: as :func:`asked_of` does.
+    """
+    if not asked_of([side.basis.run for side in chosen], asked).anything:
         return {}
-    if alone:
+    first, *others = chosen
+    if not others:
         return {first.run_id: gate_between(first, None, asked)}
     return {
         side.run_id: gate_between(
@@ -133,13 +146,12 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
         checks=tuple(checks),
         incomplete="" if complete else ours.basis.run.reason or "not_finished",
         looks=asked.looks,
-        unlicensed=_unlicensed(ours) if asked.require_licence else (),
+        unlicensed=unlicensed(ours.report) if asked.require_licence else (),
     )
 
 
-def _unlicensed(ours: Side) -> tuple[str, ...]:
+def unlicensed(report: Report) -> tuple[str, ...]:
     """The judged metrics of the run without a proof that holds; all of them where the offline baseline judges."""
-    report = ours.report
     held = {one.metric for one in report.licences if one.state is LicenceState.LICENSED}
     return tuple(line.name for line in report.metrics if line.kind in JUDGED and line.name not in held)
 

@@ -6,7 +6,7 @@ import dataclasses
 import gzip
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -19,7 +19,9 @@ from django.utils.translation import override
 from pydantic import TypeAdapter
 
 from evaluation.models import Run
+from review.comparisons.gating import NO_GATE, GateAsked, gates_of
 from review.comparisons.summaries import Headline, headline
+from review.comparisons.values import sides
 from review.comparisons.whole import Compared, compare
 from review.evidence.experts import has_examples
 from review.kept.columns import columns_of, unpacked
@@ -28,6 +30,7 @@ from review.models import Kept
 from review.plans.ahead import ReviewPlan, next_review, planned_review
 from review.reports.estimates import three_ways
 from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
+from review.reports.gate import Gate
 from review.reports.gathering import gather
 from review.reports.report import Report, report_of
 from review.results.run_agreement import By, kept_agreement
@@ -59,9 +62,10 @@ class CorrectionFigures:
 
 
 FIGURES, HEADLINE, AGREEMENT, COMPARISON = "figures", "headline", "agreement", "comparison"
-CORRECTION = "correction"
+CORRECTION, GATES = "correction", "gates"
+WITH_GATE = Q(kind__contains=" {")
 AS_FIGURES, AS_HEADLINE = TypeAdapter(RunFigures), TypeAdapter(Headline)
-AS_CORRECTION = TypeAdapter(CorrectionFigures)
+AS_CORRECTION, AS_GATES = TypeAdapter(CorrectionFigures), TypeAdapter(dict[int, Gate])
 AS_AGREEMENT, AS_COMPARISON = TypeAdapter(AgreementFigures), TypeAdapter(Compared)
 
 
@@ -109,17 +113,32 @@ def make_comparison(runs: Sequence[Run]) -> dict[str, bytes]:
     return {COMPARISON: _json(AS_COMPARISON, bare)}
 
 
-def make_file(format_name: str, language: str, runs: Sequence[Run]) -> dict[str, bytes]:
-    """A report with all answers, packed: of many answers it takes longer than anybody waits for a page."""
-    (run,), packed = runs, io.BytesIO()
+def make_file(format_name: str, language: str, runs: Sequence[Run], asked: GateAsked = NO_GATE) -> dict[str, bytes]:
+    """A report of the last run with all answers, packed: of many answers it takes longer than anybody waits for a
+    page. With the gate that is asked of it, its baseline is the run before."""
+    run, packed = runs[-1], io.BytesIO()
+    gate = gates_of(sides(runs), asked)[run.pk] if asked.anything else None
     with override(language), gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
-        file.writelines(export(run, format_name, planned=planned_review).chunks)
-    return {file_kind(format_name, language): packed.getvalue()}
+        file.writelines(export(run, format_name, gate, planned=planned_review).chunks)
+    return {gated_kind(file_kind(format_name, language), asked): packed.getvalue()}
+
+
+def make_gates(runs: Sequence[Run], asked: GateAsked) -> dict[str, bytes]:
+    """The gates of runs measured against the first of them; their intervals have the level that is asked for."""
+    return {gated_kind(GATES, asked): _json(AS_GATES, gates_of(sides(runs), asked))}
 
 
 def file_kind(format_name: str, language: str) -> str:
     """The kind under which a file is kept: ``report csv ko``."""
     return f"report {format_name} {language}"
+
+
+def gated_kind(kind: str, asked: GateAsked) -> str:
+    """The kind with what a gate asks, as far as that differs from nothing: ``gates {"fail_under": 0.7}``. The baseline
+    is one of the runs."""
+    named = ((one.name, getattr(asked, one.name), one.default) for one in dataclasses.fields(asked))
+    said = {name: value for name, value, default in named if name != "baseline" and value != default}
+    return f"{kind} {json.dumps(said)}" if said else kind
 
 
 FILES: Mapping[str, Make] = {
@@ -128,6 +147,7 @@ FILES: Mapping[str, Make] = {
     if format_name not in BRIEF
     for language, _ in settings.LANGUAGES
 }
+GATED: Mapping[str, Callable[..., Mapping[str, bytes]]] = {GATES: make_gates, **FILES}
 MAKERS: Mapping[str, Make] = {
     **FILES,
     FIGURES: make_run,
@@ -137,6 +157,12 @@ MAKERS: Mapping[str, Make] = {
 }
 
 
+def maker_of(kind: str) -> Make:
+    """What makes a kind, with the gate that stands in it."""
+    name, brace, said = kind.partition(" {")
+    return partial(GATED[name], asked=GateAsked(**json.loads("{" + said))) if brace else MAKERS[kind]
+
+
 def remake(pk: int) -> None:
     """A worker's task: make what a row is about, where it is still old. A row of runs that are gone goes too."""
     row = Kept.objects.filter(pk=pk).first()
@@ -144,10 +170,10 @@ def remake(pk: int) -> None:
         return
     keys = [int(key) for key in row.subject.split(",")]
     found = Run.objects.in_bulk(keys)
-    if len(found) < len(keys):
+    if len(found) < len(set(keys)):
         row.delete()
         return
-    keep(MAKERS[row.kind], [found[key] for key in keys])
+    keep(maker_of(row.kind), [found[key] for key in keys])
 
 
 NEWEST = 20  # runs whose figures are made before anybody looks
@@ -156,7 +182,7 @@ FORGOTTEN = timedelta(days=30)
 
 def ring_waiting() -> None:
     """Every minute: count what was touched, ask for the figures of runs that ended lately and have none, and throw
-    away comparisons and files that nobody can have looked at for long."""
+    away comparisons, gates and files that nobody can have looked at for long."""
     count_touched()
     ended = list(Run.objects.filter(state__in=Run.ENDED).order_by("-pk")[:NEWEST])
     rows = Kept.objects.filter(kind=FIGURES, subject__in=[subject_of([run]) for run in ended], made_at__isnull=False)
@@ -164,12 +190,13 @@ def ring_waiting() -> None:
     for run in ended:
         if subject_of([run]) not in made:
             ask(FIGURES, [run])
-    Kept.objects.filter(kind__in=[COMPARISON, *FILES], made_at__lt=timezone.now() - FORGOTTEN).delete()
+    forgotten = Q(kind__in=[COMPARISON, *FILES]) | WITH_GATE
+    Kept.objects.filter(forgotten, made_at__lt=timezone.now() - FORGOTTEN).delete()
 
 
 def make_waiting() -> None:
     """Make here what workers were asked for and have not done."""
-    waiting = Kept.objects.filter(Q(asked_at__isnull=False) | Q(made_at=None), kind__in=MAKERS)
+    waiting = Kept.objects.filter(Q(asked_at__isnull=False) | Q(made_at=None), Q(kind__in=MAKERS) | WITH_GATE)
     for pk in waiting.values_list("pk", flat=True):
         remake(pk)
 

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from evaluation.files.export import FORMATS, ExportFile
 from evaluation.models import Answer, MetricDefinition, Run
+from review.comparisons.gating import NO_GATE, GateAsked, asked_of, gate_of, unlicensed
 from review.comparisons.summaries import Headline
 from review.comparisons.whole import Compared
 from review.evidence.answers import run_answers
@@ -32,24 +33,28 @@ from review.kept.making import (
     AS_COMPARISON,
     AS_CORRECTION,
     AS_FIGURES,
+    AS_GATES,
     AS_HEADLINE,
     COMPARISON,
     CORRECTION,
     FIGURES,
-    FILES,
+    GATES,
     HEADLINE,
     AgreementFigures,
     CorrectionFigures,
     RunFigures,
     file_kind,
+    gated_kind,
     make_agreement,
     make_comparison,
     make_correction,
     make_run,
+    maker_of,
 )
 from review.models import Kept
 from review.plans.ahead import planned_review
 from review.reports.exporting import export
+from review.reports.gate import Gate
 from review.reports.lines import AnswerLine
 from review.reports.report import Report
 from review.results.answers import Selected, Wanted
@@ -148,15 +153,32 @@ def correction_now(run: Run) -> Made[CorrectionFigures]:
     return _now(CORRECTION, make_correction, [run], AS_CORRECTION)
 
 
-def report_file(run: Run, format_name: str) -> ExportFile:
+def gates_now(runs: Sequence[Run], asked: GateAsked) -> dict[int, Gate]:
+    """The gates of runs measured against the first of them, or of one alone, as :func:`~review.kept.keeping.now` has
+    them; empty where nothing is asked. Licences are those of now.
+
+    :raises Refused: as :func:`~review.comparisons.gating.asked_of` does.
+    """
+    if not asked_of(runs, asked).anything:
+        return {}
+    kind = gated_kind(GATES, asked)
+    found = _now(kind, maker_of(kind), runs, AS_GATES).value
+    if not asked.require_licence:
+        return found
+    reports = {run.pk: figures_now(run).value.report for run in runs if run.pk in found}
+    return {pk: dataclasses.replace(gate, unlicensed=unlicensed(reports[pk])) for pk, gate in found.items()}
+
+
+def report_file(run: Run, format_name: str, asked: GateAsked = NO_GATE) -> ExportFile:
     """The report in a format with all answers: of a small run as it is written, of others as a worker has.
 
     :raises Later: ``figures_in_making``.
     """
-    if is_small([run]):
-        return export(run, format_name, planned=planned_review)
-    kind, known = file_kind(format_name, get_language() or settings.LANGUAGE_CODE), FORMATS[format_name]
-    found = now(kind, FILES[kind], [run])
+    if is_small(runs := asked.runs(run)):
+        return export(run, format_name, gate_of(run, asked), planned=planned_review)
+    named, known = file_kind(format_name, get_language() or settings.LANGUAGE_CODE), FORMATS[format_name]
+    kind = gated_kind(named, asked)
+    found = now(kind, maker_of(kind), runs)
     return ExportFile(f"run-{run.pk}.{known.ending}", known.media_type, _unpacked(found.value), found.made_at)
 
 

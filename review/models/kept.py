@@ -29,7 +29,7 @@ class Kept(Row):
     of everything it was computed from; it is empty before the first time. ``seconds`` is what computing it took,
     ``asked_at`` since when a worker is to do it anew. A row may be thrown away at any time."""
 
-    kind = models.CharField(max_length=40)
+    kind = models.CharField(max_length=250)
     subject = models.CharField(max_length=200)
     stamp = models.CharField(max_length=64, blank=True)
     content = models.BinaryField(default=bytes)

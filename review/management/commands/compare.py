@@ -52,7 +52,7 @@ class Command(SiteCommand):
         runs = list(dict.fromkeys(runs))
         asked = gate_asked(options, runs[0] if len(runs) > 1 and options["max_drop"] is not None else None)
         found = compare(runs, resamples=options["resamples"], seed=options["seed"])
-        gates = gates_of(found, asked)
+        gates = gates_of(found.sides, asked)
         for path in options["output"]:
             with refusals():
                 export_comparison(found, gates, path)

@@ -14,6 +14,7 @@ from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.comparisons.difference import RunDifference
 from review.comparisons.gating import GateAsked, gate_of, gates_of
+from review.comparisons.values import sides
 from review.comparisons.verdict import (
     corrected_sentence,
     corrected_verdict,
@@ -197,7 +198,7 @@ def test_several_runs_each_have_a_gate_and_the_worst_decides(forty: tuple[Run, R
 
 
 def test_one_run_alone_can_be_held_to_a_least_score_and_to_no_drop(forty: tuple[Run, Run]) -> None:
-    found = gates_of(compare(forty[:1]), GateAsked(fail_under=0.5))
+    found = gates_of(sides(forty[:1]), GateAsked(fail_under=0.5))
     assert list(found) == [forty[0].pk]
     with pytest.raises(CommandError) as raised:
         ended(str(forty[0].pk), "--max-drop", "0.1")

@@ -18,8 +18,17 @@ from openpyxl import load_workbook
 from evaluation.core.errors import Later, Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run, TakenExport
+from review.comparisons.gating import GateAsked, gate_of
 from review.kept import keeping, making
-from review.kept.reading import compared, figures_now, headlines_of, listed_answers, listed_lines, run_figures
+from review.kept.reading import (
+    compared,
+    figures_now,
+    gates_now,
+    headlines_of,
+    listed_answers,
+    listed_lines,
+    run_figures,
+)
 from review.models import Kept, Revision, Touched
 from review.reports.exporting import BRIEF, REPORT_EXPORTS
 from review.reports.gathering import gather
@@ -78,7 +87,15 @@ def test_every_page_of_a_large_run_says_that_it_is_being_made(run: Run, rung: li
     assert rung
 
 
-ASKED = ["correction/", "compare/", *(f"report/?format={form}" for form in REPORT_EXPORTS.names)]
+GATES = ["fail_under=0.3&looks=2&require_licence=true", "baseline={other}&max_drop=0.1", "baseline={run}&max_drop=0.1"]
+ASKED = [
+    "{run}/correction/",
+    "compare/?runs={run}",
+    "compare/?runs={run}&fail_under=0.5",
+    "compare/?runs={other},{run}&max_drop=0.1&strict=true",
+    *(f"{{run}}/report/?format={form}" for form in REPORT_EXPORTS.names),
+    *(f"{{run}}/report/?format={form}&{gate}" for form in ("json", "junit") for gate in GATES),
+]
 
 
 @pytest.mark.parametrize("asked", ASKED)
@@ -88,9 +105,10 @@ def test_a_program_is_told_to_come_back_and_then_gets_it(
     """What it gets is what a small run gives."""
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
-    address = f"/api/v1/runs/{asked}?runs={run.pk}" if asked == "compare/" else f"/api/v1/runs/{run.pk}/{asked}"
+    other = make_scored_run(make_answer_set(run.answer_set.question_set), values=(2, 2, 3, 4, 5, 3, 1))
+    address = "/api/v1/runs/" + asked.format(run=run.pk, other=other.pk)
     answer = client.get(address)
-    for _ in range(3):  # HTML is made of figures and agreement
+    for _ in range(3):  # HTML is made of figures and agreement, a gate of intervals of its own
         if answer.status_code == 503:
             assert (answer["Retry-After"], answer.json()["code"]) == ("10", "figures_in_making")
             making.remake(rung.pop())
@@ -208,6 +226,16 @@ def test_what_ended_is_made_before_anybody_looks(run: Run, rung: list[int]) -> N
     assert Kept.objects.get(pk=rung[0]).subject == str(run.pk)
     call_command("drain")
     assert headlines_of([run])[run.pk].answers == 7
+
+
+def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[int]) -> None:
+    with pytest.raises(Later):
+        gates_now([run], GateAsked(fail_under=0.5))
+    call_command("drain")
+    assert gates_now([run], GateAsked(fail_under=0.5)) == {run.pk: gate_of(run, GateAsked(fail_under=0.5))}
+    Kept.objects.update(made_at=timezone.now() - timedelta(days=31))
+    making.ring_waiting()
+    assert not Kept.objects.filter(making.WITH_GATE).exists()
 
 
 def test_changes_are_counted_once(run: Run) -> None:
