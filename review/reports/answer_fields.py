@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -12,7 +12,8 @@ from evaluation.core.samples import Status
 from evaluation.judging.formulas import PARTIAL, SUPPORTED
 from evaluation.metrics.keyword_coverage import MISSING
 from evaluation.models import Finding
-from evaluation.profiles.arithmetic import Passing, band_of
+from evaluation.profiles.arithmetic import Passing, PassOrFail, band_of
+from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.scoring.writing import counting
 from review.reports.gathering import Gathered
@@ -45,24 +46,29 @@ class _Scored(NamedTuple):
 _SCORED = ("metric__name", "metric__kind", "status", "value", "label", "reason", "detail")
 
 
-def answer_fields(basis: Gathered) -> dict[int, Fields]:
-    """The fields of each answer, by its key. Two queries, one more where the profile has automatic failures."""
-    profile = basis.profile
-    rows = counting(basis.run).filter(metric__name__in=profile.metrics, repeat=1)
-    found: dict[int, Fields] = {answer.answer_id: {} for answer in basis.sides.machine.answers}
-    parts = _parts_of(basis)
-    scores = rows.order_by("answer_id", "metric__name").values_list("pk", "answer_id", *_SCORED)
-    for pk, answer_id, *about in scores.iterator(chunk_size=2000):
-        _add(profile, found.setdefault(answer_id, {}), _Scored._make((*about, parts.get(pk, ()))))
-    _add_overall(basis, found)
-    return found
+def answer_fields(basis: Gathered, at_once: int) -> Iterator[dict[int, Fields]]:
+    """The fields of each answer by its key, of so many answers at a time. Two queries for those, one more in all where
+    the profile has automatic failures."""
+    profile, answers, scores = basis.profile, basis.sides.machine.answers, basis.machine.answers
+    passing = each_answer(profile, basis.sides.machine, scores, flags_of(basis.run, profile)) if scores else []
+    rows = counting(basis.run).filter(metric__name__in=profile.metrics, repeat=1).order_by("answer_id", "metric__name")
+    for start in range(0, len(answers), at_once):
+        found: dict[int, Fields] = {answer.answer_id: {} for answer in answers[start : start + at_once]}
+        parts = _parts_of(basis, found)
+        for pk, answer_id, *about in rows.filter(answer_id__in=found).values_list("pk", "answer_id", *_SCORED):
+            _add(profile, found[answer_id], _Scored._make((*about, parts.get(pk, ()))))
+        own = zip(scores[start : start + at_once], passing[start : start + at_once], strict=True)
+        for fields, (one, verdict) in zip(found.values(), own, strict=False):
+            _add_overall(profile, fields, one, verdict)
+        yield found
 
 
-def _parts_of(basis: Gathered) -> dict[int, list[_Part]]:
+def _parts_of(basis: Gathered, answer_ids: Collection[int]) -> dict[int, list[_Part]]:
     """The findings by their score, of those metrics alone whose fields say them."""
     named = [name for name in basis.profile.metrics if PARTS.get(name) in FROM_FINDINGS]
-    rows = Finding.objects.filter(score__run=basis.run, score__metric__name__in=named)
-    found = rows.order_by("score_id", "kind", "position").values_list("score_id", "kind", "text", "verdict")
+    of_answers = Finding.objects.filter(score__run=basis.run, score__answer_id__in=answer_ids)
+    rows = of_answers.filter(score__metric__name__in=named).order_by("score_id", "kind", "position")
+    found = rows.values_list("score_id", "kind", "text", "verdict")
     return {pk: [_Part(*about) for _, *about in several] for pk, several in groupby(found, key=itemgetter(0))}
 
 
@@ -81,27 +87,22 @@ def _add(profile: ProfileSpec, fields: Fields, score: _Scored) -> None:
         fields.setdefault("failed", {})[profile.report_name(name)] = score.reason
 
 
-def _add_overall(basis: Gathered, found: Mapping[int, Fields]) -> None:
+def _add_overall(profile: ProfileSpec, fields: Fields, one: AnswerOverall, verdict: PassOrFail | None) -> None:
     """Overall score, weights, band, and whether the answer passes."""
-    profile, scores = basis.profile, basis.machine.answers
-    passing = each_answer(profile, basis.sides.machine, scores, flags_of(basis.run, profile)) if scores else []
-    for at, (answer, one) in enumerate(zip(basis.sides.machine.answers, scores, strict=False)):
-        fields = found[answer.answer_id]
-        value = None if one.value is None else profile.report_value(OVERALL, one.value)
-        fields[profile.report_name(OVERALL)] = value
-        fields["weights"] = {profile.report_name(name): weight for name, weight in one.weights_used.items()}
-        if profile.bands and one.value is not None:
-            band = band_of(profile.bands, one.value)
-            fields["band"] = band.name if band else None
-            fields["needs_improvement"] = bool(band and band.name == "needs_improvement")
-        verdict = passing[at]
-        if profile.thresholds and verdict is not None:
-            fields["passed"] = {Passing.PASSED: True, Passing.FAILED: False}.get(verdict.verdict)
-            status = {profile.report_name(name): met for name, met in verdict.status.items()}
-            fields["metric_status"] = status
-            fields["metric_scores"] = {name: fields[name] for name in status if name in fields}
-            if profile.automatic_failures:
-                fields["automatic_failures"] = list(verdict.flags)
+    value = None if one.value is None else profile.report_value(OVERALL, one.value)
+    fields[profile.report_name(OVERALL)] = value
+    fields["weights"] = {profile.report_name(name): weight for name, weight in one.weights_used.items()}
+    if profile.bands and one.value is not None:
+        band = band_of(profile.bands, one.value)
+        fields["band"] = band.name if band else None
+        fields["needs_improvement"] = bool(band and band.name == "needs_improvement")
+    if profile.thresholds and verdict is not None:
+        fields["passed"] = {Passing.PASSED: True, Passing.FAILED: False}.get(verdict.verdict)
+        status = {profile.report_name(name): met for name, met in verdict.status.items()}
+        fields["metric_status"] = status
+        fields["metric_scores"] = {name: fields[name] for name in status if name in fields}
+        if profile.automatic_failures:
+            fields["automatic_failures"] = list(verdict.flags)
 
 
 def _cited(one: _Scored) -> Fields:

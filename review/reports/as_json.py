@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from review.reports.around import around
@@ -13,23 +12,20 @@ from review.reports.figure import plain
 from review.reports.report import Report
 from review.reports.sections import ANSWERS, REPORT, ToldAnswer
 
-_AT_ONCE = 20_000  # parts of the text: a number, a bracket, a name
-
-
-class _Details(list[ToldAnswer]):
-    """Answers of which JSON makes each when it is written, so that they never stand together."""
-
-    def __iter__(self) -> Iterator[Any]:
-        return (ANSWERS.nested(one, Output.JSON, plain) for one in list.__iter__(self))
+_TEXT: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}
+_HERE = "\0"  # where the answers go; no text that is stored holds it
 
 
 def report_json(report: Report, answers: Iterable[ToldAnswer]) -> Iterator[str]:
-    """The whole report with one entry of ``evaluation.details`` per answer, a piece of the text at a time."""
+    """The whole report with one entry of ``evaluation.details`` per answer, each a line of its own that is made when it
+    is written, so that they never stand together."""
     whole = summary_json(report)
-    whole["evaluation"]["details"] = _Details(answers)
-    parts = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).iterencode(whole)
-    while piece := "".join(islice(parts, _AT_ONCE)):
-        yield piece
+    whole["evaluation"]["details"] = [_HERE] if report.answers else []
+    head, _, tail = json.dumps(whole, **_TEXT, indent=2).partition(json.dumps(_HERE))
+    yield head
+    for at, told in enumerate(answers):
+        yield (",\n      " if at else "") + json.dumps(ANSWERS.nested(told, Output.JSON, plain), **_TEXT)
+    yield tail
 
 
 def summary_json(report: Report) -> dict[str, Any]:

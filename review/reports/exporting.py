@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Facts:
     """What an export says beside the report: the answers with their texts, the gate where one was asked for, and the
     ``pictures`` of a format that shows some; ``experiment`` is the run as an experiment file."""
 
-    answers: Sequence[ToldAnswer]
+    answers: Iterable[ToldAnswer]
     gate: Gate | None = None
     pictures: str = ""
     experiment: str = ""
@@ -63,8 +64,9 @@ def export(
     report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan)
     if wants in WITH_AGREEMENT:
         report = dataclasses.replace(report, agreement=kept_agreement(run))
+    answers: Iterable[ToldAnswer]
     if wants in SHORTENED:
-        answers = _told(run, lowest(report.answers))
+        answers = _told(lowest(report.answers))
     else:
         answers = _answers(basis, report, with_fields=wants in WITH_FIELDS)
     drawn = pictures(run) if pictures and wants in PICTURED else ""
@@ -86,7 +88,7 @@ def export_kept(
     planned = plan if format_name in PLANNED else None
     told = dataclasses.replace(report, gate=gate.to_dict() if gate else None, next_review=planned)
     experiment = experiment_of(run) if format_name == EXPERIMENT else ""
-    return _written(run, format_name, told, Facts(_told(run, lines), gate, pictures, experiment))
+    return _written(run, format_name, told, Facts(_told(lines), gate, pictures, experiment))
 
 
 def _written(run: Run, format_name: str, report: Report, facts: Facts) -> ExportFile:
@@ -114,19 +116,29 @@ def export_to(run: Run, path: Path, gate: Gate | None = None, **drawn: Any) -> N
     write_whole(path, export(run, REPORT_EXPORTS.format_of(path), gate, **drawn).chunks)
 
 
-def _told(run: Run, lines: Sequence[AnswerLine]) -> list[ToldAnswer]:
+def _told(lines: Sequence[AnswerLine]) -> list[ToldAnswer]:
     """The answers named with their texts. One query."""
-    ids = [line.answer.answer_id for line in lines]
-    texts = dict(Answer.objects.filter(answer_set_id=run.answer_set_id, pk__in=ids).values_list("pk", "text"))
+    texts = _texts([line.answer.answer_id for line in lines])
     return [ToldAnswer(line, texts.get(line.answer.answer_id, "")) for line in lines]
 
 
-def _answers(basis: Gathered, report: Report, *, with_fields: bool) -> list[ToldAnswer]:
-    """The answers with their texts, which takes one query, and with their fields and costs."""
-    fields, costs = (answer_fields(basis), spending_by_answer(basis.run)) if with_fields else ({}, {})
-    texts = dict(Answer.objects.filter(answer_set_id=basis.run.answer_set_id).values_list("pk", "text"))
-    numbered = ((line.answer.answer_id, line) for line in report.answers)
-    return [ToldAnswer(line, texts.get(pk, ""), fields.get(pk), costs.get(pk)) for pk, line in numbered]
+def _texts(answer_ids: Collection[int]) -> dict[int, str]:
+    return dict(Answer.objects.filter(pk__in=answer_ids).values_list("pk", "text"))
+
+
+TOLD_AT_ONCE = 2_000
+
+
+def _answers(basis: Gathered, report: Report, *, with_fields: bool) -> Iterator[ToldAnswer]:
+    """The answers with their texts, and with their fields and costs. Some are read at a time, so that those of many
+    never stand together."""
+    costs = spending_by_answer(basis.run) if with_fields else {}
+    fields = answer_fields(basis, TOLD_AT_ONCE) if with_fields else repeat({})
+    for start in range(0, len(report.answers), TOLD_AT_ONCE):
+        lines = {line.answer.answer_id: line for line in report.answers[start : start + TOLD_AT_ONCE]}
+        texts, found = _texts(lines), next(fields)
+        for pk, line in lines.items():
+            yield ToldAnswer(line, texts.get(pk, ""), found.get(pk), costs.get(pk))
 
 
 def _json(report: Report, facts: Facts) -> Iterator[bytes]:
@@ -155,7 +167,7 @@ def _markdown(report: Report, facts: Facts) -> Iterator[bytes]:
 
 
 def _html(report: Report, facts: Facts) -> Iterator[bytes]:
-    yield html_report(report, facts.answers, facts.gate, facts.pictures).encode()
+    yield html_report(report, list(facts.answers), facts.gate, facts.pictures).encode()
 
 
 def _experiment(report: Report, facts: Facts) -> Iterator[bytes]:

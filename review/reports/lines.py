@@ -7,6 +7,8 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
+from typing import overload
 
 import numpy as np
 
@@ -291,16 +293,35 @@ def corrected_of_category(
 SHOWN = 10
 
 
-def answer_lines(basis: Gathered) -> tuple[AnswerLine, ...]:
-    """Every answer with its effective values and its score."""
-    by_answer: dict[int, dict[str, Effective]] = {answer_id: {} for answer_id in basis.said.answers}
-    for metric_id, of_answers in basis.sides.found.values.items():
-        name = basis.said.names[metric_id]
-        for answer_id, value in of_answers.items():
-            by_answer[answer_id][name] = value
-    own = own_scores(basis.profile, basis.sides.reviewed, basis.reviewed)
-    answers = basis.said.answers.values()
-    return tuple(AnswerLine(one, by_answer[one.answer_id], score) for one, score in zip(answers, own, strict=True))
+@dataclass(frozen=True, slots=True)
+class AnswerLines(Sequence[AnswerLine]):
+    """Every answer with its effective values (by the metric's name, then by answer) and its score. A line is made when
+    it is asked for: those of a hundred thousand answers would take as much memory as what they are made of."""
+
+    answers: Sequence[RunAnswer]
+    values: Mapping[str, Mapping[int, Effective]]
+    scores: Sequence[float | None]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @overload
+    def __getitem__(self, at: int) -> AnswerLine: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[AnswerLine]: ...
+    def __getitem__(self, at: int | slice) -> AnswerLine | list[AnswerLine]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        answer = self.answers[at]
+        values = {name: of[answer.answer_id] for name, of in self.values.items() if answer.answer_id in of}
+        return AnswerLine(answer, values, self.scores[at])
+
+
+def answer_lines(basis: Gathered) -> AnswerLines:
+    """The answers of the run."""
+    values = {basis.said.names[metric]: of for metric, of in basis.sides.found.values.items()}
+    reviewed = basis.sides.reviewed
+    return AnswerLines(reviewed.answers, values, own_scores(basis.profile, reviewed, basis.reviewed))
 
 
 def own_scores(profile: ProfileSpec, side: Side, score: SideScore) -> list[float | None]:
@@ -323,14 +344,15 @@ def lowest(lines: Sequence[AnswerLine]) -> Sequence[AnswerLine]:
     """Of many answers those with the lowest scores, in the order they come; those without a score come last."""
     if len(lines) <= MOST_LISTED:
         return lines
-    first = sorted(range(len(lines)), key=lambda at: (lines[at].score is None, lines[at].score or 0.0, at))
+    scores = [line.score for line in lines]
+    first = sorted(range(len(lines)), key=lambda at: (scores[at] is None, scores[at] or 0.0, at))
     return [lines[at] for at in sorted(first[:MOST_LISTED])]
 
 
 def worst_answers(lines: Sequence[AnswerLine]) -> tuple[AnswerLine, ...]:
     """The answers with the lowest scores, the lowest first; perfect ones are not listed."""
-    scored = [line for line in lines if line.score is not None and line.score < 1]
-    return tuple(sorted(scored, key=lambda line: line.score or 0.0)[:SHOWN])
+    scored = (line for line in lines if line.score is not None and line.score < 1)
+    return tuple(nsmallest(SHOWN, scored, key=lambda line: line.score or 0.0))
 
 
 def disagreements(basis: Gathered) -> tuple[Disagreement, ...]:

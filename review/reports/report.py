@@ -99,7 +99,7 @@ class Report:
     retrieval: CorrectedRetrieval | None
     worst: tuple[AnswerLine, ...]
     disagreements: tuple[Disagreement, ...]
-    answers: tuple[AnswerLine, ...]
+    answers: Sequence[AnswerLine]
     removed: tuple[RunAnswer, ...]
 
 

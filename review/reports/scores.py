@@ -147,6 +147,8 @@ class Side:
 
     def at(self, places: Indices) -> Side:
         """The same of the answers at these places."""
+        if len(places) == len(self.answers):  # a run of a single category, say, is not held twice
+            return self
         answers = [self.answers[at] for at in places.tolist()]
         return Side(answers, self.group[places], {name: one.at(places, answers) for name, one in self.metrics.items()})
 

@@ -295,7 +295,7 @@ def test_the_list_of_answers_is_what_is_found_among_all(run: Run, wanted: Wanted
 
 def test_the_answers_of_a_short_report_are_those_of_the_whole(run: Run) -> None:
     decide(answer_rows(run)[1], metric("correctness"), 4)
-    assert listed_lines(run) == answer_lines(gather(run))
+    assert listed_lines(run) == tuple(answer_lines(gather(run)))
 
 
 def test_a_comparison_is_made_once(run: Run) -> None:
