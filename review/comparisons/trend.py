@@ -54,29 +54,38 @@ class Trend:
     points: tuple[TrendPoint, ...]
 
 
-def trends_of(run: Run) -> dict[str, Trend]:
-    """Metric -> the agreement of the newest runs with ratings over this run's question set, whatever its version; where
-    only one run has ratings, that of its answers by the time of rating.
+@dataclass(frozen=True, slots=True)
+class Trends:
+    """The trend of each metric by its name. ``left_out`` are runs with so many scores that working out their agreement
+    would take half a minute of a request: they are in it once a worker has."""
 
-    Figures are those kept; where a run has none yet they are computed without intervals, and kept: of a run with many
-    scores that would take half a minute of a request, so that it is in the trend once a worker has made its agreement.
-    """
+    of_metric: Mapping[str, Trend]
+    left_out: tuple[Run, ...]
+
+
+def trends_of(run: Run) -> Trends:
+    """The agreement of the newest runs with ratings over this run's question set, whatever its version; where only one
+    run has ratings, that of its answers by the time of rating. Figures are those kept; where a small run has none yet
+    they are computed without intervals, and kept."""
     points: dict[str, list[TrendPoint]] = {}
     titles: dict[str, Bilingual] = {}
     statistics: dict[str, str] = {}
     runs = _rated_runs(run)
     served = _served_models(runs)
-    at_hand = kept_of(runs) if len(runs) > 1 else {}
+    several = len(runs) > 1
+    at_hand, left_out = kept_of(runs) if several else {}, []
     for one in runs:
         found = at_hand.get(one.pk)
-        if found is None and len(runs) > 1 and len(Score.objects.filter(run=one)[: MANY + 1].values_list("pk")) > MANY:
+        if found is None and several and len(Score.objects.filter(run=one)[: MANY + 1].values_list("pk")) > MANY:
+            left_out.append(one)
             continue
-        found = found or kept_agreement(one, resamples=0, by=By.NOTHING if len(runs) > 1 else By.PERIOD)
+        found = found or kept_agreement(one, resamples=0, by=By.NOTHING if several else By.PERIOD)
         for metric, author, figures in _own_judges(found):
             titles.setdefault(metric, Bilingual(**found["experts"][metric]["title"]))
             name = statistics.setdefault(metric, headline_statistic(Scale.parse(figures["scale"])))
             points.setdefault(metric, []).extend(_points(one, author, figures, name, served))
-    return {metric: Trend(metric, titles[metric], statistics[metric], tuple(of)) for metric, of in points.items()}
+    of_metric = {metric: Trend(metric, titles[metric], statistics[metric], tuple(of)) for metric, of in points.items()}
+    return Trends(of_metric, tuple(left_out))
 
 
 def _rated_runs(run: Run) -> list[Run]:

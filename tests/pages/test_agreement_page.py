@@ -12,7 +12,8 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import Preflight, Run
 from review.comparisons import trend
-from review.comparisons.trend import trends_of
+from review.comparisons.trend import Trends, trends_of
+from review.kept import keeping
 from review.models import KeptFigures
 from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.statistics.agreement import bootstrap
@@ -91,7 +92,7 @@ def test_every_picture_has_a_name_and_its_figures_as_a_table(run: Run, viewer: C
 def test_agreement_over_time_marks_a_new_judge(run: Run, viewer: Client) -> None:
     again = run_over(run.answer_set, judge=make_judge(run.project, "better"))
     score_all(again, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
-    trend = trends_of(again)["correctness"]
+    trend = trends_of(again).of_metric["correctness"]
     assert [point.judge for point in trend.points] == ["judge@1", "better@1"]
     page = text_of(viewer, "run-agreement-over-time", again)
     assert page.count("new judge") == 2  # on the line, and in the table
@@ -105,7 +106,7 @@ def test_c7_agreement_over_time_marks_another_model_behind_the_same_judge(run: R
     for one, model in ((run, "m-1"), (again, "m-2")):
         pinned = {"outcome": "ok", "rung": "tool", "judge_hash": "0" * 64, "model_returned": model}
         Preflight.objects.create(run=one, judge_version=judge, **pinned)
-    assert [point.served for point in trends_of(again)["correctness"].points] == ["m-1", "m-2"]
+    assert [point.served for point in trends_of(again).of_metric["correctness"].points] == ["m-1", "m-2"]
     page = text_of(viewer, "run-agreement-over-time", again)
     assert page.count("another model answered") == 2  # on the line, and in the table
 
@@ -120,11 +121,18 @@ def test_the_trend_reads_what_is_kept(run: Run, no_bootstrap: None) -> None:
 
 
 def test_no_request_works_out_the_agreement_of_another_large_run(
-    run: Run, no_bootstrap: None, monkeypatch: pytest.MonkeyPatch
+    run: Run, viewer: Client, no_bootstrap: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A worker is asked for it, once, and the page says so."""
+    rung: list[int] = []
     monkeypatch.setattr(trend, "MANY", 0)
+    monkeypatch.setattr(keeping, "SMALL", 0)
+    monkeypatch.setattr(keeping, "ring_for", lambda _task, pk: rung.append(pk))
     again = run_over(run.answer_set, judge=run.judges.get().judge_version)
     score_all(again, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
-    assert trends_of(again) == {}
+    assert trends_of(again) == Trends({}, (run, again))
+    for _ in range(2):
+        assert "2 runs over these questions are not in it" in text_of(viewer, "run-agreement-over-time", again)
+    assert len(rung) == 2
     kept_agreement(run, resamples=0)
-    assert [point.run_id for point in trends_of(again)["correctness"].points] == [run.pk]
+    assert [point.run_id for point in trends_of(again).of_metric["correctness"].points] == [run.pk]

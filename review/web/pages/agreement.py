@@ -23,7 +23,7 @@ from review.results.run_agreement import By, kept_agreement
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision import Spend
-from review.web.pages.agreement_plots import FIRST, STATISTICS, JudgePlots, judge_plots, trend_lines
+from review.web.pages.agreement_plots import FIRST, STATISTICS, JudgePlots, judge_plots, over_time
 
 SOURCES: Mapping[Source, tuple[str | Promise, str | Promise]] = {
     Source.ANSWERS: (_("answers"), _("how far answers truly differ")),
@@ -313,4 +313,4 @@ def agreement_pictures(run: Run, found: Figures | None = None) -> SafeString:
     metrics = tuple(_metric(*one) for one in _by_metric(found))
     if not metrics:
         return SafeString("")
-    return render_to_string("review/report_pictures.html", {"metrics": metrics, "lines": trend_lines(trends_of(run))})
+    return render_to_string("review/report_pictures.html", {"metrics": metrics, **over_time(trends_of(run))})

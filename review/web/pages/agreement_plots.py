@@ -27,7 +27,7 @@ from review.charts.judge_against_expert import (
     judge_against_expert,
     reliability_plot,
 )
-from review.comparisons.trend import Trend, TrendPoint
+from review.comparisons.trend import Trend, TrendPoint, Trends
 
 #: name -> (title, meaning), in the order of the page.
 STATISTICS: dict[str, tuple[str | Promise, str | Promise]] = {
@@ -211,11 +211,13 @@ def _difference(label: str, of: Figures) -> Difference:
     return Difference(label, of["bias"], low, high, numbers.signed(of["bias"]), numbers.interval(low, high), note=count)
 
 
-def trend_lines(trends: Mapping[str, Trend]) -> list[TrendLine]:
-    """The lines of every metric that has at least two points, in the order of the metrics."""
-    several = {metric: one for metric, one in sorted(trends.items()) if len(one.points) > 1}
+def over_time(trends: Trends) -> dict[str, Any]:
+    """The lines of every metric that has at least two points, in the order of the metrics, and how many runs are left
+    out: what ``review/agreement/_over_time.html`` shows."""
+    several = {metric: one for metric, one in sorted(trends.of_metric.items()) if len(one.points) > 1}
     language = get_language() or "en"
-    return [_line(one.title.in_language(language), one) for one in several.values()]
+    lines = [_line(one.title.in_language(language), one) for one in several.values()]
+    return {"lines": lines, "left_out": len(trends.left_out)}
 
 
 def _line(title: str, trend: Trend) -> TrendLine:

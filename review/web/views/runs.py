@@ -52,7 +52,7 @@ from review.reports.records import export_records
 from review.reports.retrieval import corrected_retrieval, titled
 from review.results.retrieval import retrieval_by_depth
 from review.web.pages.agreement import agreement_page, agreement_pictures
-from review.web.pages.agreement_plots import trend_lines
+from review.web.pages.agreement_plots import over_time
 from review.web.pages.comparison import compare_page
 from review.web.pages.judge_prompts import as_markdown, judge_prompts
 from review.web.pages.judges import attacks_of, criterion_line, judge_card
@@ -219,9 +219,12 @@ def run_agreement_intervals(request: HttpRequest, pk: int) -> HttpResponse:
 
 @signed_in_get
 def run_agreement_over_time(request: HttpRequest, pk: int) -> HttpResponse:
-    """The agreement of earlier runs over the same question set."""
+    """The agreement of earlier runs over the same question set; a worker is asked for what is missing."""
     found = access.fetch(Run.objects.select_related("answer_set__question_set"), request.user, Action.VIEW, pk)
-    return render(request, "review/agreement/_over_time.html", {"lines": trend_lines(trends_of(found))})
+    trends = trends_of(found)
+    for one in trends.left_out:
+        agreement_figures(one)
+    return render(request, "review/agreement/_over_time.html", over_time(trends))
 
 
 @signed_in_get
