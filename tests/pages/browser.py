@@ -32,6 +32,8 @@ WIDE, PHONE = (1280, 800), (390, 844)
 #: A page is looked at in full as these name it, then (``wrong_with``) in the other size and in the dark: every
 #: language, size and colour scheme meets every other.
 VIEWS = (("en", WIDE), ("ko", PHONE))
+# For ways of a minute through pages that are looked at one by one in both views anyway.
+LONG_VIEWS = (pytest.param("en", WIDE, marks=pytest.mark.endurance), ("ko", PHONE))
 
 
 QUIET_MS = 40  # longer than htmx takes from an answer to the next question, and than two frames

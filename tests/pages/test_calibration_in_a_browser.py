@@ -20,7 +20,7 @@ from review.models import AnchorCheck, GoldSet, Look
 from tests.factories import make_user
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
-from tests.pages.browser import VIEWS, Visit, visit, wrong_with
+from tests.pages.browser import LONG_VIEWS, Visit, visit, wrong_with
 from tests.review.calibration.test_whole_path import biased
 from tests.review.gold.labelled import rated_run, reworded
 
@@ -49,7 +49,7 @@ def judged(run: Run, judge: JudgeVersion) -> Run:
     return made
 
 
-@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=["en", "ko"])
 def test_a_lead_makes_a_judge_prove_a_better_prompt(
     judge: JudgeVersion, browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:

@@ -27,7 +27,7 @@ READS_MS = 500  # before, an Enter counts as the one still held from the card
 MOST_KEYS, MOST_REVEALS_OF_EIGHT = 5, 3
 
 
-@pytest.mark.parametrize(("language", "count"), [("en", 16), ("ko", 60)])
+@pytest.mark.parametrize(("language", "count"), [("en", 16), pytest.param("ko", 60, marks=pytest.mark.endurance)])
 def test_an_answer_takes_five_keys_at_most_and_the_judge_seldom_appears(
     settings: Any, browser: Any, live_server: Any, language: str, count: int
 ) -> None:
