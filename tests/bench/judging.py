@@ -4,7 +4,8 @@ Efficiency = calls x latency / concurrency / wall time, from the start to the la
 turns, each in a process of its own, so that ratios hold on a noisy machine; medians over the rounds are shown.
 
 With ``--whole`` the command ``evaluate`` as a person starts it, for as many answers: from the start of its process to
-its end, rules, trying the judge out and what is printed included. ``BENCH_PLACES=128`` is another number of places.
+its end, rules, trying the judge out, a call for embeddings of each answer and what is printed included.
+``BENCH_PLACES=128`` is another number of places.
 """
 
 from __future__ import annotations
