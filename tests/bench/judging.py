@@ -4,7 +4,7 @@ Efficiency = calls x latency / concurrency / wall time, from the start to the la
 turns, each in a process of its own, so that ratios hold on a noisy machine; medians over the rounds are shown.
 
 With ``--whole`` the command ``evaluate`` as a person starts it, for as many answers: from the start of its process to
-its end, rules, trying the judge out, a call for embeddings of each answer and what is printed included.
+its end, rules, trying the judge out, the offline baseline beside it and what is printed included.
 ``BENCH_PLACES=128`` is another number of places.
 """
 
@@ -13,12 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import secrets
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,15 +87,26 @@ def whole(kind: str, base_url: str, answers: int, latency: float) -> None:
         told = site.python("-m", "tests.bench.prepare", str(answers), base_url, str(CONCURRENCY), "--no-run")
         words = zip(("project", "questions", "system"), told.split(), strict=True)
         options = [f"--{name}={word}" for name, word in words]
-        started = time.monotonic()
+        before, started, worked = asked(base_url), time.monotonic(), _worked()
         site.manage("evaluate", *options, "--profile=graphrag", "--judge=remote", f"--max-concurrency={CONCURRENCY}")
-        wall = time.monotonic() - started
-        ((judged,),) = site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE outcome = 'ok'")
-    ideal = judged * latency / CONCURRENCY
+        wall, calls, cpu = time.monotonic() - started, asked(base_url) - before, _worked() - worked
     print(
-        f"evaluate, {kind}: {answers} answers, {judged} calls in {wall:.1f} s, efficiency {ideal / wall:.3f}",
+        f"evaluate, {kind}: {answers} answers, {calls} calls in {wall:.1f} s, {cpu:.1f} s of processor time, "
+        f"efficiency {calls * latency / CONCURRENCY / wall:.3f}",
         flush=True,
     )
+
+
+def asked(base_url: str) -> int:
+    """The calls that the judge has answered so far, without those that try it out."""
+    with urllib.request.urlopen(base_url.rsplit("/v1", 1)[0] + "/control/stats") as answer:
+        return int(json.load(answer)["calls"])
+
+
+def _worked() -> float:
+    """Seconds of processor time of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def drained(site: Site, run: str, profile: str, workers: int) -> list[Taken]:
