@@ -134,11 +134,13 @@ def file_kind(format_name: str, language: str) -> str:
 
 
 def gated_kind(kind: str, asked: GateAsked) -> str:
-    """The kind with what a gate asks, as far as that differs from nothing: ``gates {"fail_under": 0.7}``. The baseline
-    is one of the runs."""
+    """The kind with what a gate asks, as far as that differs from nothing: ``gates {"fail_under": 0.7}``; the kind
+    alone where nothing is asked. The baseline is one of the runs."""
+    if not asked.anything:
+        return kind
     named = ((one.name, getattr(asked, one.name), one.default) for one in dataclasses.fields(asked))
     said = {name: value for name, value, default in named if name != "baseline" and value != default}
-    return f"{kind} {json.dumps(said)}" if said else kind
+    return f"{kind} {json.dumps(said)}"
 
 
 FILES: Mapping[str, Make] = {

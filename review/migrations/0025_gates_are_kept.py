@@ -15,4 +15,9 @@ class Migration(migrations.Migration):
             name='kind',
             field=models.CharField(max_length=250),
         ),
+        migrations.AlterField(
+            model_name='kept',
+            name='subject',
+            field=models.CharField(max_length=1000),
+        ),
     ]

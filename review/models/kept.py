@@ -30,7 +30,7 @@ class Kept(Row):
     ``asked_at`` since when a worker is to do it anew. A row may be thrown away at any time."""
 
     kind = models.CharField(max_length=250)
-    subject = models.CharField(max_length=200)
+    subject = models.CharField(max_length=1_000)  # of fifty runs
     stamp = models.CharField(max_length=64, blank=True)
     content = models.BinaryField(default=bytes)
     made_at = models.DateTimeField(null=True)

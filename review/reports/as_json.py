@@ -13,7 +13,7 @@ from review.reports.report import Report
 from review.reports.sections import ANSWERS, REPORT, ToldAnswer
 
 _TEXT: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}
-_HERE = "\0"  # where the answers go; no text that is stored holds it
+_HERE = "\0"  # where the answers go; no name and no text is this alone
 
 
 def report_json(report: Report, answers: Iterable[ToldAnswer]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from evaluation.core.errors import Later, Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run, TakenExport
 from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.values import MOST
 from review.kept import keeping, making
 from review.kept.reading import (
     compared,
@@ -236,6 +237,20 @@ def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[
     Kept.objects.update(made_at=timezone.now() - timedelta(days=31))
     making.ring_waiting()
     assert not Kept.objects.filter(making.WITH_GATE).exists()
+
+
+def test_what_is_kept_has_room_for_its_names() -> None:
+    """PostgreSQL takes nothing longer."""
+    asked = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "on": "precision_at_k", "looks": 1000}
+    flags = dict.fromkeys(("strict", "across_models", "require_licence"), True)
+    kinds = [making.gated_kind(kind, GateAsked(**asked, **flags)) for kind in making.GATED]
+    assert max(map(len, kinds)) <= Kept._meta.get_field("kind").max_length
+    subject = keeping.subject_of([Run(pk=10**18 + at) for at in range(MOST)])
+    assert len(subject) <= Kept._meta.get_field("subject").max_length
+
+
+def test_a_file_without_a_rule_is_the_file_without_a_gate(run: Run) -> None:
+    assert making.gated_kind("report json en", GateAsked(strict=True, looks=3)) == "report json en"
 
 
 def test_changes_are_counted_once(run: Run) -> None:
