@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +16,36 @@ from django.test import TransactionTestCase
 from evaluation.models import Project
 from tests.databases import Baseline
 
-#: Allocations, collections of the youngest, and collections of the middle generation from one collection to the next.
-SELDOM = (20_000, 10, 20)
+# Allocations, collections of the youngest, and collections of the middle generation from one collection to the next.
+RARE_COLLECTIONS = (20_000, 10, 20)
+# Time is the machine's business. `make test-all` tries more examples; see tests/examples.py.
+hypothesis.settings.register_profile("fast", deadline=None, max_examples=25)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100)
+hypothesis.settings.load_profile("fast")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option with which CI runs a part of the slow tests."""
+    parser.addoption("--slice", metavar="NUMBER/COUNT", help="run the test files of one of so many parts")
 
 
 def pytest_configure() -> None:
-    """Passwords are hashed quickly: what makes hashing slow on purpose is Django's, and tested there. No embeddings but
-    those a test brings, whatever is installed."""
+    """Hash passwords quickly: slow hashing is Django's, and tested there. Use no embeddings but those a test brings,
+    whatever is installed."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CONCORD_LOCAL_MODEL = "none"
-    hypothesis.settings.register_profile("concord", deadline=None)  # time is the machine's business
-    hypothesis.settings.load_profile("concord")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use the database, before tests are selected by their marks."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that use the database, before tests are selected by their marks; keep those of the slice."""
     for item in items:
         fixtures = {"db", "transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))
         if fixtures or item.get_closest_marker("django_db"):
             item.add_marker("database")
+    if part := config.getoption("slice"):
+        number, count = map(int, part.split("/"))
+        items[:] = [item for item in items if zlib.crc32(item.nodeid.partition("::")[0].encode()) % count == number]
 
 
 @pytest.fixture(scope="session")
@@ -60,9 +71,9 @@ def django_db_setup(baseline: Baseline, django_db_setup: None, django_db_blocker
 
 
 def pytest_collection_finish() -> None:
-    """From here on cycles are looked for seldom: each full collection walks all the tests and all they import, and
-    in the tests of pages and ratings that took an eighth of the processor time."""
-    gc.set_threshold(*SELDOM)
+    """Collect garbage rarely: each full collection walks all tests and all they import, which took an eighth of the
+    processor time of the tests of pages and ratings."""
+    gc.set_threshold(*RARE_COLLECTIONS)
 
 
 @pytest.fixture(scope="session")

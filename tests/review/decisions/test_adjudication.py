@@ -30,7 +30,7 @@ from review.reports.report import make_report
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def queue_of(*people: User, **fields: Any) -> ReviewQueue:
