@@ -28,7 +28,7 @@ DJANGO_TABLES = {"django_migrations", "django_content_type", "auth_permission"}
 def migrated_sqlite() -> Path:
     """Return the file of a migrated SQLite database, which nobody writes to."""
     path = FOLDER / f"migrated-{_digest()}.sqlite3"
-    with _alone():
+    with exclusive():
         if not path.exists():
             for outdated in FOLDER.glob("migrated-*"):
                 outdated.unlink()
@@ -46,7 +46,7 @@ def migrated_sqlite() -> Path:
 def migrated_postgres(server: str) -> str:
     """Return the name of a migrated database on the server, which serves as a template only."""
     name, digest = f"{urlsplit(server).path.removeprefix('/')}_migrated", _digest()
-    with _alone(), psycopg.connect(server, dbname="postgres", autocommit=True) as server_connection:
+    with exclusive(), psycopg.connect(server, dbname="postgres", autocommit=True) as server_connection:
         stored = server_connection.execute(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", [name]
         ).fetchone()
@@ -59,7 +59,7 @@ def migrated_postgres(server: str) -> str:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def exclusive() -> Iterator[None]:
     """Let one process at a time build a database."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:

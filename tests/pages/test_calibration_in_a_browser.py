@@ -33,7 +33,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def judge(settings: Any, judge_server: JudgeServer) -> JudgeVersion:
     """A judge who is two levels off until its prompt says how to read, and answers that two experts rated."""
     settings.CONCORD_DISPATCHER = "local"
-    settings.DEBUG = True
     settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
     judge_server.behave(biased())
     run = rated_run(240)
@@ -58,63 +57,63 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
     lead = make_user(Role.LEAD, rated.project)
     wrong: list[str] = []
 
-    def look(found: Visit, name: str) -> None:
-        wrong.extend(wrong_with(found, name))
+    def look(window: Visit, name: str) -> None:
+        wrong.extend(wrong_with(window, name))
 
-    def press(found: Visit, selector: str) -> None:
-        with found.page.expect_navigation():
-            found.page.locator(selector).first.click()
-        found.settle()
+    def press(window: Visit, selector: str) -> None:
+        with window.page.expect_navigation():
+            window.page.locator(selector).first.click()
+        window.settle()
 
     def done() -> None:
         for run in Run.objects.filter(state=Run.State.RUNNING):
             drain(run.pk, seconds=120)
 
-    with visit(browser, live_server.url, lead, language=language, size=size) as found:
-        found.open("/calibration/")
-        look(found, "1-empty")
-        found.page.fill("form[action$='/freeze/'] input[name=name]", "gold")
-        press(found, "form[action$='/freeze/'] button")
+    with visit(browser, live_server.url, lead, language=language, size=size) as window:
+        window.open("/calibration/")
+        look(window, "1-empty")
+        window.page.fill("form[action$='/freeze/'] input[name=name]", "gold")
+        press(window, "form[action$='/freeze/'] button")
         gold = GoldSet.objects.get()
-        at = found.path
+        at = window.path
         assert at == reverse("calibration", args=[gold.pk])
-        press(found, f"form[action='{at}run/'] button")  # the prompt in force, on examples and validation
+        press(window, f"form[action='{at}run/'] button")  # the prompt in force, on examples and validation
         done()
-        found.open(at)
-        look(found, "2-disagreements")
-        found.page.keyboard.press("j")
-        found.page.keyboard.press("e")
-        assert found.page.evaluate("document.activeElement.id") == "text"
-        found.page.fill("#text", as_yaml(reworded("SKILLED")))
-        found.page.fill("#note", "It read two levels too far.")
-        press(found, f"form[action='{at}draft/'] button.primary")
-        press(found, f"form[action='{at}run/'] button")
+        window.open(at)
+        look(window, "2-disagreements")
+        window.page.keyboard.press("j")
+        window.page.keyboard.press("e")
+        assert window.page.evaluate("document.activeElement.id") == "text"
+        window.page.fill("#text", as_yaml(reworded("SKILLED")))
+        window.page.fill("#note", "It read two levels too far.")
+        press(window, f"form[action='{at}draft/'] button.primary")
+        press(window, f"form[action='{at}run/'] button")
         done()
-        here = found.path
-        found.open(here)
-        look(found, "3-draft")
-        press(found, f"form[action='{at}offer/'] button")
-        press(found, f"form[action='{at}look/'] button")
+        here = window.path
+        window.open(here)
+        look(window, "3-draft")
+        press(window, f"form[action='{at}offer/'] button")
+        press(window, f"form[action='{at}look/'] button")
         taken = Look.objects.get()
         if not hasattr(taken, "result"):  # nobody works here but this test
             looking.work_on(taken.pk)
-        found.open(here)
-        look(found, "4-accepted")
-        assert found.page.locator("#proof ~ div b, section[aria-labelledby=proof] b").inner_text() == (
+        window.open(here)
+        look(window, "4-accepted")
+        assert window.page.locator("#proof ~ div b, section[aria-labelledby=proof] b").inner_text() == (
             "accepted" if language == "en" else "승인됨"
         )
         for _ in range(2):
-            press(found, f"form[action='{at}check/'] button")
+            press(window, f"form[action='{at}check/'] button")
             for check in AnchorCheck.objects.filter(ended_at=None):
                 anchors.work_on(check.pk)
-        found.open(here)
-        look(found, "5-watched")
+        window.open(here)
+        look(window, "5-watched")
         after = judged(rated, judge)
         assert [one.state for one in licences_of(after) if one.metric == "correctness"] == ["licensed"]
-        found.open(reverse("run", args=[after.pk]))
-        look(found, "6-licensed")
-        found.open(f"{reverse('run-compare')}?runs={before.pk},{after.pk}")
-        look(found, "7-compared")
-        found.open(reverse("judge", args=[judge.pk]))
-        look(found, "8-card")
+        window.open(reverse("run", args=[after.pk]))
+        look(window, "6-licensed")
+        window.open(f"{reverse('run-compare')}?runs={before.pk},{after.pk}")
+        look(window, "7-compared")
+        window.open(reverse("judge", args=[judge.pk]))
+        look(window, "8-card")
     assert wrong == []
