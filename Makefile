@@ -40,6 +40,7 @@ test-faults: setup-dev         ## kills, locks, lost connections, faults of judg
 lint: setup-dev                ## style, types, import contracts, size, missing migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/djangofmt --check templates
 	$(BIN)/mypy config evaluation review
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.size
