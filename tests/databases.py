@@ -27,10 +27,12 @@ DJANGO_TABLES = {"django_migrations", "django_content_type", "auth_permission"}
 
 def migrated_sqlite() -> Path:
     """Return the file of a migrated SQLite database, which nobody writes to."""
-    path = FOLDER / f"migrated-{_digest()}.sqlite3"
+    # Tests of extras run in a process with further apps, whose tables have a file of their own.
+    apps = hashlib.sha256(" ".join(settings.INSTALLED_APPS).encode()).hexdigest()[:8]
+    path = FOLDER / f"migrated-{apps}-{_digest()}.sqlite3"
     with exclusive():
         if not path.exists():
-            for outdated in FOLDER.glob("migrated-*"):
+            for outdated in FOLDER.glob(f"migrated-{apps}-*"):
                 outdated.unlink()
             with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
                 draft = Path(folder) / path.name
@@ -68,9 +70,9 @@ def exclusive() -> Iterator[None]:
 
 
 def _digest() -> str:
-    """Identify the schema: by the migrations, and by the code that installs triggers and guards."""
+    """Identify the schema: by the apps, the migrations, and the code that installs triggers and guards."""
     files = [*ROOT.glob("*/migrations/*.py"), *ROOT.glob("*/storage/*.py"), *ROOT.glob("*/models/*.py")]
-    digest = hashlib.sha256(django.__version__.encode())
+    digest = hashlib.sha256(f"{django.__version__} {settings.INSTALLED_APPS}".encode())
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

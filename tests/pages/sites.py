@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable
-from pathlib import Path
+from functools import cache
 
 import django
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
@@ -19,8 +20,6 @@ SOURCES = (
     *("tests/databases.py", "tests/factories.py", "tests/pages/conftest.py", "tests/pages/tours.py"),
     *("tests/pages/world.py", "tests/review/builders.py"),
 )
-#: File names by site: the code does not change while tests run.
-_FILES: dict[str, Path] = {}
 
 
 def load_site(name: str, build: Callable[[], None]) -> None:
@@ -32,7 +31,7 @@ def load_site(name: str, build: Callable[[], None]) -> None:
     if connection.vendor != "sqlite":
         build()
         return
-    file = _FILES.setdefault(name, FOLDER / f"site-{name}-{_digest()}.sqlite3")
+    file = FOLDER / f"site-{name}-{_digest()}.sqlite3"
     with exclusive():
         if not file.exists():
             build()
@@ -49,9 +48,10 @@ def load_site(name: str, build: Callable[[], None]) -> None:
     database.close()
 
 
+@cache
 def _digest() -> str:
     """Identify the rows of a site: by the code that makes them, and by the day, since pages tell and compare dates."""
-    digest = hashlib.sha256(f"{django.__version__} {timezone.now().date()}".encode())
+    digest = hashlib.sha256(f"{django.__version__} {settings.INSTALLED_APPS} {timezone.now().date()}".encode())
     for source in SOURCES:
         path = ROOT / source
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:

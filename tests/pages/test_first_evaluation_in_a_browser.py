@@ -17,7 +17,7 @@ from review.models import Rating
 from tests.factories import make_project, make_user
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
-from tests.pages.browser import LONG_VIEWS, READ_MS, Visit, visit, wrong_with
+from tests.pages.browser import LONG_VIEWS, READ_MS, VIEW_IDS, Visit, visit, wrong_with
 
 __all__ = ["judge_server"]
 
@@ -56,7 +56,7 @@ def files(folder: Path) -> tuple[str, str]:
     return str(asked), str(said)
 
 
-@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=VIEW_IDS)
 def test_a_lead_gets_from_nothing_to_a_reviewed_run(
     project: Project, browser: Any, live_server: Any, tmp_path: Path, language: str, size: tuple[int, int]
 ) -> None:

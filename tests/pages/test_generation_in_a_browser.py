@@ -11,7 +11,7 @@ from evaluation.core.roles import Role
 from tests.factories import make_user
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
-from tests.pages.browser import LONG_VIEWS, visit, wrong_with
+from tests.pages.browser import LONG_VIEWS, VIEW_IDS, visit, wrong_with
 from tests.review.generation.test_sixty_questions import evaluated, written
 
 __all__ = ["judge_server"]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(trans
 LEFT = """left => document.querySelector("nav a[href^='?show=waiting']").textContent.includes(`(${left})`)"""
 
 
-@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=VIEW_IDS)
 def test_a_lead_decides_on_sixty_by_keys(
     language: str, size: tuple[int, int], judge_server: JudgeServer, settings: Any, browser: Any, live_server: Any
 ) -> None:

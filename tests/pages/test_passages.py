@@ -12,7 +12,7 @@ from evaluation.models import Context
 from review.ratings.card import Claim, JudgeOnClaim, Passage
 from review.web.pages.item import claim_text, drawn, numbered_html, taken_over
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, question_spec
-from tests.pages.browser import VIEWS, visit, wrong_with
+from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with
 from tests.pages.markup import unsafe
 from tests.pages.test_hostile_text import ALL
 
@@ -97,7 +97,7 @@ def test_hostile_passages_stay_text(text: str) -> None:
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
 def test_passages_are_searched_and_led_to_from_a_citation(
     browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:

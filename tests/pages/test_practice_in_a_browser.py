@@ -10,7 +10,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from review.models import PracticeProgress
 from tests.factories import make_user
-from tests.pages.browser import READ_MS, VIEWS, Visit, visit, wrong_with
+from tests.pages.browser import READ_MS, VIEW_IDS, VIEWS, Visit, visit, wrong_with
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -28,7 +28,7 @@ def place(number: int) -> str:
     return reverse("practice-example", args=[number])
 
 
-@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
 def test_every_state_of_practice_is_clean_and_accessible(
     browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:

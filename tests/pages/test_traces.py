@@ -22,7 +22,7 @@ from evaluation.web.run_forms import PERSONAL_TITLES
 from tests.evaluation.files.test_traces import ROWS, exported, rows_by_openinference
 from tests.evaluation.runs.test_traces import asked, request
 from tests.factories import make_project, make_user
-from tests.pages.browser import VIEWS, visit, wrong_with
+from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_everything_that_can_be_masked_can_be_chosen() -> None:
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
 def test_a_lead_brings_traces_in(
     browser: Any, live_server: Any, settings: Any, tmp_path: Path, language: str, size: tuple[int, int]
 ) -> None:

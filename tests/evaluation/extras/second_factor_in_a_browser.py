@@ -9,7 +9,7 @@ import pytest
 from evaluation.core.roles import Role
 from tests.evaluation.extras.second_factor_on import CODE, OWN, PASSWORD, code
 from tests.factories import make_project, make_user
-from tests.pages.browser import VIEWS, Visit, chromium, visit, wrong_with
+from tests.pages.browser import VIEW_IDS, VIEWS, Visit, chromium, visit, wrong_with
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -22,8 +22,8 @@ def log_in(window: Visit, name: str) -> None:
     window.follow("Enter")
 
 
-@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
-def test_somebody_sets_it_up_and_gets_in_by_it_on_clean_pages(
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
+def test_second_factor_is_set_up_and_used_on_clean_pages(
     live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
     who = make_user(Role.LEAD, make_project(), language=language)
