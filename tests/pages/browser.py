@@ -62,11 +62,13 @@ LONGEST_MS = 180_000  # for which a page may be busy: other tests have the cores
 class Visit:
     """A page in a browser that somebody is logged in with.
 
-    ``complaints`` are console errors and uncaught ones, ``pending`` the requests that were not answered yet.
+    ``complaints`` are console errors and uncaught ones, ``pending`` the requests that were not answered yet;
+    ``scripts`` tells whether the page may run any.
     """
 
     page: Any
     base: str
+    scripts: bool = True
     complaints: list[str] = field(default_factory=list)
     pending: set[Any] = field(default_factory=set)
 
@@ -100,6 +102,8 @@ class Visit:
     def _is_quiet(self) -> bool:
         from playwright.sync_api import Error
 
+        if not self.scripts:
+            return not self.pending
         try:
             return bool(self.page.evaluate(IS_QUIET)) and not self.pending
         except Error as error:
@@ -210,7 +214,7 @@ def visit(
     context.set_default_timeout(LONGEST_MS)
     if scripts:
         context.clock.install()
-    window = Visit(None, base)
+    window = Visit(None, base, scripts)
     window.watch(context.new_page())
     with answered():
         try:
