@@ -31,7 +31,7 @@ from tests.factories import make_answer_set, make_question_set, make_queue, make
 from tests.pages.markup import compact
 from tests.together import WAITS, together
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def queue_of(*people: User, **fields: Any) -> ReviewQueue:
