@@ -18,6 +18,7 @@ from review.calibration import looking, turns, workbench
 from review.calibration.workbench import Wanted, bench_of, disagreements, history, measured
 from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResult
 from tests.factories import make_user
+from tests.pages.markup import compact
 from tests.review.builders import metric, run_over, score
 from tests.review.calibration.place import Place
 from tests.review.gold.labelled import FAMILY, reworded
@@ -172,7 +173,7 @@ def test_an_evaluator_drafts_and_a_lead_looks_in_the_browser(place: Place, monke
     assert b"under way" in lead.get(at, here(place, version)).content
     looking.work_on(rung[0])
     assert Look.objects.get().result.outcome == "accepted"
-    page = lead.get(at, here(place, version)).content.decode()
+    page = compact(lead.get(at, here(place, version)).content.decode())
     assert "<b>accepted</b>" in page
     lead.post(look, here(place, version))  # in force already: refused in words
     assert b"works by" in lead.get(at, here(place, version)).content
