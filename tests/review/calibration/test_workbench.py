@@ -119,7 +119,7 @@ def test_pages_name_metrics_and_how_versions_were_made_in_the_reader_s_language(
     pages = [reverse("calibration-list"), reverse("calibration", args=[place.gold.pk])]
     for at, asked in ((pages[0], {}), (pages[1], here(place, version))):
         shown = lead.get(at, asked, headers={"accept-language": "ko"}).content.decode()
-        read = re.sub(r"<textarea.*?</textarea>|<pre.*?</pre>", "", shown, flags=re.DOTALL)
+        read = compact(re.sub(r"<textarea.*?</textarea>|<pre.*?</pre>", "", shown, flags=re.DOTALL))
         assert metric("correctness").title["ko"] in read
         assert "correctness" not in read
     assert "수준과 범주를 고루 담은 예시" in read
