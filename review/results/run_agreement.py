@@ -25,6 +25,7 @@ from review.evidence.effective import Said, said_of, samples_behind
 from review.evidence.experts import Anchoring, anchoring, anchoring_json
 from review.evidence.sampling import Rated, Samples, weigh
 from review.evidence.scorers import Judged, Scorer, title_of
+from review.evidence.seals import form_of
 from review.models import EventRuling, FrameMember, KeptFigures
 from review.results.variation import VariationMeasure, variation_from
 from review.statistics.agreement.bootstrap import Resampling
@@ -304,7 +305,7 @@ def _guess(guess: ConstantGuess) -> dict[str, Any]:
 
 
 KEPT = timedelta(days=30)
-FORM = 7  # rises when the figures or their names change, so that nothing older is shown
+FORM = 8  # rises when the figures or their names change, so that nothing older is shown
 RESAMPLES = 2000
 _NOTHING: tuple[int | None, int] = (None, 0)
 _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING))  # by pages, commands and trends
@@ -313,7 +314,7 @@ _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING)
 def kept_agreement(run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: By = By.NOTHING) -> dict[str, Any]:
     """The agreement of the run as JSON values, with intervals where ``resamples`` is above 0.
 
-    Kept under the hash of everything it depends on. Five queries where nothing has changed; else it is computed, which
+    Kept under the hash of everything it depends on. Seven queries where nothing has changed; else it is computed, which
     takes seconds for large runs.
     """
     key = _key(run, resamples, seed, by)
@@ -328,13 +329,13 @@ def kept_agreement(run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: B
 def agreement_if_kept(
     run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: By = By.NOTHING
 ) -> dict[str, Any] | None:
-    """The same where it is at hand, without computing anything. Five queries."""
+    """The same where it is at hand, without computing anything. Seven queries."""
     return _kept(_key(run, resamples, seed, by))
 
 
 def kept_of(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     """What is at hand of several runs, by run: figures with intervals before those without. Nothing is computed.
-    Five queries however many runs there are."""
+    Seven queries however many runs there are."""
     inputs = _inputs_of(runs)
     keys = {
         _hashed(run, resamples, 0, by, inputs[run.pk]): (run.pk, place)
@@ -369,13 +370,13 @@ def _key(run: Run, resamples: int, seed: int, by: By) -> str:
     return _hashed(run, resamples, seed, by, _inputs_of([run])[run.pk])
 
 
-def _hashed(run: Run, resamples: int, seed: int, by: By, inputs: list[int | None]) -> str:
+def _hashed(run: Run, resamples: int, seed: int, by: By, inputs: Sequence[int | str | None]) -> str:
     return content_hash(["agreement", FORM, run.pk, resamples, seed, str(by), *inputs])
 
 
-def _inputs_of(runs: Sequence[Run]) -> dict[int, list[int | None]]:
+def _inputs_of(runs: Sequence[Run]) -> dict[int, list[int | str | None]]:
     """What the figures of each run depend on: those tables only grow, so that their newest keys and counts tell whether
-    anything was added. Five queries."""
+    anything was added, and in which form labels are read. Seven queries, and those of the reader's form."""
     sets = {run.pk: run.answer_set_id for run in runs}
     of_answers = "answer__answer_set_id"
     scores = _newest(Score.objects.filter(run__in=sets), "run_id")
@@ -385,9 +386,25 @@ def _inputs_of(runs: Sequence[Run]) -> dict[int, list[int | None]]:
     rulings = _newest(EventRuling.objects.filter(**{f"{of_items}__in": sets.values()}), of_items)
     gold = _newest(models.GoldItem.objects.filter(**{f"{of_answers}__in": sets.values()}), of_answers)
     tables = (ratings, members, rulings, gold)
+    seals = _seals_of({run.project_id for run in runs})
+    of_project = {run.pk: seals[run.project_id] for run in runs}
     return {
-        pk: [*scores.get(pk, _NOTHING), *(cell for table in tables for cell in table.get(answers, _NOTHING))]
+        pk: [
+            *scores.get(pk, _NOTHING),
+            *(cell for table in tables for cell in table.get(answers, _NOTHING)),
+            *of_project[pk],
+        ]
         for pk, answers in sets.items()
+    }
+
+
+def _seals_of(projects: set[int]) -> dict[int, list[int | str | None]]:
+    """What tells which labels of each project are sealed to the current reader."""
+    sets = _newest(models.GoldSet.objects.filter(project__in=projects), "project_id")
+    retired = _newest(models.GoldRetirement.objects.filter(project__in=projects), "project_id")
+    return {
+        pk: [*sets.get(pk, _NOTHING), *retired.get(pk, _NOTHING), *([str(form_of(pk))] if pk in sets else [])]
+        for pk in projects
     }
 
 
