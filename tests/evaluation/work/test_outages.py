@@ -26,7 +26,7 @@ from review.web.pages.run import progress_page
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 ANSWERS, PLACES = 60, 8
 
 
