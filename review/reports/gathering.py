@@ -167,6 +167,8 @@ class Correction:
         more: dict[str, Any] = {}
         if built := int((component.frame.built & component.frame.labelled).sum()):
             more["built_on"] = built
+        if sealed := len({row.answer_id for row in self.said.withheld if row.metric_id == metric.pk}):
+            more["sealed"] = sealed
         if target is Target.THIS_RUN and category is None and (ends := _any_time(component, labels)):
             more["any_time"] = ends
         if carried := sum(key in labels.carried for key in component.frame.keys):

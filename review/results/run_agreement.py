@@ -82,6 +82,7 @@ class JudgeMeasure(Measure):
     replaces: AlternativeAnnotatorTest | None
     by_length: LengthBias | None = None
     built_on: int = 0
+    sealed: int = 0
 
     @property
     def author(self) -> str:
@@ -102,6 +103,7 @@ class JudgeMeasure(Measure):
             "sampling": self.sampling,
             "left_out": self.left_out,
             **({"built_on": self.built_on} if self.built_on else {}),
+            **({"sealed": self.sealed} if self.sealed else {}),
             "warnings": list(self.agreement.warnings),
             "bias_by_length": None if length is None else {"rho": length.rho, "low": length.low, "high": length.high},
             "constant_guess": None if guess is None else _guess(guess),
@@ -118,6 +120,7 @@ class ExpertsMeasure(Measure):
 
     agreement: ExpertAgreement
     parts: Mapping[str, ExpertAgreement]
+    sealed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement, and beside it the metric's title and scale and how the answers were chosen."""
@@ -126,6 +129,7 @@ class ExpertsMeasure(Measure):
             "scale": str(self.scale),
             "sampling": self.sampling,
             "left_out": self.left_out,
+            **({"sealed": self.sealed} if self.sealed else {}),
             "warnings": list(self.agreement.warnings),
         }
 
@@ -193,12 +197,14 @@ def agreement_from(
         rated = Rated(metric, said.names[pk], metric.read_scale(), ratings, weighting, said.answers)
         parts = _parts(rated, by)
         scorers = [one for one in said.scorers if pk in one.said]
+        sealed = len({row.answer_id for row in said.withheld if row.metric_id == pk})
         for one in scorers:
             unseen = rated.without({answer for answer, metric_id in one.built if metric_id == pk})
             measure = _judge_measure(unseen, one, resampling, parts if unseen is rated else _parts(unseen, by))
             left_out = len(weighting.answers) - len(unseen.weighting.answers)
-            judges.append(replace(measure, by_length=_by_length(unseen, one, lengths), built_on=left_out))
-        experts.append(_experts_measure(rated, scorers, resampling, parts))
+            more = {"built_on": left_out, "sealed": sealed}
+            judges.append(replace(measure, by_length=_by_length(unseen, one, lengths), **more))
+        experts.append(replace(_experts_measure(rated, scorers, resampling, parts), sealed=sealed))
     moved = anchoring(said.ratings, said.scored)
     return Agreement(
         tuple(judges),

@@ -58,9 +58,7 @@ class Command(SiteCommand):
         add_format(retiring)
         opening = verbs.add_parser("open", help="let a lead read sealed labels on pages and in REST; recorded")
         opening.add_argument("name", metavar="NAME")
-        opening.add_argument(
-            "--by", required=True, metavar="USER", help="the lead, who may no longer draft prompts"
-        )
+        opening.add_argument("--by", required=True, metavar="USER", help="the lead, who may no longer draft prompts")
         for one in (show, export, check, retiring, opening):
             one.add_argument("--project", default="", help="needed where there are several projects")
 
@@ -130,9 +128,7 @@ class Command(SiteCommand):
             return
         for one in told:
             self.stdout.write(f"{one.rubric} of {one.judge}: check {one.number}, answered by {one.model or 'unknown'}")
-            if one.number == 0:
-                self.stdout.write(f"{one.anchors} anchors are kept as the reference")
-            elif one.shifts:
+            if one.shifts:
                 table(self, ["metric", "n", "moved by", "95%", "moved"], [_moved(shift) for shift in one.shifts])
             else:
                 self.stdout.write("too few verdicts to tell whether the judge moved")

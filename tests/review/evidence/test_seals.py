@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from evaluation.core.errors import Refused
@@ -169,3 +172,35 @@ def test_a_lineage_that_still_locks_an_answer_keeps_its_label_sealed(run: Run, g
     retire(gold, by=None, reason="One of two")
     assert said_of(run).sealed == locked(second)
     assert GoldItem.objects.filter(gold_set=gold, split=Split.HOLD_OUT).exists()
+
+
+#: Modules that read tables of labels and need no selector, and why.
+WITHOUT_SELECTOR = {
+    "review/calibration/workbench.py": "ratings behind labels of examples and validation",
+    "review/comparisons/trend.py": "whether a run has ratings",
+    "review/decisions/deciding.py": "whether the person rated the answer; the rows a new decision follows",
+    "review/evidence/answers.py": "which answers were rated",
+    "review/evidence/carried.py": "read by `said_of`, which leaves sealed answers out",
+    "review/evidence/experts.py": "read by `said_of`, which leaves sealed answers out",
+    "review/imports/files.py": "which metrics were rated",
+    "review/queues/draws.py": "which answers were rated",
+    "review/queues/preview.py": "the time that ratings took",
+    "review/ratings/reveals.py": "ratings of the assignment in the person's hands",
+    "review/ratings/submitting.py": "ratings of the assignment in the person's hands",
+    "review/web/pages/back_office.py": "whether anything was rated",
+    "review/web/views/calibration.py": "which answer sets were rated",
+}
+LABELS = re.compile(
+    r"\b(Rating|Override|RatingPart)\.objects\b|\b(ratings_of|read_beside|standing_decisions|carried_ratings)\(|"
+    r"\.(ratings|overrides)\.(all|filter|order_by|values|values_list|exclude)\("
+)
+
+
+def test_whatever_reads_labels_uses_the_selector() -> None:
+    """A new module that reads ratings or decisions fails here until it asks :mod:`review.evidence.seals`, or is named
+    above."""
+    root = Path(__file__).parents[3]
+    paths = [path for package in ("config", "evaluation", "review") for path in (root / package).rglob("*.py")]
+    sources = {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
+    readers = {name for name, source in sources.items() if LABELS.search(source)}
+    assert {name for name in readers if "review.evidence.seals" not in sources[name]} == set(WITHOUT_SELECTOR)
