@@ -115,7 +115,8 @@ def bodies(world: World, person: User) -> Iterator[tuple[str, str]]:
             yield address, unpacked(body).decode("utf-8", "replace")
 
 
-@pytest.mark.parametrize("role", [Role.VIEWER, Role.EVALUATOR, Role.LEAD, Role.ADMIN])
+@pytest.mark.slow
+@pytest.mark.parametrize("role", [Role.EVALUATOR, Role.LEAD, Role.VIEWER, Role.ADMIN])
 def test_no_address_tells_a_locked_label(world: World, role: Role) -> None:
     seen: set[int] = set()
     for address, body in bodies(world, make_user(role, world.project)):
