@@ -38,11 +38,12 @@ class Form(StrEnum):
 
 
 class _Reader:
-    """Who reads, and which projects that person opened, once it was asked for."""
+    """Who reads, and which projects have hold-outs and which of them the person opened, once that was asked for."""
 
     def __init__(self, person: Callable[[], Person]) -> None:
         self.person = person
         self.opened: dict[int, frozenset[int]] = {}
+        self.live: frozenset[int] | None = None
 
 
 _reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
@@ -74,7 +75,20 @@ def form_of(project_id: int) -> Form:
     workers."""
     if (fixed := _fixed.get()) is not None:
         return fixed
+    if project_id not in _live_projects():
+        return Form.OPEN  # both forms are the same
     return Form.FULL if project_id in _opened_projects() else Form.OPEN
+
+
+def _live_projects() -> frozenset[int]:
+    """The projects with a gold set in use. One query, once for a request."""
+    reader = _reader.get()
+    if reader is not None and reader.live is not None:
+        return reader.live
+    live = frozenset(live_sets().order_by().values_list("project_id", flat=True).distinct())
+    if reader is not None:
+        reader.live = live
+    return live
 
 
 def _opened_projects() -> frozenset[int]:
@@ -123,7 +137,7 @@ def _locked(path: str) -> Exists:
 def sealed_answers(project_id: int, answer_set_id: int, answer_ids: Collection[int] | None = None) -> frozenset[int]:
     """The answers of the set (or some of them) whose labels the current reader may not see. One query where the project
     has no gold set in use, else up to four."""
-    if not live_sets().filter(project=project_id).exists() or form_of(project_id) is Form.FULL:
+    if project_id not in _live_projects() or form_of(project_id) is Form.FULL:
         return frozenset()
     answers = Answer.objects.filter(_locked(""), answer_set=answer_set_id)
     if answer_ids is not None:
@@ -134,7 +148,7 @@ def sealed_answers(project_id: int, answer_set_id: int, answer_ids: Collection[i
 def readable(rows: QuerySet[M], answer: str = "answer", *, own: Q | None = None) -> QuerySet[M]:
     """The rows about answers (``answer`` leads there) whose labels the current reader may see, and the reader's ``own``
     rows. One query where no gold set is in use."""
-    if _fixed.get() is Form.FULL or not live_sets().exists():
+    if _fixed.get() is Form.FULL or not _live_projects():
         return rows
     shown = ~Q(_locked(answer))
     if _fixed.get() is None and (opened := _opened_projects()):
