@@ -30,7 +30,7 @@ from tests.examples import examples
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import make_world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 NAMES = (
     "metrics",

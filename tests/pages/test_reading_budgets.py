@@ -20,6 +20,8 @@ from review.web.pages.agreement import agreement_pictures
 from tests.pages.markup import compact
 from tests.pages.outside_details import Shown, shown
 
+pytestmark = pytest.mark.slow
+
 LANGUAGES = ("en", "ko")
 
 

@@ -157,6 +157,7 @@ def expected(world: World) -> float:
 
 
 @pytest.mark.parametrize("strategy", [Strategy.STRATIFIED, Strategy.UNIFORM])
+@pytest.mark.slow
 def test_the_corrected_overall_score_is_unbiased_and_its_interval_holds(strategy: Strategy) -> None:
     world = truth(np.random.default_rng(7))
     true = expected(world)
