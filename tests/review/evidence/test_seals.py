@@ -10,8 +10,9 @@ import pytest
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import draft, propose
-from evaluation.models import Answer, HoldOutOpening, Project, Run, User
+from evaluation.models import Answer, Endpoint, HoldOutOpening, Project, Run, User
 from review.calibration.retiring import retire
+from review.calibration.searching import open_search
 from review.evidence.effective import effective_values, said_of, samples_behind
 from review.evidence.seals import Form, form_of, in_form, read_as, readable, sealed_answers
 from review.gold.freezing import freeze
@@ -146,13 +147,16 @@ def test_the_full_form_ends_with_the_role_and_with_a_further_gold_set(run: Run, 
 
 def test_whoever_opened_neither_drafts_nor_proposes(run: Run, gold: GoldSet) -> None:
     person, other = lead(run), lead(run)
-    judge = make_judge(run.project, "judge")
+    endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:9/v1")
+    judge = make_judge(run.project, "judge", endpoint=endpoint)
     version = draft(run.project, reworded("Before"), by=person)
     open_hold_outs(run.project, by=person)
     with pytest.raises(Refused, match="drafter_opened"):
         draft(run.project, reworded("After"), by=person)
     with pytest.raises(Refused, match="drafter_opened"):
         propose(version, judge, by=person)
+    with pytest.raises(Refused, match="drafter_opened"):
+        open_search(gold, judge, FAMILY, "rewrite", by=person)
     draft(run.project, reworded("Somebody else's"), by=other)
     assert [row.families for row in HoldOutOpening.objects.all()] == [[FAMILY]]
 
