@@ -119,19 +119,17 @@ def live_sets() -> QuerySet[GoldSet]:
     return GoldSet.objects.filter(~Exists(retired))
 
 
-def _locked(path: str) -> Exists:
-    """Whether the answer at ``path`` has the same question and text as a locked one of its project."""
+def _locked(path: str) -> Q:
+    """That the answer at ``path`` is a locked one of its project, or has the same question and text as one. Answers
+    without a text are equal to none."""
     at = f"{path}__" if path else ""
     retired = GoldRetirement.objects.filter(project=OuterRef("gold_set__project"), lineage=OuterRef("gold_set__name"))
-    return Exists(
-        GoldItem.objects.filter(
-            ~Exists(retired),
-            split=Split.HOLD_OUT,
-            gold_set__project=OuterRef(f"{at}answer_set__project"),
-            answer__text_hash=OuterRef(f"{at}text_hash"),
-            answer__question__text=OuterRef(f"{at}question__text"),
-        )
+    items = GoldItem.objects.filter(
+        ~Exists(retired), split=Split.HOLD_OUT, gold_set__project=OuterRef(f"{at}answer_set__project")
     )
+    equal = {"answer__text_hash": OuterRef(f"{at}text_hash"), "answer__question__text": OuterRef(f"{at}question__text")}
+    itself = Exists(items.filter(answer=OuterRef(f"{at}pk")))
+    return Q(itself) | ~Q(**{f"{at}text": ""}) & Q(Exists(items.filter(**equal)))
 
 
 def sealed_answers(project_id: int, answer_set_id: int, answer_ids: Collection[int] | None = None) -> frozenset[int]:
@@ -150,7 +148,7 @@ def readable(rows: QuerySet[M], answer: str = "answer", *, own: Q | None = None)
     rows. One query where no gold set is in use."""
     if _fixed.get() is Form.FULL or not _live_projects():
         return rows
-    shown = ~Q(_locked(answer))
+    shown = ~_locked(answer)
     if _fixed.get() is None and (opened := _opened_projects()):
         shown |= Q(**{f"{answer}__answer_set__project__in": opened})
     return rows.filter(shown if own is None else shown | own)
