@@ -70,7 +70,8 @@ class JudgeMeasure(Measure):
     where asked for. ``guess`` is what the best constant answer would reach, ``curve`` and ``places`` what plots draw.
     ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings.
     ``by_length`` is how judge minus experts goes with the length of answers. ``built_on`` counts rated answers that are
-    left out because the scorer's prompt was worked out on their labels."""
+    left out because the scorer's prompt was worked out on their labels, ``sealed`` those whose ratings the reader may
+    not see."""
 
     scorer: Scorer
     agreement: PairAgreement
@@ -202,8 +203,8 @@ def agreement_from(
             unseen = rated.without({answer for answer, metric_id in one.built if metric_id == pk})
             measure = _judge_measure(unseen, one, resampling, parts if unseen is rated else _parts(unseen, by))
             left_out = len(weighting.answers) - len(unseen.weighting.answers)
-            more = {"built_on": left_out, "sealed": sealed}
-            judges.append(replace(measure, by_length=_by_length(unseen, one, lengths), **more))
+            by_length = _by_length(unseen, one, lengths)
+            judges.append(replace(measure, by_length=by_length, built_on=left_out, sealed=sealed))
         experts.append(replace(_experts_measure(rated, scorers, resampling, parts), sealed=sealed))
     moved = anchoring(said.ratings, said.scored)
     return Agreement(

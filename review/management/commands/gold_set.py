@@ -67,8 +67,9 @@ class Command(SiteCommand):
         with refusals(self):
             if options["verb"] in {"create", "grow"}:
                 run = run_numbered(options["run"])
-                if options["project"] and (project := project_named(options["project"])).pk != run.project_id:
-                    raise CommandError(f"Run {run.pk} belongs to {run.project.name}, not to {project.name}.")
+                named = project_named(options["project"]) if options["project"] else run.project
+                if named.pk != run.project_id:
+                    raise CommandError(f"Run {run.pk} belongs to {run.project.name}, not to {named.name}.")
                 if options["verb"] == "grow":
                     made = grow(run, options["name"], by=None)
                 else:

@@ -66,7 +66,7 @@ def test_sets_of_few_queries_or_documents_are_refused_with_what_is_missing(sampl
 
 
 def test_a_real_prompt_with_lower_loss_and_lower_correlation_is_not_accepted(sample_data: Path) -> None:
-    """Every third passage by itself: TREMA-rubric0 has the lower loss (1.13 against 1.48) and the lower correlation with
+    """Every third passage by itself: TREMA-rubric0 has the lower loss (1.13, 1.48) and the lower correlation with
     the assessors (.22 against .37)."""
     rows = read(sample_data, "llmjudge_dl23/judgements.jsonl")[::3]
     labels = [float(row["human"]) for row in rows]
