@@ -5,7 +5,7 @@ from evaluation.storage import append_only
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evaluation", "0031_requests_that_are_repeated"),
+        ("evaluation", "0001_squashed_0031_all_tables_of_the_machines_half"),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluation', '0001_squashed_0031_all_tables_of_the_machines_half'),
+        ('evaluation', '0032_reasons_of_judge_checks_of_any_length'),
     ]
 
     operations = [
