@@ -28,7 +28,7 @@ from review.reports.sections import (
 from review.reports.verdict import verdict_of, why_no_headline
 from review.statistics.paired_tests.gate import GateVerdict
 
-SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.CANNOT_TELL: "⚠️"}
+SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.UNDECIDED: "⚠️"}
 WORST = 5
 LONGEST = 120
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&])")
