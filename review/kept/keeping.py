@@ -28,7 +28,7 @@ from evaluation.work.dispatch import ring_for
 from review.models import Kept, Revision, Touched
 from review.reports.provenance import product_version
 
-FORM = 4  # rises when what is kept changes its form, so that nothing older is read
+FORM = 5  # rises when what is kept changes its form, so that nothing older is read
 SMALL = 5_000  # scores that a page may wait for
 LOST = timedelta(minutes=5)  # after which a worker that was asked will not come any more
 WAITS = 5.0  # seconds for a database that takes no writing just now
