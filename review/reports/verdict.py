@@ -347,15 +347,15 @@ def _about_score(report: Report) -> str:
             )
             % facts
         )
-    figure = corrected
+    figure, wider = corrected, overall.corrected_over_questions
     if figure.partly_corrected:
         text = _("No single score to report: experts would give %(interval)s. Nobody rated some of its parts.")
     elif figure.value is not None and figure.low == figure.high is not None:
-        text = _("Score to report: %(value)s. Experts have rated every answer.")
+        text = _("Score to report: %(value)s. Experts have rated every answer. On questions like these: %(wider)s.")
     elif figure.value is not None and figure.low is not None:
         text = _(
             "Score to report: %(value)s (95%% CI %(interval)s), the estimate if experts had rated all %(answers)d "
-            "answers."
+            "answers. On questions like these: %(wider)s."
         )
     elif figure.value is not None:
         text = _(
@@ -373,6 +373,7 @@ def _about_score(report: Report) -> str:
     return str(text) % {
         "value": numbers.plain(figure.value or 0.0),
         "interval": numbers.interval(figure.low, figure.high),
+        "wider": numbers.interval(wider.low, wider.high) or gettext("not known"),
         "answers": overall.answers,
     }
 
