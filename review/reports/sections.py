@@ -19,6 +19,7 @@ from review.evidence.effective import Effective
 from review.reports.entries import Entry, Output, Section, only
 from review.reports.estimates import carried_in_words, weights_in_words
 from review.reports.figure import Figure
+from review.reports.formula import formula_in_words
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.profile_section import section_json
 from review.reports.report import Report
@@ -148,6 +149,15 @@ OVERALL: Section[Report, Report] = Section(
             _("partial"),
             page_title=_("Parts only"),
             mark=Shape.PLAIN,
+            if_any=True,
+        ),
+        Entry("formula", lambda r: r.formula, "weights of the profile, scores under other shipped profiles", JSON),
+        Entry(
+            "formula",
+            lambda r: formula_in_words(r.formula, r.metrics),
+            "in words",
+            READ,
+            _("formula"),
             if_any=True,
         ),
         Entry(
