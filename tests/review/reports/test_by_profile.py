@@ -13,7 +13,7 @@ from evaluation.judges.shipping import definitions, profile_row
 from evaluation.models import Finding, Run, Score
 from review.comparisons.gating import GateAsked, gate_of
 from review.reports.exporting import export
-from review.reports.gate import gate_line
+from review.reports.gate import gate_line, gate_reasons
 from review.reports.profile_section import ProfileSection
 from review.reports.report import make_report
 from tests.review.builders import FAILED, NOT_APPLICABLE, answers_to, run_over, score_all
