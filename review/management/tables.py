@@ -192,19 +192,10 @@ def _corrected(figure: Figure) -> str:
 
 
 def _order(found: Order) -> Iterator[Sheet]:
-    rows = [
-        (str(place), one.run, number(one.mean), "{} – {}".format(*one.places), number(one.best), number(one.ahead))
-        for place, one in enumerate(found.ranking.order, start=1)
-    ]
-    title = _("Order over %(count)s common questions; it holds with probability %(holds)s") % {
-        "count": found.ranking.questions,
-        "holds": number(found.ranking.holds, 2),
-    }
-    header = (
-        *(_("place"), _("run"), _("score"), _("sure places")),
-        *(_("probability to be the best"), _("to be above the next")),
-    )
-    yield Sheet(title, header, rows)
+    if len(found.ranking.order) > 2:
+        rows = [(one.run, number(one.mean), "{} – {}".format(*one.places)) for one in found.ranking.order]
+        title = _("Ranking over %(count)s common questions") % {"count": found.ranking.questions}
+        yield Sheet(title, (_("run"), _("score"), _("possible ranks")), rows)
     if found.sensitivity is None:
         return
     title = _("Under other weights near the profile's the order holds in %(share)s of the cases") % {
