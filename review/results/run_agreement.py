@@ -40,7 +40,7 @@ from review.statistics.agreement.pair import (
     spread,
 )
 from review.statistics.agreement.statistic import Rating, by_item
-from review.statistics.agreement.trust import JudgeTrust, decisive_statistics, judge_trust
+from review.statistics.agreement.trust import FEW, JudgeTrust, decisive_statistics, judge_trust
 
 
 class By(StrEnum):
@@ -245,10 +245,10 @@ def _judge_measure(
 
 
 def _trust(measure: JudgeMeasure, among: ExpertsMeasure, rated: Rated, *, complete: bool) -> JudgeTrust:
-    """The verdict on a judge. Its few intervals are made here unless it is ``complete``: it has all of them. Of many
-    questions none is made, because it would be too narrow to matter."""
+    """The verdict on a judge. The intervals that decide it are computed here unless the measure is ``complete``. Few
+    answers need none, and those of many questions are too narrow to matter."""
     pair = measure.agreement
-    if not complete and len(set(rated.groups)) < MANY_GROUPS:
+    if not complete and pair.n >= FEW and len(set(rated.groups)) < MANY_GROUPS:
         pair = _compared(rated, measure.scorer, Resampling(RESAMPLES), decisive_statistics(rated.scale))
     lower_better = rated.metric.direction == Direction.LOWER
     return judge_trust(pair, among.agreement, rated.scale, built_on=measure.built_on, lower_better=lower_better)

@@ -140,10 +140,12 @@ def _skew(pair: PairAgreement) -> tuple[float | str | None, float]:
 
 def _figure(pair: PairAgreement, name: str) -> tuple[float | None, float | None, float | None, str]:
     """Value, interval and the reason for what is missing of a statistic. Without variation over resamples the interval
-    is the value alone; without a reason it was not computed."""
+    is the value alone. Few answers have none; of many it need not be computed."""
     statistic = pair.statistics[name]
     if statistic.value is None:
         return None, None, None, statistic.reason or Undefined.NO_PAIRS
+    if pair.n < FEW:
+        return statistic.value, None, None, ""
     reason = pair.interval_reasons.get(name, "")
     if reason == Undefined.NO_VARIATION:
         return statistic.value, statistic.value, statistic.value, ""
@@ -154,12 +156,11 @@ def _figure(pair: PairAgreement, name: str) -> tuple[float | None, float | None,
 def _by_interval(pair: PairAgreement, name: str) -> tuple[Trust, int]:
     """The verdict by one statistic's interval alone, and how many more ratings would settle what cannot be told."""
     (value, low, high, reason), n = _figure(pair, name), pair.n
-    if value is None or reason:
+    if n < FEW or value is None or reason:
         return Trust.CANNOT_TELL, max(FEW - n, 0)
     low, high = value if low is None else low, value if high is None else high
-    spans = low <= POOR and high >= GOOD
-    if spans or n < FEW:
-        return Trust.CANNOT_TELL, max(_needed(value, (low, high), n) if spans else 0, FEW) - n
+    if low <= POOR and high >= GOOD:
+        return Trust.CANNOT_TELL, _needed(value, (low, high), n) - n
     if value >= GOOD:
         return Trust.YES, 0
     return (Trust.NO, 0) if value < POOR else (Trust.CARE, 0)
