@@ -4,7 +4,7 @@ its bootstrap intervals computed once for the same inputs."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -15,7 +15,7 @@ from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import Bilingual, Scale
+from evaluation.core.registry import Bilingual, Direction, Scale
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Run, Score
 from evaluation.work.database import retry_on_db_error
@@ -24,7 +24,7 @@ from review.evidence.answers import lengths_of
 from review.evidence.effective import Said, said_of, samples_behind
 from review.evidence.experts import Anchoring, anchoring, anchoring_json
 from review.evidence.sampling import Rated, Samples, weigh
-from review.evidence.scorers import Judged, Scorer, title_of
+from review.evidence.scorers import RULES, Judged, Scorer, title_of
 from review.evidence.seals import form_of
 from review.models import EventRuling, FrameMember, KeptFigures
 from review.results.variation import VariationMeasure, variation_from
@@ -41,6 +41,7 @@ from review.statistics.agreement.pair import (
     spread,
 )
 from review.statistics.agreement.statistic import Rating, by_item
+from review.statistics.agreement.trust import FEW, JudgeTrust, decisive_statistics, judge_trust
 
 
 class By(StrEnum):
@@ -71,7 +72,7 @@ class JudgeMeasure(Measure):
     ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings.
     ``by_length`` is how judge minus experts goes with the length of answers. ``built_on`` counts rated answers that are
     left out because the scorer's prompt was worked out on their labels, ``sealed`` those whose ratings the reader may
-    not see."""
+    not see. ``trust`` is the verdict on a judge, ``None`` of rules."""
 
     scorer: Scorer
     agreement: PairAgreement
@@ -84,6 +85,7 @@ class JudgeMeasure(Measure):
     by_length: LengthBias | None = None
     built_on: int = 0
     sealed: int = 0
+    trust: JudgeTrust | None = None
 
     @property
     def author(self) -> str:
@@ -105,6 +107,7 @@ class JudgeMeasure(Measure):
             "left_out": self.left_out,
             **({"built_on": self.built_on} if self.built_on else {}),
             **({"sealed": self.sealed} if self.sealed else {}),
+            "trust": None if self.trust is None else self.trust.to_dict(),
             "warnings": list(self.agreement.warnings),
             "bias_by_length": None if length is None else {"rho": length.rho, "low": length.low, "high": length.high},
             "constant_guess": None if guess is None else _guess(guess),
@@ -199,13 +202,15 @@ def agreement_from(
         parts = _parts(rated, by)
         scorers = [one for one in said.scorers if pk in one.said]
         sealed = len({row.answer_id for row in said.withheld if row.metric_id == pk})
+        among = _experts_measure(rated, scorers, resampling, parts)
         for one in scorers:
             unseen = rated.without({answer for answer, metric_id in one.built if metric_id == pk})
             measure = _judge_measure(unseen, one, resampling, parts if unseen is rated else _parts(unseen, by))
             left_out = len(weighting.answers) - len(unseen.weighting.answers)
-            by_length = _by_length(unseen, one, lengths)
-            judges.append(replace(measure, by_length=by_length, built_on=left_out, sealed=sealed))
-        experts.append(replace(_experts_measure(rated, scorers, resampling, parts), sealed=sealed))
+            measure = replace(measure, by_length=_by_length(unseen, one, lengths), built_on=left_out, sealed=sealed)
+            trust = None if one.author == RULES else _trust(measure, among, unseen, complete=resampling is not None)
+            judges.append(replace(measure, trust=trust))
+        experts.append(replace(among, sealed=sealed))
     moved = anchoring(said.ratings, said.scored)
     return Agreement(
         tuple(judges),
@@ -245,6 +250,16 @@ def _judge_measure(
     )
 
 
+def _trust(measure: JudgeMeasure, among: ExpertsMeasure, rated: Rated, *, complete: bool) -> JudgeTrust:
+    """The verdict on a judge. The intervals that decide it are computed here unless the measure is ``complete``. Few
+    answers need none, and those of many questions are too narrow to matter."""
+    pair = measure.agreement
+    if not complete and pair.n >= FEW and len(set(rated.groups)) < MANY_GROUPS:
+        pair = _compared(rated, measure.scorer, Resampling(RESAMPLES), decisive_statistics(rated.scale))
+    lower_better = rated.metric.direction == Direction.LOWER
+    return judge_trust(pair, among.agreement, rated.scale, built_on=measure.built_on, lower_better=lower_better)
+
+
 def _by_length(rated: Rated, scorer: Scorer, lengths: Mapping[int, int]) -> LengthBias | None:
     """The correlation of judge minus experts with the length of the answer; ``None`` for classes."""
     of_answers = zip(rated.weighting.answers, rated.said(scorer.said), rated.means, strict=True)
@@ -261,9 +276,11 @@ def _about(rated: Rated) -> tuple[str, Bilingual, Scale, str, int]:
     return rated.name, title_of(rated.metric), rated.scale, rated.weighting.sampling, rated.weighting.left_out
 
 
-def _compared(rated: Rated, scorer: Scorer, resampling: Resampling | None) -> PairAgreement:
+def _compared(
+    rated: Rated, scorer: Scorer, resampling: Resampling | None, only: Collection[str] = NAMES
+) -> PairAgreement:
     said, weights = rated.said(scorer.said), rated.weighting.weights
-    return compare(said, rated.means, rated.scale, weights, resampling=rated.resampling(resampling))
+    return compare(said, rated.means, rated.scale, weights, resampling=rated.resampling(resampling), only=only)
 
 
 def _ceiling(rated: Rated, scorer: Scorer, single: Sequence[Rating], resampling: Resampling | None) -> Ceiling:
@@ -314,6 +331,7 @@ def _guess(guess: ConstantGuess) -> dict[str, Any]:
 KEPT = timedelta(days=30)
 FORM = 8  # rises when the figures or their names change, so that nothing older is shown
 RESAMPLES = 2000
+MANY_GROUPS = 1000  # with so many, 95% intervals of kappa and correlations are narrower than 0.2
 _NOTHING: tuple[int | None, int] = (None, 0)
 _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING))  # by pages, commands and trends
 

@@ -274,7 +274,7 @@ def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(exampl
         assert re.search(r"ada accepted on .+ that the judge is off there by at most 20% of the scale", text)
     gate = gate_of(example, GateAsked(fail_under=0.1))
     assert gate is not None
-    assert (gate.verdict, gate.checks[0].reason) == (GateVerdict.CANNOT_TELL, "partly_corrected")
+    assert (gate.verdict, gate.checks[0].reason) == (GateVerdict.UNDECIDED, "partly_corrected")
     assert Caller(lead).post(f"runs/{example.pk}/assumption/", {"accepted": False}).status_code == 204
     assert make_report(example).overall.corrected.low == pytest.approx(0.722 - 0.203)
 
