@@ -79,6 +79,7 @@ simulate: setup-dev            ## coverage of corrected intervals, false verdict
 	$(BIN)/python -m tests.simulations.acceptance $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.anchors $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.coverage $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tests.simulations.skips $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.any_time $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.comparisons $(if $(DRAWS),--draws $(DRAWS))

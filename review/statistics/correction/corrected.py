@@ -34,7 +34,7 @@ from review.statistics.correction.outcome import (
     deviation_of,
     interval,
 )
-from review.statistics.correction.parts import NotEstimable, Part, Piece, complete, failed, predicted
+from review.statistics.correction.parts import NotEstimable, Part, Piece, bounded_by_scale, complete, failed, predicted
 from review.statistics.correction.unrated import as_it_came, largest_bias, reach_of, within
 
 SMALL_FRAME = 20
@@ -112,12 +112,13 @@ def fitted(component: Component, confidence: float = 0.95, *, part: bool = False
         return Obstacle(WithheldReason.NOT_ESTIMABLE)
     pieces = [piece for one in parts for piece in one.pieces]
     influence = _influence(component, parts, pieces)
+    bounds = _response_bounds(component, pieces, influence.value)
     return Fitted(
-        influence=influence,
+        influence=influence if bounds is None else _reaching(influence, bounds),
         labels=component.labels,
         warnings=_warnings(component, parts, influence),
         non_response=_silent_share(found),
-        response_bounds=_response_bounds(component, pieces, influence.value),
+        response_bounds=bounds,
         effective_labels=_effective_labels(component, pieces, influence, confidence),
     )
 
@@ -169,16 +170,23 @@ def _silent_share(found: Sequence[Stratum]) -> float:
 
 
 def _response_bounds(component: Component, pieces: Sequence[Piece], value: float) -> tuple[float, float] | None:
-    """The value had every item without a rating been worst, and best; ``None`` where all responded."""
+    """The value had every item without a rating been worst, and best; ``None`` where all responded. A stratum whose
+    interval reaches to the ends of the scale anyway adds nothing."""
     below = above = 0.0
     for piece in pieces:
         one = piece.stratum
-        if one.silent:
-            weight = one.size / len(component.frame) * one.silent / one.reached
+        if one.silent and not bounded_by_scale(one):
+            weight = one.size / len(component.frame) * one.silent_share
             mean = float(piece.expected.mean())
             below += weight * (mean - component.low)
             above += weight * (component.high - mean)
     return (value - below, value + above) if below or above else None
+
+
+def _reaching(influence: Influence, bounds: tuple[float, float]) -> Influence:
+    """The influence with an interval from the worst bound less the half-width to the best bound plus the half-width."""
+    below, above = influence.value - bounds[0], bounds[1] - influence.value
+    return replace(influence, below=influence.below + below, above=influence.above + above)
 
 
 def _effective_labels(

@@ -266,11 +266,16 @@ def failed(found: Sequence[Stratum], component: Component, stand_in: float, conf
     """
     frame = len(component.frame)
     return [
-        _labels_alone(one, component, frame, confidence)
-        if one.labels >= LEAST_STRATUM_LABELS
-        else _scale_ends(one, component, frame, stand_in)
+        _scale_ends(one, component, frame, stand_in)
+        if bounded_by_scale(one)
+        else _labels_alone(one, component, frame, confidence)
         for one in found
     ]
+
+
+def bounded_by_scale(one: Stratum) -> bool:
+    """Whether the judge failed on a stratum with too few labels to estimate it: only the scale bounds it."""
+    return one.failed and not one.census and one.labels < LEAST_STRATUM_LABELS
 
 
 def _labels_alone(one: Stratum, component: Component, frame: int, confidence: float) -> Part:
