@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import numpy as np
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.statistic import Array
 from review.statistics.correction.frame import LEAST_STRATUM_LABELS, Component, Stratum
-from review.statistics.correction.outcome import Method, Warn
+from review.statistics.correction.outcome import Method, Warn, t_quantile
 
 OWN_SLOPE_LABELS = 20  # every stratum needs as many before each gets its own slope
 LEAST_FREEDOM = 5  # with fewer degrees of freedom left a slope is noise
@@ -194,6 +195,28 @@ def unseen_variance(fits: Sequence[StratumFit], component: Component) -> float:
     open_share = 1.0 - float(np.concatenate([one.stratum.inclusion for one in fits]).mean())
     ends = (component.high - mean) ** 2 + (mean - component.low) ** 2
     return PSEUDO_LABELS * weight**2 * open_share * ends
+
+
+LEAST_UNIFORM = 2.0
+
+
+def uniform_labels(half_width: float, spread: float, ends: float, size: int, confidence: float) -> float:
+    """How many labels of a uniform draw from ``size`` answers give such a half-width without the judge, with the same
+    allowances: Student's t for few labels, and the variance of answers unlike all rated ones. ``spread`` is the
+    variance of the ratings, ``ends`` the sum of the squared distances of their mean from the scale's ends.
+
+    2 at least, ``size`` at most. The half-width shrinks as labels grow, so that halving finds the number.
+    """
+    low, high = LEAST_UNIFORM, float(size)
+    while high - low > 1e-6 * high:
+        labels = (low + high) / 2.0
+        unseen = PSEUDO_LABELS / labels**2 * (1.0 - labels / size) * ends
+        reach = t_quantile(0.5 + confidence / 2.0, max(1.0, labels - 1.0))
+        if reach * math.sqrt(spread * (1.0 / labels - 1.0 / size) + unseen) > half_width:
+            low = labels
+        else:
+            high = labels
+    return (low + high) / 2.0
 
 
 @dataclass(frozen=True, slots=True)
