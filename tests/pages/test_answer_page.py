@@ -21,6 +21,7 @@ from review.ratings.submitting import submit
 from review.reports.report import make_report
 from review.web.pages.item import Piece, Span, pieces
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
+from tests.pages.markup import compact
 from tests.pages.world import World, make_world
 from tests.review.builders import (
     FAILED,
@@ -103,7 +104,7 @@ def test_a_decision_says_what_it_did_to_the_score_and_not_to_agreement() -> None
 
 def test_an_override_counts_and_the_judge_stays_in_the_history(world: World) -> None:
     assert override(world, "lead") == 302
-    page = world.client("lead").get(address(world)).content.decode()
+    page = compact(world.client("lead").get(address(world)).content.decode())
     history = page.partition('id="history"')[2]
     assert "It names the wrong city." in history
     assert "The judge&#x27;s reason." in history
@@ -194,7 +195,7 @@ def test_metrics_that_do_not_apply_and_the_history_are_folded() -> None:
     score_all(run, {"correctness": [4], "keyword_hit": [NOT_APPLICABLE], "faithfulness": [FAILED]})
     client = Client(headers={"accept-language": "en"})
     client.force_login(make_user(Role.LEAD, run.project))
-    page = client.get(reverse("answer", args=[answer_rows(run)[0].pk]), {"run": run.pk}).content.decode()
+    page = compact(client.get(reverse("answer", args=[answer_rows(run)[0].pk]), {"run": run.pk}).content.decode())
     before, folded = page.split("<summary>1 metric does not apply to this answer</summary>")
     keys = {name: f'id="metric-{metric(name).pk}"' for name in ("correctness", "faithfulness", "keyword_hit")}
     assert {name: key in before for name, key in keys.items()} == {
@@ -232,7 +233,7 @@ def test_the_history_tells_runs_apart_and_reads_their_metrics_in_words(world: Wo
     assert override(world, "lead") == 302
     lead = Client(headers={"accept-language": "en"})
     lead.force_login(world.people["lead"])
-    history = lead.get(address(world)).content.decode().partition('id="history"')[2]
+    history = compact(lead.get(address(world)).content.decode()).partition('id="history"')[2]
     assert "<small>second look</small>" in history
     assert "<td>Keyword coverage</td>" in history
     assert "<b>0.33</b>" in history
@@ -266,7 +267,7 @@ def test_the_way_through_a_graph_is_a_picture_and_words(world: World) -> None:
     with append_only.suspended():
         Answer.objects.filter(pk=row.pk).update(metadata={"graph": said})
     run = run_over(answers, judged=False)
-    page = world.client("lead").get(reverse("answer", args=[row.pk]), {"run": run.pk}).content.decode()
+    page = compact(world.client("lead").get(reverse("answer", args=[row.pk]), {"run": run.pk}).content.decode())
     assert "Its way through the graph" in page
     assert re.search(r"2 hops\.\s+The question asks for 2\.", page)
     assert "<b>" not in page.split('id="graph"')[1].split("</section>")[0]

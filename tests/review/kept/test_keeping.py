@@ -38,7 +38,7 @@ from review.results.answers import Wanted, select
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user
 from tests.review.builders import answer_rows, decide, metric
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture
