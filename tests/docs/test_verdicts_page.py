@@ -24,7 +24,7 @@ from review.plans.ahead import planned_review
 from review.reports.gathering import gather
 from review.reports.report import report_of
 from review.reports.verdict import verdict_of
-from tests.docs.test_worked_numbers import DOCS, LANGUAGES, part
+from tests.docs.figures import DOCS, LANGUAGES, part
 from tests.factories import make_answer_set, make_project, make_question_set
 from tests.review.builders import answer_rows, answers_to, metric, run_over, score, score_all
 from tests.review.calibration.place import Place

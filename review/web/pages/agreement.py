@@ -264,6 +264,8 @@ def _notes(of: Figures) -> Iterator[str]:
         yield gettext("%(count)d answers of unknown sampling left out") % {"count": of["left_out"]}
     if count := of.get("built_on"):
         yield gettext("without %(count)d answers on whose ratings the judge prompt was worked out") % {"count": count}
+    if count := of.get("sealed"):
+        yield gettext("without %(count)d locked answers, whose ratings are sealed") % {"count": count}
     if of.get("warnings"):
         yield gettext("fewer than 20 independent questions: the intervals are rough")
 

@@ -227,9 +227,9 @@ def test_flags_cost_one_query_and_only_where_they_can_fail_an_answer(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     run, other = regulation(), ragas()
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(25):
         make_report(run)
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(23):
         make_report(other)
 
 

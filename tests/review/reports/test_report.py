@@ -425,7 +425,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     # what a lead accepted of the unrated parts.
     # 6 trace: models that answered, judges, preflights, draws, costs by rubric and of preflights (in sum the whole).
     # 1 counts units, 1 looks for a repair of the labels, and 2 read the lengths of judged answers, kept for a day.
-    with django_assert_num_queries(24):
+    with django_assert_num_queries(25):
         make_report(example)
-    with django_assert_num_queries(22):
+    with django_assert_num_queries(23):
         make_report(example)
