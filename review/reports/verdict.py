@@ -323,7 +323,7 @@ def why_no_headline(report: Report) -> str:
     titles = {line.name: line.title.in_language(get_language() or "en") for line in report.metrics}
     text = gettext("%(metric)s for %(failed)s of %(all)s answers")
     said = [text % {"metric": titles.get(name, name), "failed": bad, "all": every} for name, bad, every in found]
-    return gettext("Too many values failed: %(parts)s.") % {"parts": ", ".join(said)}
+    return gettext("Too many values are missing: %(parts)s.") % {"parts": ", ".join(said)}
 
 
 def _no_score(why: str) -> str:
@@ -335,7 +335,9 @@ def _next(report: Report, metrics: Sequence[MetricTrust]) -> str:
     if report.header.state not in Run.ENDED:
         return ""
     if report.header.state == Run.State.INCOMPLETE:
-        return gettext("Retry what failed.")
+        if any(line.coverage.failed for line in report.metrics):
+            return gettext("Retry what failed.")
+        return gettext("Have experts rate the answers in which the judge found nothing.")
     if torn := [one for one in metrics if one.trust is Trust.EXPERTS_DISAGREE]:
         return gettext("Settle with the experts what to look for, before more is rated: %(metrics)s.") % {
             "metrics": _names(torn)
