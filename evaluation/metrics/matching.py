@@ -65,13 +65,13 @@ def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
         return None
     if text[end - 1].isdigit() and starts_with_counter(run):
         return Tier.EXACT
-    number = _NUMBER_WITH_UNIT.search(text, max(0, end - _LONGEST_NUMBER), end)
-    if number and counter_of(hangul_run(text, number.start("unit"))) == number["unit"]:
-        return Tier.EXACT  # 14일이내
     start, stop = sentence_span(text, end - 1)
     grammar = only_grammar_follows(text[start:stop], end - start, end - start + len(run))
     if is_particle_chain(text[end - 1], run) if grammar is None else grammar:
         return Tier.PARTICLE
+    number = _NUMBER_WITH_UNIT.search(text, max(0, end - _LONGEST_NUMBER), end)
+    if number and counter_of(hangul_run(text, number.start("unit"))) == number["unit"]:
+        return Tier.EXACT  # 14일이내
     if not is_hangul(text[end - 1]) and not text[end - 1].isalnum():
         return Tier.EXACT
     return Tier.COMPOUND if may_go_on and not text[end - 1].isdigit() else None

@@ -335,7 +335,8 @@ def _next(report: Report, metrics: Sequence[MetricTrust]) -> str:
     if report.header.state not in Run.ENDED:
         return ""
     if report.header.state == Run.State.INCOMPLETE:
-        if any(line.coverage.failed for line in report.metrics):
+        coverage = [line.coverage for line in report.metrics]
+        if any(one.failed for one in coverage) or not any(one.not_applicable for one in coverage):
             return gettext("Retry what failed.")
         return gettext("Have experts rate the answers in which the judge found nothing.")
     if torn := [one for one in metrics if one.trust is Trust.EXPERTS_DISAGREE]:

@@ -125,7 +125,7 @@ def test_an_incomplete_run() -> None:
     run.refresh_from_db()
     assert said(run) == (
         "Nobody knows yet whether the judge can be trusted: no expert has rated an answer.",
-        "There is no score to quote. Too many values failed: Correctness for 3 of 6 answers.",
+        "There is no score to quote. Too many values are missing: Correctness for 3 of 6 answers.",
         "Retry what failed.",
     )
 
