@@ -22,7 +22,9 @@ SENTENCES = {
     "no_relevant_chunks": _("The question names no relevant passages."),
     "does_not_retrieve": _("The system does not retrieve."),
     "no_contexts": _("Nothing was retrieved."),
-    "no_claims": _("The answer makes no claim that could be checked."),
+    "no_claims": _("The judge found no claim in the answer that could be checked."),
+    "admits_ignorance": _("The answer admits not to know and makes no claim that could be checked."),
+    "says_nothing": _("The answer says nothing."),
     "no_statements": _("The expected answer states nothing that could be looked for."),
     "no_token_model": _("No local model is configured whose token embeddings could be compared."),
     "language": _("The embedding model does not know the language of the text."),
@@ -117,7 +119,9 @@ SENTENCES = {
     "batch_failed": _("The provider refused the batch as a whole."),
     "batch_expired": _("The provider did not finish the batch in time."),
     "batch_cancelled": _("The batch was cancelled."),
-    "failed_share": _("More than a tenth of a part's results failed."),
+    "failed_share": _(
+        "More than a tenth of a part's results failed, or rest on the judge's word that there is nothing."
+    ),
     "no_value": _("There is no value yet."),
     "corpus_unknown": _("The project does not have the corpus that the system searches."),
     "embeddings_unknown": _("There is no endpoint of that name that embeds."),

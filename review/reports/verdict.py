@@ -398,7 +398,7 @@ def why_no_headline(report: Report) -> str:
     titles = {line.name: line.title.in_language(get_language() or "en") for line in report.metrics}
     text = gettext("%(metric)s for %(failed)s of %(all)s answers")
     said = [text % {"metric": titles.get(name, name), "failed": bad, "all": every} for name, bad, every in found]
-    return gettext("Too many values failed: %(parts)s.") % {"parts": ", ".join(said)}
+    return gettext("Too many values are missing: %(parts)s.") % {"parts": ", ".join(said)}
 
 
 def _no_score(why: str) -> str:
@@ -410,7 +410,10 @@ def _next(report: Report, metrics: Sequence[MetricTrust]) -> str:
     if report.header.state not in Run.ENDED:
         return ""
     if report.header.state == Run.State.INCOMPLETE:
-        return gettext("Retry what failed.")
+        coverage = [line.coverage for line in report.metrics]
+        if any(one.failed for one in coverage) or not any(one.not_applicable for one in coverage):
+            return gettext("Retry what failed.")
+        return gettext("Have experts rate the answers in which the judge found nothing.")
     if torn := [one for one in metrics if one.trust is Trust.EXPERTS_DISAGREE]:
         return gettext("Agree with the experts on the criteria before anyone rates more: %(metrics)s.") % {
             "metrics": _names(torn)

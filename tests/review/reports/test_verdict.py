@@ -127,7 +127,7 @@ def test_an_incomplete_run() -> None:
     run.refresh_from_db()
     assert said(run) == (
         "Not known yet whether the judge can be trusted: no expert has rated an answer.",
-        "No score to report. Too many values failed: Correctness for 3 of 6 answers.",
+        "No score to report. Too many values are missing: Correctness for 3 of 6 answers.",
         "Retry what failed.",
     )
 
