@@ -1,4 +1,4 @@
-# Two commands matter: `make demo` and `make test`. Everything else is for the people who build Concord.
+# Two commands matter: `make demo` and `make test`. The others are for people who change Concord.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -9,9 +9,9 @@ LOCKED := --quiet --upgrade --universal --no-header --no-emit-index-url --no-ann
   --extra ko --extra semantic --extra arrow --extra otel --extra sso --extra factor
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup setup-dev demo test test-browser lint test-faults test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate lock sbom messages
+.PHONY: help setup setup-dev demo test test-all lint test-endurance test-crowd bench screenshots crosscheck interchange simulate mutate lock sbom messages
 
-help:
+help:                          # targets in the order in which a newcomer needs them
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 $(VENV)/.run: pyproject.toml requirements-dev.lock
@@ -25,36 +25,40 @@ $(VENV)/.dev: pyproject.toml requirements-dev.lock $(VENV)/.run
 	$(BIN)/python -m pip install --quiet --no-compile -c requirements-dev.lock -e '.[dev,ko,semantic,otel,arrow,sso,factor]'
 	@touch $@
 
-setup: $(VENV)/.run            ## install what running needs into .venv
-setup-dev: $(VENV)/.dev        ## and what testing needs
+setup: $(VENV)/.run
 
 demo: setup                    ## load the demo, evaluate it, serve it with a worker (PORT, default 8000)
 	$(BIN)/python manage.py demo --serve
 
-test: setup-dev                ## all tests; PostgreSQL and the browser where there are any
-	$(BIN)/python -m tests.lanes
+test: setup-dev                ## fast tests (8 minutes); PostgreSQL if CONCORD_TEST_POSTGRES is set, browser if installed
+	$(BIN)/python -m tests.run
 
-test-faults: setup-dev         ## kills, locks, lost connections, faults of judges with real processes, each on one database (minutes)
-	$(BIN)/python -m tests.lanes faults
+setup-dev: $(VENV)/.dev        ## install what development and tests need into .venv
 
-lint: setup-dev                ## style, types, import contracts, size, missing migrations
+lint: setup-dev                ## style, templates, types, import contracts, missing migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/djangofmt --check templates
 	$(BIN)/mypy config evaluation review
 	$(BIN)/lint-imports
-	$(BIN)/python -m tests.size
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
-test-endurance: setup-dev      ## the same on the other, thousands of faults, databases that are away, clocks that jump (an hour and a half)
+messages: setup-dev            ## collect and compile the Korean translations (needs gettext)
+	$(BIN)/python -m tests.catalogues
+
+test-all: setup-dev            ## every test on both databases, and faults with real processes (an hour)
+	$(BIN)/python -m tests.run all
+
+test-endurance: setup-dev      ## thousands of faults, databases that are away, clocks that jump (an hour and a half)
 	$(BIN)/pytest -m endurance -n 2 --timeout 0 tests/faults tests/docs tests/pages
 
-test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (CROWD_PEOPLE, CROWD_ITEMS; a quarter of an hour and more)
+test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (CROWD_PEOPLE, CROWD_ITEMS; 15 minutes)
 	$(BIN)/pytest -m crowd --timeout 0 tests/faults
 
-bench: setup-dev               ## ratios measured in one run; asserts nothing about time
+bench: setup-dev               ## measure ratios of times in one run (asserts nothing)
 	$(BIN)/python -m tests.bench
 
-screenshots: setup-dev         ## pictures of the demo's pages into docs/screenshots
+screenshots: setup-dev         ## take screenshots of the demo into docs/screenshots
 	$(BIN)/python -m tests.screenshots
 
 $(CROSSCHECK)/.ready: tests/crosscheck/requirements.txt
@@ -62,7 +66,7 @@ $(CROSSCHECK)/.ready: tests/crosscheck/requirements.txt
 	$(CROSSCHECK)/bin/python -m pip install --quiet -r $<
 	@touch $@
 
-crosscheck: setup-dev $(CROSSCHECK)/.ready  ## statistics against reference libraries in an environment of their own
+crosscheck: setup-dev $(CROSSCHECK)/.ready  ## compare statistics with reference libraries, in a virtual environment of their own
 	$(CROSSCHECK)/bin/python -m pytest -c tests/crosscheck/pytest.ini --rootdir=. tests/crosscheck tests/review/statistics/agreement/test_reference_libraries.py
 	$(BIN)/python -m tests.crosscheck_bert_score
 
@@ -72,10 +76,10 @@ $(INTERCHANGE)/.ready: tests/interchange/requirements.txt
 	$(INTERCHANGE)/bin/uv pip install --quiet --python $(INTERCHANGE)/bin/python -r $<
 	@touch $@
 
-interchange: setup-dev $(INTERCHANGE)/.ready  ## files that the packages of other tools write and read, in an environment of their own
+interchange: setup-dev $(INTERCHANGE)/.ready  ## read and write files with the packages of other tools, likewise
 	$(BIN)/python -m tests.interchange $(INTERCHANGE)/bin/python
 
-simulate: setup-dev            ## coverage of corrected intervals, false verdicts and acceptances (CONCORD_TEST_DATA; minutes)
+simulate: setup-dev            ## simulate coverage of intervals, false verdicts and acceptances (CONCORD_TEST_DATA; minutes)
 	$(BIN)/python -m tests.simulations.acceptance $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.anchors $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.coverage $(if $(DRAWS),--draws $(DRAWS))
@@ -89,17 +93,14 @@ $(MUTATION)/.ready: tests/mutation/requirements.txt
 	$(MUTATION)/bin/python -m pip install --quiet -r $<
 	@touch $@
 
-mutate: setup-dev $(MUTATION)/.ready  ## break 600 places of the pure packages, or CHANGED=REV lines: what do tests notice?
+mutate: setup-dev $(MUTATION)/.ready  ## break 600 lines, or those CHANGED since a revision, and count what the tests notice
 	$(MUTATION)/bin/python -m tests.mutation.drawing $(MUTATION)/mutants.jsonl $(if $(CHANGED),--changed $(CHANGED))
 	$(BIN)/python -m tests.mutation.running $(MUTATION)/mutants.jsonl $(if $(WORKERS),--workers $(WORKERS))
 
-lock:                          ## the newest versions that fit: what an installation gets, with hashes, and a checkout
+lock:                          ## update requirements.lock and requirements-dev.lock
 	$(PYTHON) -m venv var/lock && var/lock/bin/python -m pip install --quiet uv
 	var/lock/bin/uv pip compile $(LOCKED) --generate-hashes pyproject.toml -o requirements.lock
 	var/lock/bin/uv pip compile $(LOCKED) --extra dev pyproject.toml -o requirements-dev.lock
 
-sbom: setup-dev                ## var/sbom.json: what requirements.lock installs, as CycloneDX
+sbom: setup-dev                # var/sbom.json: packages of requirements.lock, as CycloneDX
 	$(BIN)/uvx --quiet --from cyclonedx-bom cyclonedx-py requirements requirements.lock --pyproject pyproject.toml -o var/sbom.json
-
-messages: setup-dev            ## collect and compile the Korean catalogue (needs gettext)
-	$(BIN)/python -m tests.catalogues

@@ -23,6 +23,8 @@ from evaluation.work.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REP
 from evaluation.work.health import Weight, examine
 from tests.factories import make_user
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:

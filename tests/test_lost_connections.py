@@ -12,6 +12,7 @@ from django.db import connection
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.skipif(connection.vendor != "postgresql", reason="an embedded database has no line that ends"),
+    pytest.mark.both_databases,
 ]
 
 

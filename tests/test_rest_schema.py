@@ -26,10 +26,11 @@ from evaluation.api.endpoints import RowsViewSet
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, profile_row
 from tests.evaluation.api.clients import Caller, token_for
+from tests.examples import examples
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import make_world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 NAMES = (
     "metrics",
@@ -60,7 +61,7 @@ NAMES = (
 #: The schema cannot say which texts are cursors, files or names that exist, so a 400 is no surprise.
 NOT_PROMISED = [positive_data_acceptance]
 EXAMPLES = settings(
-    max_examples=8,
+    max_examples=examples(8),
     deadline=None,
     derandomize=True,
     database=None,

@@ -42,6 +42,7 @@ def test_with_nothing_set_the_site_starts_and_its_generated_key_is_private(tmp_p
     assert len(key.read_text()) >= 50
 
 
+@pytest.mark.slow
 def test_a_new_site_takes_questions_at_once_and_its_files_are_its_owners_alone(tmp_path: Path) -> None:
     folder = tmp_path / "var"
     environment = {"DATABASE_URL": f"sqlite:///{folder}/x.sqlite3"}
@@ -109,6 +110,7 @@ def test_a_setting_of_the_wrong_type_is_named(tmp_path: Path) -> None:
     assert "CONCORD_WORKERS" in done.stderr
 
 
+@pytest.mark.slow
 def test_no_key_shows_in_logs_tracebacks_rows_or_messages_of_a_judged_run(tmp_path: Path) -> None:
     """A judge whose server cannot be reached, with a key in the environment: the key is nowhere to be read."""
     secret = "sk-never-to-be-seen-0123456789"

@@ -14,6 +14,8 @@ import pytest
 
 from tests.faults.site import free_port
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 

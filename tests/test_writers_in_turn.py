@@ -18,7 +18,8 @@ from config.environment import database
 from config.sqlite3.base import DatabaseWrapper
 from evaluation.work.database import AWAY, LOCKED, REPLACED, unavailable
 
-pytestmark = pytest.mark.django_db  # connections of its own, which pytest would refuse as well
+# Uses connections of its own, which pytest would refuse as well.
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 TIMEOUT = 2
 
 

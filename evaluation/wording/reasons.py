@@ -38,6 +38,7 @@ SENTENCES = {
     "name_unknown": _("No address was found to the endpoint's name."),
     "unreached": _("Nothing listens at the endpoint's address: the connection was refused."),
     "unreadable": _("Most of the judge's last replies could not be read."),
+    "first_values": _("The judge's first values all failed in one way."),
     "tls": _("The endpoint speaks no TLS, or its certificate does not hold."),
     "blocked": _("The endpoint's address is not allowed; nothing was sent."),
     "rate_limited": _("The endpoint refused for too many requests."),
@@ -50,7 +51,8 @@ SENTENCES = {
     "bad_request": _("The endpoint did not accept the request."),
     "redirect": _("The endpoint redirected the request, which is never followed."),
     "too_large": _("The reply was larger than allowed."),
-    "wrong_content": _("The endpoint's reply was no JSON."),
+    "wrong_content": _("The endpoint's reply does not have the expected form."),
+    "unknown_ending": _("The reply ended for a reason that is not known, so it may be incomplete."),
     "not_sent": _("The call was given back before it was sent."),
     "interrupted": _("The call was broken off when the work was interrupted; it may be billed."),
     "cached": _("Answered by an earlier reply to the identical call."),
@@ -255,6 +257,9 @@ ADVICE = {
     "unreadable": _(
         "Look at the failed answers for what the judge replies, and at its model and output limit. Once it replies as "
         "asked, retry the failed answers and resume the run."
+    ),
+    "first_values": _(
+        "Look at what the judge replied. Change the judge or its rubric and start a new run, or resume this one."
     ),
     "name_unknown": _(
         "Correct the host in the endpoint's base URL, or see that the workers can look names up, then resume the run."

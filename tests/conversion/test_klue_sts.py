@@ -18,7 +18,7 @@ from tests.judge_server import JudgeServer
 from tests.judge_server.fixture import judge_server
 
 __all__ = ["judge_server"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 Item = dict[str, Any]
 SIZE = 4096
 

@@ -20,7 +20,7 @@ from review.models import Rating
 from tests.conversion.openqa import DEFINITIONS, JUDGES, convert
 from tests.factories import make_project, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

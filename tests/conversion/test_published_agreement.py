@@ -19,7 +19,7 @@ from review.kept.making import make_waiting
 from tests.conversion import klue, llmjudge, openqa, summeval
 from tests.factories import make_project, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 SIX_DIGITS = 1.01e-6
 LOOSELY = 0.025  # intervals depend on the random stream

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from tests.conversion.ragchecker import DIMENSIONS, JUDGE, convert
 from tests.factories import make_project
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SIX_DIGITS = 1.01e-6
 
 

@@ -20,7 +20,7 @@ from review.models import Rating
 from tests.conversion import refchecker
 from tests.factories import make_project
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 Group = tuple[str, str]
 
 

@@ -17,7 +17,7 @@ from tests.conversion import openqa, ragtruth
 from tests.conversion.refchecker import lines
 from tests.factories import make_project
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 NAMES = tuple(profile.name for profile in shipped_profiles())
 QUESTIONS = 4
 

@@ -13,6 +13,8 @@ from evaluation.core.errors import Refused
 from evaluation.judges.clients import key_of
 from evaluation.models import Endpoint
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.parametrize(
     ("text", "code", "said"),

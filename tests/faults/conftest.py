@@ -19,8 +19,11 @@ KINDS = ("sqlite", "postgres")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where both databases are there, ``make test-faults`` makes each fault once, on one and the other in turns; the
-    other half is ``make test-endurance``'s."""
+    """Mark faults as slow unless they are marked ``fast``. If both databases are there, run each fault on one of them,
+    in turns; ``make test-endurance`` runs the other half."""
+    for item in items:
+        if item.get_closest_marker("faults") and not item.get_closest_marker("fast"):
+            item.add_marker("slow")
     if not os.environ.get("CONCORD_TEST_POSTGRES"):
         return
     twins: dict[str, list[pytest.Item]] = {}

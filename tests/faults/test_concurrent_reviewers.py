@@ -12,6 +12,7 @@ from tests.faults.site import Site
 from tests.review.people import empty_queues
 
 
+@pytest.mark.slow
 def test_a_few_people_empty_two_queues_and_nothing_is_lost_doubled_or_misdirected(site: Site) -> None:
     empty_queues(site, 4, {1: 24, 2: 12})
 

@@ -80,6 +80,7 @@ def stored(site: Site) -> int:
     return int(site.rows("SELECT COUNT(*) FROM evaluation_answer")[0][0])
 
 
+@pytest.mark.fast
 def test_a_command_that_is_killed_leaves_nothing_that_counts(site: Site, path: str) -> None:
     for method, left in (("_count", 0), ("store", 250)):
         run(site, IMPORT.format(path=path), dying=method)

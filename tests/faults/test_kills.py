@@ -86,6 +86,7 @@ def disturb_database(site: Site) -> None:
     ).start()
 
 
+@pytest.mark.fast
 def test_the_same_doorbell_ten_times_at_once_doubles_nothing(site: Site, judge: JudgeServer) -> None:
     run = prepared(site, judge, 60, "--draft")
     site.manage(

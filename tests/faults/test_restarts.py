@@ -69,6 +69,7 @@ def test_what_a_killed_cluster_had_in_hand_does_not_wait_for_its_leases(
     assert_each_score_once(site, run, 200)
 
 
+@pytest.mark.fast
 def test_a_server_that_cannot_live_ends_serve_and_says_so(site: Site) -> None:
     site.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
     with_occupied = site.start("-c", OCCUPIED, str(port := free_port()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 
@@ -41,3 +42,16 @@ def unsafe(page: str) -> list[str]:
     parser = Unsafe()
     parser.feed(page)
     return parser.found
+
+
+_BLOCKS = (
+    "article aside body button caption dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4"
+    " head header html legend li link main meta nav ol option p script section select summary table tbody td th thead"
+    " title tr ul"
+)
+_AROUND_BLOCKS = re.compile(rf"\s*(</?(?:{'|'.join(_BLOCKS.split())})\b[^>]*>)\s*")
+
+
+def compact(page: str) -> str:
+    """The markup without white space that a browser does not show: around blocks and before the end of a tag."""
+    return re.sub(r"\s+", " ", re.sub(r"\s+>", ">", _AROUND_BLOCKS.sub(r"\1", page)))

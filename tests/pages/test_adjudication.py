@@ -17,6 +17,7 @@ from review.models import Override, ReviewItem, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import escalate, submit
 from tests.factories import make_queue, make_scored_run, make_user
+from tests.pages.markup import compact
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +39,7 @@ def escalated() -> tuple[ReviewQueue, ReviewItem]:
 def decide(client: Client, item: ReviewItem, **fields: object) -> str:
     seen = {"seen:correctness": 0, "seen:faithfulness": 0}
     sent = client.post(reverse("adjudication-decide", args=[item.pk]), seen | fields, follow=True)
-    return sent.content.decode()
+    return compact(sent.content.decode())
 
 
 def test_an_escalation_is_answered_by_deciding_every_value() -> None:

@@ -24,7 +24,7 @@ from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score
 from tests.review.sampled import fill
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 MEASURED = {"correctness", "kind", "yes"}
 NO_NUMBER = re.compile(r"\b(nan|inf|infinity)\b", re.IGNORECASE)
 

@@ -26,6 +26,8 @@ from tests.factories import (
 )
 from tests.pages.markup import unsafe
 
+pytestmark = pytest.mark.slow
+
 CORPUS = (
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",

@@ -36,7 +36,7 @@ from tests.factories import question_spec as asked
 from tests.pages.markup import unsafe
 from tests.pages.test_hostile_text import ALL, CORPUS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 FORMULAS = (
     '=HYPERLINK("http://x")',
     "＝1+1",

@@ -13,7 +13,7 @@ from tests.pages.markup import unsafe
 from tests.pages.test_hostile_text import ALL, CORPUS
 from tests.pages.world import World, make_world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

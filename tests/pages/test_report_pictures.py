@@ -18,6 +18,7 @@ from review.reports.exporting import export
 from review.reports.figure import plain
 from review.web.pages.agreement import agreement_pictures
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
+from tests.pages.markup import compact
 
 pytestmark = pytest.mark.django_db
 
@@ -60,7 +61,7 @@ def test_a_rated_run_has_its_plots_with_their_tables() -> None:
 
 
 def test_the_first_statistics_stand_with_their_intervals() -> None:
-    text = re.sub(r"\s+", " ", file_of(rated=6))
+    text = compact(file_of(rated=6))
     row = re.search(r"<tr><th scope=\"row\">exact agreement.*?</tr>", text)
     assert row is not None
     # e.g. 33% with 0%–83% below it: the bootstrap over the questions that were rated

@@ -8,7 +8,7 @@ from django.urls import reverse
 from evaluation.corpora.importing import SourceDocument, import_corpus
 from tests.pages.world import World, make_world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -205,6 +205,7 @@ def test_a_korean_page_holds_no_english_sentence(name: str) -> None:
     assert left_english(texts) == []
 
 
+@pytest.mark.slow
 def test_every_page_of_the_table_of_permissions_is_in_korean() -> None:
     """Whoever is let in sees no English sentence, on pages added later too."""
     world = make_world()

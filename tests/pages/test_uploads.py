@@ -13,6 +13,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import Project, QuestionSet
 from tests.factories import make_project, make_user
+from tests.pages.markup import compact
 
 pytestmark = pytest.mark.django_db
 
@@ -74,7 +75,7 @@ def test_the_same_content_selects_the_version_that_has_it(client: Client, projec
 def test_every_problem_is_listed_with_its_place(client: Client, project: Project) -> None:
     broken = b'[\n{"id": "a", "category": "c", "question": 7},\n{"id": "b", "category": "c", "question": ""}\n]'
     response = upload(client, project, broken)
-    page = response.content.decode()
+    page = compact(response.content.decode())
     assert response.status_code == 400
     assert "nothing was imported" in page
     assert "<li>set.json, line 2, question: " in page
@@ -106,7 +107,7 @@ def test_nobody_previews_the_upload_of_another_project(client: Client, project: 
 
 def test_the_preview_names_the_shape_and_what_became_of_every_column(client: Client, project: Project) -> None:
     response = upload(client, project, [{"user_input": "Why?", "reference": "so", "rubrics": {"1": "bad"}}])
-    page = client.get(response.headers["Location"]).content.decode()
+    page = compact(client.get(response.headers["Location"]).content.decode())
     assert "Read as Ragas." in page
     assert "<td><code>rubrics</code></td><td>metadata</td>" in page
 

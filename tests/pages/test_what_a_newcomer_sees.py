@@ -25,6 +25,7 @@ from tests.factories import (
     make_user,
     question_spec,
 )
+from tests.pages.markup import compact
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +37,7 @@ def world() -> World:
 
 
 def card_of(world: World, assignment: Assignment, address: str = "review-item") -> str:
-    return world.client("member").get(reverse(address, args=[assignment.pk])).content.decode()
+    return compact(world.client("member").get(reverse(address, args=[assignment.pk])).content.decode())
 
 
 def details(page: str, summary: str) -> str:

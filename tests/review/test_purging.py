@@ -23,7 +23,7 @@ from review.models import Draft, ItemEvent, Rating
 from tests.factories import make_draft_run, make_queue, make_units, make_user
 from tests.review.api.clients import GOOD, members
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SECRET = "Kim said so"
 
 

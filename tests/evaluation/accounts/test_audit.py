@@ -23,7 +23,7 @@ from review.models import Rating
 from tests.factories import make_project, make_scored_run, make_user
 from tests.review.builders import answer_rows, imported_rating, metric
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 POSTGRES = connection.vendor == "postgresql"
 
 

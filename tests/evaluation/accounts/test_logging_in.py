@@ -13,7 +13,7 @@ from evaluation.accounts.logging_in import failed, wait_until
 from evaluation.models import AuditEvent, FailedLogin
 from tests.factories import make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 RIGHT = "a good password"
 
 

@@ -9,7 +9,7 @@ from evaluation.models import Corpus
 from tests.evaluation.api.clients import evaluator, viewer
 from tests.factories import make_project
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_a_corpus_is_imported_read_and_searched() -> None:

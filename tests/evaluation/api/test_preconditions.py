@@ -14,7 +14,7 @@ from evaluation.models import RepeatableRequest, Run
 from tests.evaluation.api.clients import API, Caller, evaluator
 from tests.factories import make_answer_set, make_project, make_scored_run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def post(caller: Caller, path: str, body: Any, key: str) -> Any:

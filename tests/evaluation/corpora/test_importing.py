@@ -15,7 +15,7 @@ from evaluation.models import AuditEvent, Chunk, Corpus, Document
 from evaluation.wording.messages import explain
 from tests.factories import make_project, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 LEAVE = SourceDocument("leave.txt", "A leave may last 15 days.\n\nIt is asked for in writing.", title="Leave")
 PAY = SourceDocument("pay.txt", "급여는 매월 25일에 지급한다. 휴일이면 그 전날에 지급한다.", title="급여")

@@ -10,6 +10,8 @@ from evaluation.corpora.indexing import passages_of, search
 from evaluation.corpora.searching import Hit, Retriever, VectorIndex, WordIndex, best, found_by, fused
 from tests.factories import make_project
 
+pytestmark = pytest.mark.both_databases
+
 TEXTS = ["The cat sat on the mat.", "A dog and a cat.", "휴가는 15일까지 쓸 수 있다.", "Nothing of it."]
 
 

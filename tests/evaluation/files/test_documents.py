@@ -14,6 +14,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from evaluation.core.errors import InvalidFile
 from evaluation.files.documents import ENDINGS, SourceDocument, read_documents
+from tests.examples import examples
 
 DOCX_XML = """<?xml version="1.0" encoding="UTF-8"?>
 <w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>
@@ -164,7 +165,7 @@ def test_sizes_have_limits() -> None:
     assert code(bomb, "a.docx", max_bytes=20_000) == "docx_too_large"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(sorted(set(ENDINGS) - {"pdf"})), st.binary(max_size=300))
 def test_any_bytes_are_documents_or_a_list_of_problems(suffix: str, data: bytes) -> None:
     try:

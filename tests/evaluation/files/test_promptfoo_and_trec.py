@@ -47,7 +47,8 @@ def test_a_table_with_numbered_assertions_and_metadata() -> None:
 def test_tests_keep_what_a_model_or_program_decides_out_of_the_reference() -> None:
     text = (
         "- vars: {question: a?}\n  assert:\n  - {type: factuality, value: 'yes: it is'}\n"
-        "  - {type: contains-any, value: [x, y]}\n  - {type: javascript, value: output}\n  - {type: new-one, value: z}\n"
+        "  - {type: contains-any, value: [x, y]}\n  - {type: javascript, value: output}\n"
+        "  - {type: new-one, value: z}\n"
     )
     read = read_questions(text.encode(), "a.yaml")
     assert (read.questions[0].references, read.questions[0].keywords) == (("yes: it is",), (("x", "y"),))

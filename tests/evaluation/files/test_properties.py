@@ -19,6 +19,7 @@ from evaluation.files.tables import read_csv, read_xlsx
 from evaluation.files.text_trees import read_json, read_json_lines, read_yaml
 from evaluation.files.tree import PARAMETERS, Limits, Problems, plain
 from tests.evaluation.files.support import xlsx
+from tests.examples import examples
 
 NAMES = ["a.yaml", "a.json", "a.jsonl", "a.csv", "a.xlsx", "a", "../a.tsv"]
 DEFINITIONS = {"m": "1..5", "c": "class:a|b", "b": "bool", "r": "0..1:real"}
@@ -81,7 +82,7 @@ TREES = st.recursive(
     max_leaves=30,
 )
 ROWS = st.lists(st.dictionaries(st.sampled_from(FIELDS), TREES, max_size=10), max_size=4)
-PLENTY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PLENTY = settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def read_every_way(data: bytes, name: str) -> int:
@@ -137,7 +138,7 @@ def test_arbitrary_cells_are_read_or_refused(cells: Any) -> None:
     assert read_every_way(table.encode(), "a.csv") == 3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(flips=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=6))
 def test_a_workbook_with_damaged_bytes_is_read_or_refused(flips: list[tuple[int, int]]) -> None:
     data = bytearray(xlsx(["id", "question"], ["q1", "x"]))
@@ -210,7 +211,7 @@ def test_csv_reads_back_its_neutral_cells(rows: list[tuple[str, str]]) -> None:
     assert read_plain(read_csv, text) == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=st.lists(st.tuples(st.integers(-(10**9), 10**9), st.booleans()), max_size=5))
 def test_numbers_and_truth_values_of_a_workbook_keep_their_type(rows: list[tuple[int, bool]]) -> None:
     data = xlsx(["n", "b"], *rows)

@@ -19,6 +19,7 @@ from evaluation.files.answer_rows import AnswerRow
 from evaluation.files.reading import read_answers, read_questions
 from evaluation.files.shaping import read_map
 from evaluation.files.streaming import AnswerStream, Content, read_question_set
+from tests.examples import examples
 
 pytestmark = pytest.mark.usefixtures("row_by_row")
 
@@ -73,20 +74,20 @@ def same(data: bytes, name: str, **options: Any) -> Read:
     return found
 
 
-@settings(max_examples=60, **QUIET)
+@settings(max_examples=examples(60), **QUIET)
 @given(ROWS, st.booleans())
 def test_json_lines(rows: list[dict[str, Any]], marked: bool) -> None:
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     same(b"\xef\xbb\xbf" * marked + lines.encode(), "a.jsonl")
 
 
-@settings(max_examples=60, **QUIET)
+@settings(max_examples=examples(60), **QUIET)
 @given(ROWS, st.sampled_from([None, 1, "\t"]))
 def test_a_list_as_json(rows: list[dict[str, Any]], indent: Any) -> None:
     same(json.dumps(rows, ensure_ascii=False, indent=indent).encode(), "a.json")
 
 
-@settings(max_examples=60, **QUIET)
+@settings(max_examples=examples(60), **QUIET)
 @given(ROWS)
 def test_tables(rows: list[dict[str, Any]]) -> None:
     out = io.StringIO(newline="")
@@ -235,14 +236,14 @@ def both(data: bytes, name: str, **options: Any) -> Any:
     return found
 
 
-@settings(max_examples=100, **QUIET)
+@settings(max_examples=examples(100), **QUIET)
 @given(QUESTIONS, st.booleans(), st.sampled_from(["", "topic", "answer", "category"]))
 def test_questions_as_json_lines(rows: list[dict[str, Any]], marked: bool, group_by: str) -> None:
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     both(b"\xef\xbb\xbf" * marked + lines.encode(), "a.jsonl", group_by=group_by)
 
 
-@settings(max_examples=60, **QUIET)
+@settings(max_examples=examples(60), **QUIET)
 @given(QUESTIONS, st.sampled_from([None, 1]))
 def test_questions_as_a_list_and_as_a_table(rows: list[dict[str, Any]], indent: Any) -> None:
     both(json.dumps(rows, ensure_ascii=False, indent=indent).encode(), "a.json")

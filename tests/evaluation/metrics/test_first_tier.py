@@ -13,6 +13,7 @@ from evaluation.metrics.first_tier import _CALM, FirstTier
 from evaluation.metrics.keyword_coverage import occurs
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.negation import _ENGLISH, _KOREAN, holds_negation, may_negate_in_english, may_negate_in_korean
+from tests.examples import examples
 
 _WORD_LIST = (
     "삼성전자 삼성 전자 미래에셋 자산운용 규정 중규정 등록금 고지서 원금 보장 보장됩니다 보장하는 이자 이 자동차 주 "
@@ -51,13 +52,13 @@ _ALTERNATIVES = st.lists(st.lists(KEYWORDS, min_size=1, max_size=3).map(tuple), 
 _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
 
-@settings(max_examples=600, **_QUIET)
+@settings(max_examples=examples(600), **_QUIET)
 @given(_ALTERNATIVES, texts())
 def test_what_the_first_tier_settles_the_full_tiers_say_too(keywords: list[tuple[str, ...]], text: str) -> None:
     _agrees(keywords, text)
 
 
-@settings(max_examples=200, **_QUIET)
+@settings(max_examples=examples(200), **_QUIET)
 @given(_ALTERNATIVES, texts())
 def test_with_morphemes_it_agrees_as_well(kiwi: None, keywords: list[tuple[str, ...]], text: str) -> None:
     _agrees(keywords, text)
@@ -67,7 +68,7 @@ def test_a_keyword_where_the_text_begins_is_found_beside_a_negation(kiwi: None) 
     assert FirstTier((("배당",),)).states("배당을 지급한다. 이자는 없다.") == [True]
 
 
-@settings(max_examples=400, **_QUIET)
+@settings(max_examples=examples(400), **_QUIET)
 @given(st.text("아안마말못없않니세지요 .\n가nNoOtwW'", max_size=8))
 def test_a_text_that_one_scan_calls_calm_holds_no_negation(text: str) -> None:
     if _CALM.fullmatch(text):

@@ -13,7 +13,7 @@ from tests.evaluation.questions.sources import as_json, as_lines, question, ques
 from tests.factories import make_project, make_question_set
 from tests.together import WAITS, together
 
-pytestmark = [WAITS, pytest.mark.django_db(transaction=True)]
+pytestmark = [WAITS, pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def test_different_contents_become_versions_one_after_another() -> None:

@@ -14,7 +14,7 @@ from evaluation.models import AuditEvent, Project
 from evaluation.storage import append_only
 from tests.factories import make_project, make_question_set
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def raw(sql: str) -> Callable[[AuditEvent], object]:

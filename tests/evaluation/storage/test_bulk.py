@@ -12,7 +12,7 @@ from evaluation.models import Attempt, Reply, Score, WorkUnit
 from evaluation.storage.statements import insert_values
 from tests.factories import make_draft_run, make_units
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 ATTEMPT = ("unit_id", "fence", "round", "number", "created_at")
 REPLY = (
     *("attempt_id", "created_at", "outcome", "http_status", "model_returned", "request_hash", "tokens_in"),

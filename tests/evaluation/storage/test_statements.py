@@ -17,7 +17,7 @@ from evaluation.scoring.writing import COUNTING, counting
 from evaluation.storage.statements import Some, Statement
 from tests.factories import make_project, make_scored_run, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 RUNS = Statement("SELECT {r}, r.seed + 1 FROM evaluation_run r WHERE r.id IN %(runs)s ORDER BY r.id", r=Run)
 
 

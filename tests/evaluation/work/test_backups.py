@@ -9,6 +9,8 @@ from evaluation.work import units
 from evaluation.work.backups import paid_again
 from tests.factories import make_draft_run, make_units
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.django_db
 def test_it_says_which_calls_are_paid_again_and_who_held_them_holds_them_no_more() -> None:

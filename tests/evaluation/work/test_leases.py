@@ -16,7 +16,10 @@ from evaluation.models import WorkUnit
 from evaluation.work import leases, units
 from tests.factories import make_draft_run, make_units
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="Linux only")
+pytestmark = [
+    pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="Linux only"),
+    pytest.mark.both_databases,
+]
 
 
 def token_of(pid: int) -> uuid.UUID:

@@ -26,7 +26,7 @@ from review.web.pages.run import progress_page
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 ANSWERS, PLACES = 60, 8
 
 
@@ -120,6 +120,7 @@ def test_only_calls_sent_since_the_last_rest_tell_whether_it_answers() -> None:
     assert endpoint.down_since is None
 
 
+@pytest.mark.slow
 def test_a_unit_that_always_fails_ends_its_run_after_twenty_faults(
     run: Run, judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

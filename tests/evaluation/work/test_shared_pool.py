@@ -14,7 +14,7 @@ from tests.evaluation.judging.samples import call
 from tests.evaluation.network.test_pool import Scripted
 from tests.factories import make_project
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def endpoint_with(**limits: int) -> Endpoint:

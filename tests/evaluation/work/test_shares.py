@@ -15,6 +15,8 @@ from evaluation.models.work import EndpointShare
 from evaluation.work.shares import GONE_SECONDS, Granted, Share, fair_parts
 from tests.factories import make_draft_run
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.parametrize(
     ("whole", "wants", "parts"),

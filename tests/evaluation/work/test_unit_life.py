@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.db.models.functions import Now
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -13,7 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from evaluation.models import Run, WorkUnit
 from evaluation.work import units
 from evaluation.work.units import MAX_TRIES, State
+from tests.examples import examples
 from tests.factories import make_draft_run, make_units
+
+pytestmark = pytest.mark.both_databases
 
 ASK = [WorkUnit.Kind.ASK]
 
@@ -73,7 +77,7 @@ class UnitLifeTest(TestCase):
         run_state_machine_as_test(
             UnitLife,
             settings=settings(
-                max_examples=40,
+                max_examples=examples(40),
                 stateful_step_count=25,
                 deadline=None,
                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

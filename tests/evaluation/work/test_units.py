@@ -13,7 +13,7 @@ from evaluation.work import units
 from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES, State
 from tests.factories import make_draft_run, make_units
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 ASK = [WorkUnit.Kind.ASK]
 
 

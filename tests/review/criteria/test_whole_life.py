@@ -28,6 +28,7 @@ from review.ratings.submitting import submit
 from tests.evaluation.criteria.written import levels_sent
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, make_question_set, make_queue, make_user, question_spec
+from tests.pages.markup import compact
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -132,7 +133,7 @@ def test_the_compare_page_names_it_by_its_title(
 ) -> None:
     world, first, second = life
     address = f"{reverse('run-compare')}?runs={first.pk},{second.pk}"
-    page = world.client("viewer").get(address, headers={"accept-language": language}).content.decode()
+    page = compact(world.client("viewer").get(address, headers={"accept-language": language}).content.decode())
     row = page.split(f'<th scope="row">{title} <small>')[1].split("</tr>")[0]
     assert said in page
     # p as the interval is made: t = 1 / (s / sqrt(12)) = 3.31662, two-sided with 11 degrees of freedom .00687

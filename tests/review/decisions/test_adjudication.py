@@ -28,9 +28,10 @@ from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
 from review.reports.report import make_report
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
+from tests.pages.markup import compact
 from tests.together import WAITS, together
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def queue_of(*people: User, **fields: Any) -> ReviewQueue:
@@ -223,7 +224,7 @@ def test_an_upheld_flag_of_a_bad_reference_takes_the_answer_out_of_all_means() -
     assert f"upheld a flag: {question}" in markdown_summary(report, None)
     client = Client()
     client.force_login(lead_of(queue))
-    page = client.get(reverse("run", args=[item.run_id])).content.decode()
+    page = compact(client.get(reverse("run", args=[item.run_id])).content.decode())
     assert "because a lead upheld a flag" in page
     assert f">{question}</a></div>" in page
     with pytest.raises(Refused) as refused:
@@ -361,7 +362,7 @@ def test_an_old_difference_is_not_hidden_by_many_items_that_people_agree_on(
     oldest = queue.items.order_by("pk")[0]
     rated_by_two(queue, oldest)
     assert queue.items.count() == 6
-    with django_assert_max_num_queries(7):  # who may be one, the items, and what was said of them
+    with django_assert_max_num_queries(8):  # seals, who may be one, the items, and what was said of them
         assert [case.item for case in open_cases(queue.items.all(), most=1)] == [oldest]
 
 

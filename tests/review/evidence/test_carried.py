@@ -17,6 +17,7 @@ from evaluation.models import Answer, AnswerSet, Context, MetricDefinition, Ques
 from review.evidence.carried import carried_ratings
 from review.evidence.effective import Source, effective_values, said_of
 from review.models import Assignment, EventRuling, ItemEvent
+from tests.examples import examples
 from tests.factories import make_answer, make_answer_set, make_judge, make_project, make_question_set, make_user, unique
 from tests.review.builders import (
     answer_rows,
@@ -222,7 +223,7 @@ passages = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(before=passages, after=passages, same=st.booleans())
 def test_ratings_carry_exactly_where_the_passages_are_the_same(
     earlier: Run,

@@ -17,7 +17,7 @@ from review.results.run_agreement import agreement_of
 from tests.factories import make_answer, make_user
 from tests.review.builders import answer_rows, answers_to, metric, run_over, score_all
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from review.ratings.submitting import escalate, flag, release, skip, submit, und
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user, unique
 from tests.review.builders import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 STEPS = 30
 
 

@@ -14,7 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from evaluation.storage import guards
 from review.management.commands.migrate import JOINED
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SQUASHED = ("evaluation", "0001_squashed_0031_all_tables_of_the_machines_half")
 
 

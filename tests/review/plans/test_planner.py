@@ -23,6 +23,7 @@ from review.plans.design import design, errors_of, expected_interval
 from review.queues.preview import queue_preview
 from review.reports.gathering import gather
 from tests.factories import make_user
+from tests.pages.markup import compact
 from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
 from tests.review.sampled import fill, rate_half, rate_the_others
@@ -240,7 +241,7 @@ def test_what_it_takes_stands_in_the_preview_and_a_guess_can_be_stated(run: Run)
         "width": "0.04",
         "guess": "50",
     }
-    text = client.get(reverse("queue-preview"), asked).content.decode()
+    text = compact(client.get(reverse("queue-preview"), asked).content.decode())
     assert "How many answers an interval takes" in text
     assert '±0.04 <span class="chip">asked for</span></th><td class="n">24</td>' in text
     assert "Fill in the form" in client.get(reverse("queue-preview"), asked | {"width": "0"}).content.decode()

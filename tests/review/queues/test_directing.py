@@ -18,7 +18,7 @@ from review.ratings.submitting import save_draft, submit
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 VALUES = {"correctness": Given(value=3), "faithfulness": Given(value=3)}
 
 

@@ -22,7 +22,7 @@ from review.ratings.leases import loaded, next_assignment
 from review.ratings.submitting import skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user, question_spec
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 RATING = {"correctness": Given(value=3), "faithfulness": Given(value=3)}
 
 

@@ -20,7 +20,10 @@ from review.ratings.leases import extend, loaded, next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.settling import PASSED, RATED
 from review.ratings.submitting import escalate, flag, release, save_draft, skip, submit, undo
+from tests.examples import examples
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
+
+pytestmark = pytest.mark.both_databases
 
 PEOPLE, NEEDED, ITEMS = 3, 2, 3
 picks = st.integers(0, 999)
@@ -187,7 +190,7 @@ def test_the_rules_hold_in_any_order_of_events() -> None:
     run_state_machine_as_test(
         AssignmentLife,
         settings=settings(
-            max_examples=15,
+            max_examples=examples(15),
             stateful_step_count=25,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -16,7 +16,7 @@ from review.ratings.leases import candidates, extend, loaded, next_assignment
 from review.ratings.submitting import release, save_draft, skip
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def people(queue: ReviewQueue) -> list[User]:

@@ -13,6 +13,7 @@ from review.reports.exporting import export
 from review.reports.figure import Figure, notes, why_withheld, withheld
 from review.reports.report import category_tables, make_report
 from tests.factories import make_user
+from tests.pages.markup import compact
 from tests.review.builders import answers_to, run_over
 from tests.review.sampled import fill, rate_half
 
@@ -93,7 +94,7 @@ def test_the_run_page_and_the_html_file_show_them(run: Run) -> None:
     assert "Partly corrected" in page
     assert "what experts would say of all" not in page
     with override("en"):
-        text = b"".join(export(run, "html", None).chunks).decode()
+        text = compact(b"".join(export(run, "html", None).chunks).decode())
         markdown = b"".join(export(run, "md", None).chunks).decode()
     assert "Partly corrected" in text
     assert "**partly corrected**" in markdown

@@ -12,7 +12,7 @@ from tests.factories import make_user
 from tests.review.api.clients import Caller
 from tests.review.extras.pairs.test_pairing import compared, members, two_runs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 WRONG = "I know nothing about it."
 
 

@@ -30,7 +30,7 @@ from tests.evaluation.questions.sources import question_file
 from tests.factories import make_project, make_scored_run, make_user
 from tests.review.extras.retrieval_truth.built import RANKINGS, members, rate_all, repair, run_over, two_runs, verdict
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def figure(found: RepairResult, metric: str, at: int = 0, *, difference: bool = False) -> RepairedFigure:

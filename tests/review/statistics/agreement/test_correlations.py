@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from review.statistics.agreement.layout import Pairs
 from review.statistics.agreement.pair_statistics import kendall_tau_b, pearson, spearman
 from review.statistics.agreement.statistic import Undefined
+from tests.examples import examples
 from tests.review.statistics.agreement.tables import pairs
 
 JUDGE, EXPERT = [1, 2, 2, 3], [1, 2, 3, 3]
@@ -49,7 +50,7 @@ def test_a_constant_side_is_named(statistic) -> None:
 @given(
     st.lists(st.tuples(st.integers(-4, 9), st.integers(0, 6), st.integers(1, 5)), min_size=2, max_size=40),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_kendall_equals_the_enumeration_of_all_pairs(rows: list[tuple[int, int, int]]) -> None:
     balance = judge_untied = expert_untied = 0.0
     for (x, y, v), (x2, y2, v2) in combinations(rows, 2):

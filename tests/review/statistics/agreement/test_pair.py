@@ -13,6 +13,7 @@ from evaluation.core.registry import Scale
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import NAMES, OF_COINCIDENCES, OF_CONFUSION
 from review.statistics.agreement.pair import compare
+from tests.examples import examples
 
 LEVELS, YES_NO, REAL = Scale.parse("1..5"), Scale.parse("bool"), Scale.parse("0..1:real")
 CLASSES = Scale.parse("class:good|bad|unclear")
@@ -122,7 +123,7 @@ def test_weights_repeat_answers() -> None:
 
 
 @given(numbers, st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_order_changes_nothing_and_weights_of_one_are_no_weights(rows: list[tuple[int, float, int]], seed: int) -> None:
     shuffled = list(rows)
     random.Random(seed).shuffle(shuffled)
@@ -137,7 +138,7 @@ def test_order_changes_nothing_and_weights_of_one_are_no_weights(rows: list[tupl
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_swapping_judge_and_expert_turns_the_bias_and_nothing_symmetric(rows: list[tuple[int, int]]) -> None:
     one, other = [r[0] for r in rows], [r[1] for r in rows]
     forth, back = compare(one, other, LEVELS).to_dict(), compare(other, one, LEVELS).to_dict()
@@ -160,7 +161,7 @@ scaled = st.one_of(
 
 
 @given(scaled, st.booleans(), st.integers(1, 8))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_no_nan_no_infinity_and_no_zero_width_ever_leaves(case, bca: bool, groups: int) -> None:
     scale, rows = case
     resampling = Resampling(resamples=100, groups=[at % groups for at in range(len(rows))], bca=bca)

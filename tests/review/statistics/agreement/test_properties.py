@@ -18,6 +18,7 @@ from review.statistics.agreement.catalogue import NAMES
 from review.statistics.agreement.experts import OVER_ALL, compare_experts
 from review.statistics.agreement.pair import CurvePoint, best_constant_guess, compare, reliability_curve, spread
 from review.statistics.agreement.statistic import Rating, period_names
+from tests.examples import examples
 
 LEVELS, YES_NO, CLASSES, REALS = (Scale.parse(text) for text in ("1..5", "bool", "class a|b|c", "0..1:real"))
 SYMMETRIC = tuple(name for name in NAMES if name != "bias")
@@ -42,7 +43,7 @@ def rated(draw: st.DrawFn) -> tuple[Scale, list[Rating], dict[Any, Any]]:
 
 
 @given(rated(), st.integers(1, 5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_nothing_but_finite_figures_and_intervals_with_a_width_leaves(case: Any, groups: int) -> None:
     scale, ratings, judge = case
     found = compare_experts(
@@ -59,7 +60,7 @@ def test_nothing_but_finite_figures_and_intervals_with_a_width_leaves(case: Any,
 
 
 @given(rated(), st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_order_of_ratings_and_weights_of_one_change_nothing(case: Any, seed: int) -> None:
     scale, ratings, judge = case
     shuffled = list(ratings)
@@ -78,7 +79,7 @@ def test_the_order_of_ratings_and_weights_of_one_change_nothing(case: Any, seed:
 
 
 @given(rated())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_other_names_of_the_raters_change_nothing(case: Any) -> None:
     """Swapping people among equals changes no figure over all of them; the pairs keep their figures under new names."""
     scale, ratings, _ = case
@@ -92,7 +93,7 @@ def test_other_names_of_the_raters_change_nothing(case: Any) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_swapping_judge_and_expert_on_yes_and_no_swaps_precision_and_recall(rows: list[tuple[int, int]]) -> None:
     one, other = [r[0] for r in rows], [r[1] for r in rows]
     forth, back = compare(one, other, YES_NO).to_dict(), compare(other, one, YES_NO).to_dict()
@@ -101,7 +102,7 @@ def test_swapping_judge_and_expert_on_yes_and_no_swaps_precision_and_recall(rows
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 4)), min_size=2, max_size=25))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_seeded_interval_does_not_depend_on_the_order_of_answers(rows: list[tuple[int, int, int]]) -> None:
     found = []
     for order in (rows, rows[::-1]):
@@ -115,7 +116,7 @@ def test_a_seeded_interval_does_not_depend_on_the_order_of_answers(rows: list[tu
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(0, 4)), max_size=60), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_curve_stays_on_the_scale_and_counts_every_answer_once(rows: list[Any], weighted: bool) -> None:
     judge, expert, group = ([row[at] for row in rows] for at in range(3))
     weights = [1.0 + g for g in group] if weighted else None

@@ -15,6 +15,7 @@ from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target
 from review.statistics.sampling.draw import draw
 from review.statistics.sampling.member import DrawParams, Member
+from tests.examples import examples
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 STATES = st.sampled_from([ReviewState.RATED] * 6 + [ReviewState.NOT_SAMPLED] * 4 + list(ReviewState))
@@ -47,7 +48,7 @@ def component(rows: list[tuple], name: str = "x") -> Component:
 
 
 @given(answers, st.sampled_from(list(Target)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_outcome_is_finite_ordered_and_on_the_scale(rows: list[tuple], target: Target) -> None:
     for found in (corrected(component(rows), target), corrected_overall([component(rows)], target)):
         json.dumps(found.to_dict(), allow_nan=False)
@@ -58,7 +59,7 @@ def test_every_outcome_is_finite_ordered_and_on_the_scale(rows: list[tuple], tar
 
 
 @given(answers, st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_order_of_the_frame_changes_nothing(rows: list[tuple], seed: int) -> None:
     given_order = component(rows)
     places = list(range(len(rows)))

@@ -11,6 +11,7 @@ from review.statistics.correction.outcome import Deviation
 from review.statistics.paired_tests.family import family_of, sure_places
 from review.statistics.paired_tests.paired import paired_difference
 from review.statistics.paired_tests.ranking import ranking
+from tests.examples import examples
 
 
 def deviation(values: dict[str, float]) -> Deviation:
@@ -41,7 +42,7 @@ def test_differences_that_hang_together_count_as_fewer() -> None:
     assert apart.level < half.level < same.level
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=6, unique=True), st.floats(0, 0.8))
 def test_a_value_is_sure_exactly_where_its_interval_leaves_out_0(seeds: list[int], shift: float) -> None:
     found = [deviation(noise(seed, shift=shift)) for seed in seeds]

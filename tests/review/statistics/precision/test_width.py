@@ -14,6 +14,7 @@ from review.statistics.precision import (
     labels_for_width,
     pilot_deviations,
 )
+from tests.examples import examples
 
 
 def test_expected_half_width_of_one_stratum() -> None:
@@ -82,7 +83,7 @@ def test_nothing_can_be_planned_for_a_width_or_difference_that_is_not_positive(w
 
 
 @given(st.lists(st.tuples(st.integers(2, 300), st.floats(0, 1)), min_size=1, max_size=5), st.floats(0.01, 0.5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_plan_fits_its_frame(rows: list[tuple[int, float]], half_width: float) -> None:
     strata = [PlannedStratum(str(at), size, deviation) for at, (size, deviation) in enumerate(rows)]
     plan = labels_for_width(strata, half_width)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evaluation.core.errors import Refused
 from review.statistics.sampling.draw import allocate, draw
 from review.statistics.sampling.member import FAILED, Drawn, DrawParams, Member, Strategy, stratify
+from tests.examples import examples
 
 
 def frame(size: int = 40, failed: int = 3) -> list[Member]:
@@ -34,7 +35,7 @@ members = st.lists(
 
 
 @given(members, st.sampled_from(["all", "uniform", "stratified"]), st.integers(6, 80), st.integers(0, 99))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_probability_is_the_sampled_share_of_the_stratum(
     frame: list[Member], strategy: str, size: int, seed: int
 ) -> None:
@@ -48,7 +49,7 @@ def test_probability_is_the_sampled_share_of_the_stratum(
 
 
 @given(members, st.integers(6, 80))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_stratified_draw_takes_two_of_every_stratum_and_never_merges_the_failed_one(
     frame: list[Member], size: int
 ) -> None:
@@ -120,7 +121,7 @@ def test_uncertainty_mixes_the_spread_with_a_uniform_half() -> None:
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=40).filter(lambda s: sum(s) > 1e-3), st.integers(1, 40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_uncertainty_probabilities_sum_to_the_size_and_none_is_zero(spread: list[float], size: int) -> None:
     drawn = draw(
         [Member(key) for key in range(len(spread))],

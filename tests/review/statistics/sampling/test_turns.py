@@ -15,6 +15,7 @@ from review.statistics.correction.outcome import Estimate
 from review.statistics.sampling.draw import draw
 from review.statistics.sampling.member import FAILED, Drawn, DrawParams, Member, Strategy
 from review.statistics.sampling.turns import in_turn, least_of_stratum
+from tests.examples import examples
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 FIVE = (1, 2, 3, 4, 5)
@@ -72,7 +73,7 @@ frames = st.lists(
 
 
 @given(frames, st.integers(1, 5), st.integers(0, 99))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_whatever_applies_the_samples_are_what_was_asked(
     rows: list[tuple[str, frozenset[int], bool]], each: int, seed: int
 ) -> None:
@@ -156,6 +157,7 @@ def expected(world: World) -> float:
 
 
 @pytest.mark.parametrize("strategy", [Strategy.STRATIFIED, Strategy.UNIFORM])
+@pytest.mark.slow
 def test_the_corrected_overall_score_is_unbiased_and_its_interval_holds(strategy: Strategy) -> None:
     world = truth(np.random.default_rng(7))
     true = expected(world)

@@ -1,0 +1,84 @@
+"""Runs the tests: ``make test`` (no argument), ``make test-all`` (``all``), and in CI a slice of the rest.
+
+``make test`` runs the tests that are not marked ``slow`` on SQLite and, where ``CONCORD_TEST_POSTGRES`` names a server
+that may create databases, those marked ``both_databases`` on PostgreSQL. ``make test-all`` runs every test, everything
+that uses the database on PostgreSQL too, and the faults. ``slice NUMBER`` runs one of ``SLICES`` parts of what
+``make test`` leaves out.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import NamedTuple
+
+SLICES = 8
+# Compiled modules are kept whatever the environment says: each worker, and each command that a test starts, would
+# compile everything again.
+KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+SPREAD = ("-n", "auto", "--dist", "worksteal")
+OTHER_TARGETS = "not endurance and not crowd and not bench"
+# The exit code of pytest where no test has these marks, as a slice may have it.
+NO_TESTS = 5
+
+
+class Lane(NamedTuple):
+    """Tests that run in one pytest process: their marks, and on which database."""
+
+    title: str
+    marks: str
+    postgres: bool = False
+
+
+FAST = (
+    Lane("Fast tests, SQLite", "not slow"),
+    Lane("Fast tests, PostgreSQL", "both_databases and not slow and not faults", postgres=True),
+)
+ALL = (
+    Lane("All tests, SQLite", "not faults"),
+    Lane("All tests, PostgreSQL", "database and not faults and not browser", postgres=True),
+    Lane("Faults", "faults"),
+)
+REST = (
+    Lane("Slow tests, SQLite", "slow and not faults"),
+    Lane(
+        "Other tests, PostgreSQL",
+        "database and not faults and not browser and (slow or not both_databases)",
+        postgres=True,
+    ),
+    Lane("Faults", "faults and slow"),
+)
+
+
+def run(lanes: tuple[Lane, ...], *options: str) -> int:
+    """Run the lanes one after the other; the exit code of the first that fails, else 0.
+
+    A failed test is not repeated: one that passes alone depends on its neighbours, which is a bug in the test.
+    """
+    server = os.environ.get("CONCORD_TEST_POSTGRES", "")
+    for lane in lanes:
+        if lane.postgres and not server:
+            print(f"== {lane.title}: skipped, CONCORD_TEST_POSTGRES is not set")
+            continue
+        print(f"== {lane.title}", flush=True)
+        environment = os.environ | KEEP_COMPILED | ({"DATABASE_URL": server} if lane.postgres else {})
+        command = [sys.executable, "-m", "pytest", "-m", f"({lane.marks}) and {OTHER_TARGETS}", *SPREAD, *options]
+        code = subprocess.run(command, env=environment, check=False).returncode
+        if code not in (0, NO_TESTS):
+            return code
+    return 0
+
+
+def main(which: str = "fast", number: str = "0") -> int:
+    """Run what the first argument names."""
+    thorough = "--hypothesis-profile=thorough"
+    if which == "all":
+        return run(ALL, thorough)
+    if which == "slice":
+        return run(REST, thorough, f"--slice={int(number) % SLICES}/{SLICES}")
+    return run(FAST)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
