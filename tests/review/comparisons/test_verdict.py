@@ -137,7 +137,7 @@ def test_one_that_is_not_says_how_many_questions_would_show_it() -> None:
     assert (found.settling.resource, found.settling.needed) == (Resource.QUESTIONS, 42)
 
 
-def test_corrected_scores_that_are_too_near_say_how_many_labels_would_do() -> None:
+def test_a_partly_corrected_difference_names_no_number_above_two_thousand() -> None:
     asked = questions(200)
     runs = [a_run(asked, [5, 4, 3, 4] * 50), a_run(asked, [5, 4, 3, 4] * 50)]
     rate_half(runs[0], [5, 1, 1, 3] * 25)
@@ -150,7 +150,8 @@ def test_corrected_scores_that_are_too_near_say_how_many_labels_would_do() -> No
     assert narrow.value == pytest.approx(0.02)
     verdict = corrected_verdict(found)
     assert (verdict.verdict, verdict.reason) == (Verdict.CANNOT_TELL, "")
-    assert verdict.settling is not None
+    # two parts were rated by nobody, so that the interval is .28 wide and more either way
+    assert verdict.settling is None
     with override("en"):
         assert corrected_sentence(found, NAMES).startswith("By the corrected scores: cannot tell. The difference is")
 
