@@ -15,7 +15,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 #: Where `.env` and `var/` lie: in a checkout, or, installed as a package, in the folder one works in.
 HOME_DIR = BASE_DIR if (BASE_DIR / "manage.py").is_file() else Path.cwd()
 
-#: name -> (type, default, meaning). ``docs/settings.md`` is checked against this table.
+#: name -> (type, default, meaning). ``python -m tests.docs.figures`` writes ``docs/settings.md``.
 KNOWN: dict[str, tuple[type, Any, str]] = {
     "DATABASE_URL": (str, "", "Database; empty uses SQLite in `var/concord.sqlite3`."),
     "SECRET_KEY": (str, "", "Signing key, at least 50 characters; generated into `var/secret_key` in development."),

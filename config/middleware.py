@@ -24,6 +24,7 @@ from evaluation.wording.messages import explain_refusal
 from evaluation.work.database import unavailable
 from evaluation.work.health import readiness
 from evaluation.work.plugins import second_factor
+from review.evidence.seals import read_as
 
 log = logging.getLogger("concord.web")
 UNAVAILABLE = 503
@@ -38,6 +39,14 @@ class Middleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """The answer to the request."""
         return self.get_response(request)
+
+
+class ReaderMiddleware(Middleware):
+    """Has sealed labels read as the person of the request, whom a REST token names only later."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with read_as(lambda: request.user):
+            return self.get_response(request)
 
 
 class ProxyMiddleware(Middleware):

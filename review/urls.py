@@ -52,6 +52,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("calibration/<int:pk>/", calibration.calibration, name="calibration"),
     path("calibration/<int:pk>/grow/", calibration.calibration_grow, name="calibration-grow"),
     path("calibration/<int:pk>/retire/", calibration.calibration_retire, name="calibration-retire"),
+    path("calibration/<int:pk>/open/", calibration.calibration_open, name="calibration-open"),
     path("calibration/<int:pk>/draft/", calibration.calibration_draft, name="calibration-draft"),
     path("calibration/<int:pk>/try/", calibration.calibration_try, name="calibration-try"),
     path("calibration/<int:pk>/run/", calibration.calibration_run, name="calibration-run"),

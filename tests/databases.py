@@ -27,10 +27,12 @@ DJANGO_TABLES = {"django_migrations", "django_content_type", "auth_permission"}
 
 def migrated_sqlite() -> Path:
     """Return the file of a migrated SQLite database, which nobody writes to."""
-    path = FOLDER / f"migrated-{_digest()}.sqlite3"
-    with _alone():
+    # Tests of extras run in a process with further apps, whose tables have a file of their own.
+    apps = hashlib.sha256(" ".join(settings.INSTALLED_APPS).encode()).hexdigest()[:8]
+    path = FOLDER / f"migrated-{apps}-{_digest()}.sqlite3"
+    with exclusive():
         if not path.exists():
-            for outdated in FOLDER.glob("migrated-*"):
+            for outdated in FOLDER.glob(f"migrated-{apps}-*"):
                 outdated.unlink()
             with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
                 draft = Path(folder) / path.name
@@ -46,7 +48,7 @@ def migrated_sqlite() -> Path:
 def migrated_postgres(server: str) -> str:
     """Return the name of a migrated database on the server, which serves as a template only."""
     name, digest = f"{urlsplit(server).path.removeprefix('/')}_migrated", _digest()
-    with _alone(), psycopg.connect(server, dbname="postgres", autocommit=True) as server_connection:
+    with exclusive(), psycopg.connect(server, dbname="postgres", autocommit=True) as server_connection:
         stored = server_connection.execute(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", [name]
         ).fetchone()
@@ -59,7 +61,7 @@ def migrated_postgres(server: str) -> str:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def exclusive() -> Iterator[None]:
     """Let one process at a time build a database."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
@@ -68,9 +70,9 @@ def _alone() -> Iterator[None]:
 
 
 def _digest() -> str:
-    """Identify the schema: by the migrations, and by the code that installs triggers and guards."""
+    """Identify the schema: by the apps, the migrations, and the code that installs triggers and guards."""
     files = [*ROOT.glob("*/migrations/*.py"), *ROOT.glob("*/storage/*.py"), *ROOT.glob("*/models/*.py")]
-    digest = hashlib.sha256(django.__version__.encode())
+    digest = hashlib.sha256(f"{django.__version__} {settings.INSTALLED_APPS}".encode())
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

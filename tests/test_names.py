@@ -82,7 +82,7 @@ NAMES: dict[type[StrEnum], str] = {
     ),
     Warn: "few_off_commonest failed_stratum_bounds clipped few_groups unseen_answers",
     Split: "examples validation hold_out",
-    GateVerdict: "pass fail cannot_tell",
+    GateVerdict: "pass fail undecided",
     Resource: "labels questions",
     Verdict: "better worse cannot_tell",
     Spend: "questions reviewers ratings repeats",

@@ -130,8 +130,7 @@ def _tell(request: HttpRequest, judge: JudgeVersion | None) -> None:
         return
     last, good = tried.last, tried.outcome == "ok"
     answers = gettext("The model answers: %(model)s.") % {"model": last.model_returned or judge.model}
-    said = [answers if good else explain_reason(tried.outcome)]
-    said += [f"HTTP {last.http_status}."] if last.http_status and not good else []
+    said = [answers if good else explain_reason(tried.reason)]
     said += [gettext("It said: %(reply)s") % {"reply": last.raw[:LONGEST_SAID]}] if last.raw else []
     (messages.success if good else messages.error)(request, " ".join(said))
 

@@ -27,6 +27,7 @@ from evaluation.models import Answer, JudgeBatch, Run
 from evaluation.runs.planning import JudgeCalls, Plan
 from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
 from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
+from evaluation.systems.protocol import FULL_RAG
 from evaluation.wording.messages import explain_reason
 from evaluation.work.lifecycle import RunConfig
 
@@ -102,15 +103,17 @@ class RunWhole(RunState):
     def results(self) -> list[Result]:
         """The answers of the page with their values."""
         values = values_of(self.run, self.answers)
-        return [Result(answer, values[answer.pk]) for answer in self.answers]
+        generated = self.run.answer_set.evaluation_type == FULL_RAG
+        return [Result(answer, values[answer.pk], generated) for answer in self.answers]
 
 
 @dataclass(frozen=True)
 class Result:
-    """An answer with its values under the names of source 002."""
+    """An answer with its values under the names of source 002; ``generated`` unless only passages were asked for."""
 
     answer: Answer
     values: Mapping[str, float | None]
+    generated: bool
 
     @property
     def retrieved(self) -> list[str] | None:
@@ -126,8 +129,8 @@ class Result:
 
     @property
     def text(self) -> str | None:
-        """What the system said; ``None`` where it failed."""
-        return self.answer.text if self.answer.status == "ok" else None
+        """The answer's text; ``None`` where the system failed or was asked for passages alone."""
+        return self.answer.text if self.generated and self.answer.status == "ok" else None
 
 
 class ReasonField(CharField):

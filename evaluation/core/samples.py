@@ -131,6 +131,19 @@ class _Detail(TypedDict, total=False):
     detail: Mapping[str, Any]
 
 
+SAYS_NOTHING = "says_nothing"  # by rule: the answer is blank, an echo or a stock phrase
+ADMITS_IGNORANCE = "admits_ignorance"  # the judge found no claim in an answer that admits not to know by rule
+#: Reasons for "not applicable" that lie in the answer, not in the question or the system.
+BY_ANSWER = frozenset({SAYS_NOTHING, ADMITS_IGNORANCE, "no_claims", "no_citations"})
+#: Reasons for "not applicable" that rest on the judge's word alone. They count towards the limit of failed results.
+BY_JUDGE_ALONE = frozenset({"no_claims", "no_statements"})
+
+
+def reason_code(reason: str) -> str:
+    """The code of a reason without its detail."""
+    return reason.partition(":")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The outcome of one metric on one answer. Only a scored result has a value or a label; the others have a

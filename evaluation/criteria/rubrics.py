@@ -20,7 +20,7 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.shipping import rubric_row, shipped_rubric_row
 from evaluation.judging.drafting import check_draft
 from evaluation.judging.rubric import FAMILY_PREFIX, Rubric
-from evaluation.models import JudgeVersion, Project, RubricEvent, RubricVersion, Standing, User
+from evaluation.models import HoldOutOpening, JudgeVersion, Project, RubricEvent, RubricVersion, Standing, User
 
 Verb, Ground = RubricEvent.Verb, RubricEvent.Ground
 LONGEST_REASON = 2000
@@ -144,9 +144,10 @@ def seats_of(
 def draft(project: Project, rubric: Rubric, *, by: User | None, note: str = "") -> RubricVersion:
     """The version with exactly this content, made as the next version of the family and language where there is none.
 
-    :raises Refused: see :func:`evaluation.judging.drafting.check_draft`; ``reason_too_long``.
+    :raises Refused: see :func:`evaluation.judging.drafting.check_draft`; ``reason_too_long``; ``drafter_opened``.
     :raises UnknownName: for a family that does not ship.
     """
+    check_may_draft(project.pk, rubric.family, by)
     check_draft(rubric)
     lock_project(project.pk)
     shipped_rubric_row(rubric.family, rubric.language)  # so that its number is not given to a draft
@@ -160,9 +161,21 @@ def draft(project: Project, rubric: Rubric, *, by: User | None, note: str = "") 
 def propose(version: RubricVersion, judge: JudgeVersion, *, by: User | None) -> RubricEvent:
     """Offer a draft for acceptance; it still makes no verdicts on sealed answers.
 
-    :raises Refused: ``rubric_active``.
+    :raises Refused: ``rubric_active``, ``drafter_opened``.
     """
+    check_may_draft(judge.project_id, version.family, by)
     return _happen(version, slot_of(judge, version.family), Verb.PROPOSED, by)
+
+
+def check_may_draft(project_id: int, family: str, by: User | None) -> None:
+    """Refuse a person who opened the labels on which versions of the family prove themselves.
+
+    :raises Refused: ``drafter_opened``.
+    """
+    rows = HoldOutOpening.objects.filter(project=project_id, created_by=by, ended_at=None) if by else ()
+    for row in rows:
+        if family in row.families:
+            raise Refused("drafter_opened", gold=row.lineage, family=family)
 
 
 def activate(

@@ -38,9 +38,10 @@ REFERENCE = (
 PASSAGES = ("ground_truth_chunk_ids", "reference_context_ids", "retrieval_gt")
 _LIKE_REFERENCE = re.compile(r"answer|reference(?!.*(?:context|id))|truth|gold|expect|target|ideal|정답|모범")
 _LIKE_PASSAGES = re.compile(r"(?:chunk|passage|context|doc(?:ument)?|relevant|evidence|support\w*)(?:_?ids?|_?gt|s)?$")
+CORRECT_PREMISE = "should_correct_premise"
 BUILT_IN_CHECKS = (
     "should_not_hallucinate",
-    "should_correct_premise",
+    CORRECT_PREMISE,
     "should_not_fabricate_data",
     "should_provide_accurate_disclaimer",
 )
@@ -244,6 +245,7 @@ class QuestionReader:
         self._counts["category_empty"] += not question.category
         self._counts["ids_derived"] += derived
         self._counts["hops_kept"] += "hops" in metadata
+        self._counts["check_phrases_missing"] += question.check == CORRECT_PREMISE and not question.check_phrases
         self._references |= bool(question.references)
         self._passages |= bool(question.ground_truth_chunk_ids)
         self._checks.add(question.check)
@@ -300,7 +302,7 @@ class QuestionReader:
     def _remark(self, keys: Sequence[str]) -> None:
         """What the preview should say about a set that has no problem."""
         problems = self.problems
-        self._count_remarks("category_empty", "ids_derived", "hops_kept")
+        self._count_remarks("category_empty", "ids_derived", "hops_kept", "check_phrases_missing")
         if keys:
             problems.remark("metadata_kept", keys=", ".join(keys))
         if problems.lists:
@@ -379,8 +381,6 @@ def _check_rules(category: str, fields: Mapping[str, Any], row: Row) -> None:
     check = fields["check"]
     if is_negative(category) and not check:
         row.note("check_missing", "check")
-    if check == "should_correct_premise" and fields["check_phrases"] is None:
-        row.note("check_phrases_missing", "check_phrases", check=check)
 
 
 def _with_near(check: str) -> str:

@@ -97,7 +97,6 @@ unknown_key key known
 looks_like_answers rows names
 category_conflict section category
 check_missing
-check_phrases_missing check
 duplicate_id id first_line
 duplicate_question first_line
 group_field_unknown name
@@ -127,6 +126,7 @@ metadata_kept keys
 system_fields_kept names
 category_empty rows
 check_not_built_in checks
+check_phrases_missing rows
 hops_kept rows
 ids_derived rows
 references_split rows

@@ -46,7 +46,7 @@ from evaluation.embedding.similarity import (
     to_bytes,
 )
 from evaluation.judging.baseline import BaselineJudge
-from evaluation.judging.calls import SHIPPED, JudgeClient, JudgeReply, PriceTable, cost_of, read_prices
+from evaluation.judging.calls import SHIPPED, JudgeClient, JudgeReply, PriceTable, cost_of, read_prices, reply_words
 from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, probe
 from evaluation.models import Endpoint, JudgeVersion, KeptVector
@@ -305,7 +305,7 @@ def _tried(judge: JudgeVersion, pins: Pins, deadline: float, rng: random.Random,
         if found.outcome == Outcome.OK:
             return True
         if wait is None:
-            retry_on_db_error(partial(pins.stop, found.outcome))
+            retry_on_db_error(partial(pins.stop, found.reason))
             return False
         if wait > LONGEST_WAIT_IN_WORKER or time.monotonic() + wait > deadline:
             return False
@@ -373,4 +373,6 @@ def _told(judge: JudgeVersion, one: Probe) -> dict[str, object]:
         **{name: getattr(reply, name) for name in _KEPT},
         "cost": None if cost is None else str(cost),
     }
-    return told if one.outcome is Outcome.OK else {**told, "raw": reply.raw[:_RAW_SHOWN]}
+    if one.outcome is Outcome.OK:
+        return told
+    return {**told, "said": reply_words(reply), "raw": reply.raw[:_RAW_SHOWN]}

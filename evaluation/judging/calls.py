@@ -26,6 +26,7 @@ from evaluation.core.described import read_yaml
 from evaluation.core.registry import MetricSpec, RuleMetric, RuleSettings
 from evaluation.core.samples import AnswerSpec, FrozenModel, QuestionSpec, Result
 from evaluation.judging.rubric import Rubric
+from evaluation.network.completions import server_words
 from evaluation.network.outcomes import Outcome
 
 VERDICT = "VERDICT:"  # begins the last line of a reply on the rung ``text``
@@ -135,6 +136,20 @@ class JudgeReply(Ended):
     saved: Decimal | None = None
     ended_at: float = 0.0
     batch: bool = False
+
+
+def reply_words(reply: Ended) -> str:
+    """What the server said in one line: status, code or content type, and its message or the first line of its text.
+    Empty where no server answered."""
+    if reply.http_status is None:
+        return ""
+    return f"{reply.detail or f'HTTP {reply.http_status}'}: {server_words(reply.raw) or 'empty text'}"
+
+
+def reason_with_words(code: str, reply: Ended) -> str:
+    """The reason code with what the server said behind ``": "``, where it said something."""
+    words = reply_words(reply)
+    return f"{code}: {words}" if words else code
 
 
 class JudgeClient(AbstractAsyncContextManager["JudgeClient"], Protocol):
@@ -320,10 +335,27 @@ def families_in(names: Iterable[str]) -> frozenset[str]:
     return frozenset(filter(None, map(family_of_model, names)))
 
 
+_ENDING_OF_FILE = re.compile(r"\.(gguf|safetensors|bin)$")
+_TAGS = re.compile(r":(free|nitro|floor|exacto)$")  # how a router reaches the model
+_LATEST = re.compile(r"[-:@](latest|default)$")
+# A date or a number that counts releases; a single digit such as that of gpt-4 or claude-4-5 is part of the name.
+_VERSION = re.compile(
+    r"[-@:_]((?:20\d\d-?\d\d-?\d\d|\d\d-?20\d\d|\d\d-\d\d|\d{6}|\d{4}|0\d\d)(?:-v\d+(?::\d+)?)?|v\d+(?:\.\d+)*(?::\d+)?)$"
+)
+
+
+def _stem_and_version(name: str) -> tuple[str, str]:
+    """A model's name without path, tags and version, in lower case; and the version, empty for an alias."""
+    name = _TAGS.sub("", _ENDING_OF_FILE.sub("", re.split(r"[/\\]", name.strip().casefold())[-1]))
+    alias = _LATEST.sub("", name)
+    found = _VERSION.search(alias)
+    return (alias[: found.start()], found[1].replace("-", "")) if found else (alias, "")
+
+
 def is_other_model(asked: str, answered: str) -> bool:
-    """Whether a server named another model than it was asked for. A dated or numbered version of the same name
-    (``gpt-4o`` answered by ``gpt-4o-2024-08-06``) is the same; a server that names none told nothing."""
+    """Whether a server named another model than it was asked for. An alias (``gpt-4o``, ``mistral-large-latest``) and
+    any dated version of it are the same, two different versions are not; a server that names none told nothing."""
     if not answered or asked.casefold() == answered.casefold():
         return False
-    short, longer = asked.casefold().rpartition("/")[2], answered.casefold().rpartition("/")[2]
-    return not re.fullmatch(re.escape(short) + r"([-@:](latest|v?\d[\d.\-]*))*", longer)
+    (stem, version), (other_stem, other_version) = _stem_and_version(asked), _stem_and_version(answered)
+    return stem != other_stem or (version != other_version and bool(version) and bool(other_version))

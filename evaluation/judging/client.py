@@ -10,6 +10,7 @@ from typing import Self
 
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.wire import encoded, read_completion, read_error
+from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, TransportFault
 
@@ -17,6 +18,7 @@ __all__ = ["Deadlines", "OpenAIJudge"]
 
 MOST_BYTES = 4_000_000  # of a response body
 _OK = 200
+_SHORTEST_KEY = 8
 
 
 class OpenAIJudge:
@@ -35,7 +37,7 @@ class OpenAIJudge:
         azure: str = "",
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        self._base_url = base_url
+        self._base_url, self._key = base_url, key
         self._transport = GuardedTransport(
             base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, azure=azure, most_bytes=most_bytes
         )
@@ -52,9 +54,17 @@ class OpenAIJudge:
         except TransportFault as fault:
             return JudgeReply(fault.outcome, detail=str(fault)[:200])
         if response.status == _OK:
-            return read_completion(response.body, response.headers.get("content-type", ""))
+            reply = read_completion(response.body, response.headers.get("content-type", ""))
+        else:
+            reply = read_error(response.status, response.body)
+        if reply.outcome in {Outcome.OK, Outcome.PARSE} and response.status == _OK:
+            return reply
         waiting = retry_after_seconds(response.headers, datetime.now(UTC))
-        return replace(read_error(response.status, response.body), retry_after=waiting)
+        return replace(reply, raw=self._without_key(reply.raw), retry_after=waiting)
+
+    def _without_key(self, text: str) -> str:
+        """The text of a failed call, which people are shown, without the key that some servers repeat in it."""
+        return text.replace(self._key, "…") if len(self._key) >= _SHORTEST_KEY else text
 
     async def __aenter__(self) -> Self:
         self._llm = self._transport.llm(self._base_url)

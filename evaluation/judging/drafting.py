@@ -34,7 +34,7 @@ def check_draft(rubric: Rubric) -> None:
     shipped = shipped_rubric(rubric.family, rubric.language)
     if differing := [name for name, ours in _form(rubric).items() if ours != _form(shipped)[name]]:
         raise Refused("rubric_differs", parts=", ".join(differing), family=rubric.family)
-    texts = list(_texts(rubric))
+    texts = list(texts_of(rubric))
     if sum(map(len, texts)) > LONGEST:
         raise Refused("rubric_too_long", limit=LONGEST)
     hidden = {c for text in texts for c in text if unicodedata.category(c) in _UNSEEN and c not in "\n\t"}
@@ -54,7 +54,8 @@ def _form(rubric: Rubric) -> dict[str, object]:
     }
 
 
-def _texts(rubric: Rubric) -> Iterator[str]:
+def texts_of(rubric: Rubric) -> Iterator[str]:
+    """All texts of a rubric that a judge reads."""
     yield from (rubric.instruction, rubric.closing, rubric.repair)
     for step in rubric.steps:
         yield from (step.instruction, step.closing)

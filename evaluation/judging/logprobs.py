@@ -18,8 +18,9 @@ from itertools import accumulate
 from typing import Any
 
 from evaluation.core.samples import Result
-from evaluation.judging.calls import VERDICT, Ask, Chances, JudgeReply, Rung, Token
+from evaluation.judging.calls import Ask, Chances, JudgeReply, Rung, Token
 from evaluation.judging.rubric import RubricMetric
+from evaluation.judging.verdict_text import find_verdict
 
 _SCORE = "score"
 _ROUNDING = 0.01  # by which the logarithm of 1 may be above 0, and probabilities add up to more than 1
@@ -27,6 +28,7 @@ _KEPT_DIGITS = 6  # of a probability that is kept
 # What a tokeniser may put into one token with a level: the end of the member's name before it, what closes it after.
 _LEVEL = re.compile(r'(?:"?\s*:)?\s*([0-9])[\s,}]*')
 _GAP = re.compile(r"\s*")
+_ONE_DIGIT = re.compile(r"[0-9](?![0-9.eE])")  # not 4.0, whose first token may be that of 4.5
 _DECODER = json.JSONDecoder()
 LEAST_MASS = 0.9  # of the probability at the place that has to lie on levels of the scale
 MOST_ALTERNATIVES = 20  # what OpenAI and vLLM tell at most
@@ -70,9 +72,10 @@ def level_chances(reply: JudgeReply, ask: Ask, rung: Rung, parts: Collection[str
         return {}
     starts = [0, *accumulate(len(token.data) for token in reply.tokens)]
     found: dict[str, Mapping[str, float]] = {}
-    for name, levels in _levels(ask, parts).items():
-        place = _place(reply.raw, (name, _SCORE), _object_at(reply.raw, rung))
-        if place is not None:
+    verdict = find_verdict(reply.raw, rung)
+    for name, levels in _levels(ask, parts).items() if verdict else ():
+        place = _place(reply.raw, (name, _SCORE), verdict[0]) if verdict else None
+        if place is not None and _ONE_DIGIT.match(reply.raw, place):
             at = shift + len(reply.raw[:place].encode())
             if chances := _by_level(reply.tokens[bisect_right(starts, at) - 1], levels):
                 found[name] = chances
@@ -106,15 +109,6 @@ def _by_level(token: Token, levels: Collection[str]) -> dict[str, float]:
 def _level_of(text: str) -> str:
     match = _LEVEL.fullmatch(text)
     return match[1] if match else ""
-
-
-def _object_at(text: str, rung: Rung) -> int:
-    """Where the verdict's object begins, blanks before it left aside."""
-    if rung is not Rung.TEXT:
-        return 0
-    read = text.rstrip()
-    last = read.splitlines(keepends=True)[-1]
-    return len(read) - len(last) + last.index(VERDICT) + len(VERDICT)
 
 
 def _place(text: str, path: tuple[str, ...], at: int) -> int | None:

@@ -8,20 +8,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Rung
-from evaluation.judging.formulas import scores_ask
+from evaluation.core.samples import AnswerSpec, QuestionSpec, Status
+from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Rung, reason_with_words
+from evaluation.judging.formulas import read_verdict, scores_ask
 from evaluation.judging.logprobs import asking_for
 from evaluation.judging.prompt import hear, judge_call
 from evaluation.judging.rubric import Level, Rubric, RubricMetric
-from evaluation.network.outcomes import Outcome
+from evaluation.network.outcomes import NO_CONNECTION, Outcome
 
 LADDER = tuple(Rung)
 NO_RUNG = "no_rung"
 NO_LOGPROBS = "no_logprobs"
 METRIC = "connection_test"
 # Answered, but not the way that was asked for: the next rung may do.
-_NEXT_RUNG = frozenset(map(Outcome, ("bad_request", "parse", "refused", "filtered", "truncated", "wrong_content")))
+_ANSWERED = frozenset(
+    map(
+        Outcome,
+        ("ok", "bad_request", "parse", "refused", "filtered", "truncated", "unknown_ending", "wrong_content"),
+    )
+)
+# The server was not reached, or wants to be left alone: no other way of asking changes that.
+_ENDS = NO_CONNECTION | frozenset(map(Outcome, ("tls", "blocked", "redirect", "rate_limited", "no_credit")))
+_BLAMES_LOGPROBS = frozenset(map(Outcome, ("bad_request", "wrong_content")))
 _QUESTION = QuestionSpec(id=METRIC, category=METRIC, text="Which number follows one?", references=("Two.",))
 _ANSWER = AnswerSpec("Two.")
 _RUBRIC = Rubric(
@@ -74,6 +82,12 @@ class Probed:
         return self.probes[-1].reply
 
     @property
+    def reason(self) -> str:
+        """The outcome with what the server said, where the last reply was of no use."""
+        last = self.probes[-1]
+        return self.outcome if last.outcome is Outcome.OK else reason_with_words(self.outcome, last.reply)
+
+    @property
     def tells_usage(self) -> bool:
         """Whether the last reply says what it used."""
         return self.last.tokens_in is not None and self.last.tokens_out is not None
@@ -93,9 +107,31 @@ class _Ladder:
         request = probe_call(self.model, self.with_logprobs if logprobs else self.parameters, rung)
         reply = await self.client.call(request)
         read = hear(reply, request.ask, rung)
-        one = Probe(rung, logprobs, read.outcome, reply, METRIC in read.chances)
+        outcome = read.outcome
+        if outcome is Outcome.OK:
+            verdict = read_verdict(_RUBRIC.metric(METRIC), read.parts.get(METRIC))
+            outcome = outcome if verdict.status is Status.SCORED else Outcome.PARSE  # a level off its own scale
+        one = Probe(rung, logprobs, outcome, reply, METRIC in read.chances)
         self.probes.append(one)
         return one
+
+    async def ask_plainly(self) -> Probe:
+        """The request without any extra, once. What refuses it refuses everything."""
+        plain = next((one for one in self.probes if one.rung is LADDER[-1] and not one.asked_logprobs), None)
+        if plain is None:
+            return await self.ask(LADDER[-1], logprobs=False)
+        self.probes.remove(plain)
+        self.probes.append(plain)
+        return plain
+
+    async def stops(self, one: Probe) -> bool:
+        """Whether no other way of asking would do better than the one that just failed."""
+        if one.outcome in _ANSWERED:
+            return False
+        if one.outcome in _ENDS or one.reply.retry_after is not None:
+            return True
+        plain = await self.ask_plainly()
+        return plain.outcome not in _ANSWERED
 
     def ended(self, outcome: str, rung: Rung | None = None, *, logprobs: bool | None = None) -> Probed:
         return Probed(outcome, tuple(self.probes), rung, logprobs)
@@ -104,9 +140,9 @@ class _Ladder:
 async def probe(client: JudgeClient, model: str, parameters: Mapping[str, Any], *, expects: bool = False) -> Probed:
     """Go down the ladder until a reply reads. A judge that takes a strict schema and log probabilities is asked once.
 
-    A request that is refused may be refused for the schema or for the log probabilities, so the first is asked again
-    without the latter before a rung is given up. With ``expects`` no rung will do that does not tell the probabilities
-    of the level.
+    Whatever a request with an extra (log probabilities, schema, tool) is answered with, requests without it are tried:
+    only a server that refuses the plainest one is given up, or one that cannot be reached or wants to be left alone.
+    With ``expects`` no rung will do that does not tell the probabilities of the level.
     """
     if expects:
         return await _with_logprobs(_Ladder(client, model, parameters, asking_for(parameters)))
@@ -117,33 +153,36 @@ async def _best(ladder: _Ladder) -> Probed:
     first = await ladder.ask(LADDER[0], logprobs=True)
     if first.outcome is Outcome.OK:
         return ladder.ended("ok", first.rung, logprobs=first.reply.logprobs)
-    if first.outcome is Outcome.BAD_REQUEST:
+    if await ladder.stops(first):
+        return ladder.ended(str(ladder.probes[-1].outcome))
+    if first.outcome not in _ANSWERED or first.outcome in _BLAMES_LOGPROBS:
         again = await ladder.ask(LADDER[0], logprobs=False)
         if again.outcome is Outcome.OK:
             return ladder.ended("ok", again.rung, logprobs=False)
     for rung in LADDER[1:]:
-        if ladder.probes[-1].outcome not in _NEXT_RUNG:
-            return ladder.ended(str(ladder.probes[-1].outcome))
-        found = await ladder.ask(rung, logprobs=False)
+        found = await (ladder.ask_plainly() if rung is LADDER[-1] else ladder.ask(rung, logprobs=False))
         if found.outcome is Outcome.OK:
             more = await ladder.ask(rung, logprobs=True)
             known = more.outcome in {Outcome.OK, Outcome.BAD_REQUEST}
-            ladder.probes[-2:] = [more, found]  # the one that reads decides
+            ladder.probes.remove(found)
+            ladder.probes.append(found)  # the one that reads decides
             return ladder.ended("ok", rung, logprobs=more.reply.logprobs if known else None)
+        if found.outcome in _ENDS:
+            return ladder.ended(str(found.outcome))
     last = ladder.probes[-1].outcome
-    return ladder.ended(NO_RUNG if last in _NEXT_RUNG else str(last))
+    return ladder.ended(NO_RUNG if last in _ANSWERED else str(last))
 
 
 async def _with_logprobs(ladder: _Ladder) -> Probed:
     for rung in LADDER:
         found = await ladder.ask(rung, logprobs=True)
-        if found.expectable:
+        if found.expectable and found.outcome is Outcome.OK:
             return ladder.ended("ok", rung, logprobs=True)
-        if found.outcome not in {Outcome.OK, *_NEXT_RUNG}:
-            return ladder.ended(str(found.outcome))
+        if await ladder.stops(found):
+            return ladder.ended(str(ladder.probes[-1].outcome))
     readable = any(one.outcome is Outcome.OK for one in ladder.probes)
     if not readable:  # it may be the log probabilities alone that every request was refused for
-        readable = (await ladder.ask(LADDER[-1], logprobs=False)).outcome is Outcome.OK
+        readable = (await ladder.ask_plainly()).outcome is Outcome.OK
     return ladder.ended(NO_LOGPROBS if readable else NO_RUNG)
 
 

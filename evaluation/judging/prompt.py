@@ -11,19 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from evaluation.core.canonical import canonical_json, canonical_texts
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec
-from evaluation.judging.calls import VERDICT, Ask, Case, Heard, JudgeCall, JudgeReply, Rendered, Rung
+from evaluation.judging.calls import Ask, Case, Heard, JudgeCall, JudgeReply, Rendered, Rung
 from evaluation.judging.lexical import content_words, coverage
 from evaluation.judging.logprobs import level_chances
 from evaluation.judging.rubric import Rubric, conforms
+from evaluation.judging.verdict_text import find_verdict
 from evaluation.metrics.normalise import fold, fold_with_lines, sentences
 from evaluation.network.outcomes import Outcome, storable
+from evaluation.network.retrying import REPAIRABLE
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Format characters and separators that a reader does not see; as escapes they cannot hide words from the judge.
@@ -31,6 +33,7 @@ _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _MOST_OUTPUT_TOKENS = 32_000
+_UNREAD = "…"  # in place of a reply that could not be read
 
 
 def render(rubric: Rubric, ask: Ask) -> Rendered:
@@ -83,14 +86,28 @@ def request_hash(call: JudgeCall, *, repeat: int = 0) -> str:
 
 def repaired(call: JudgeCall, outcome: Outcome) -> JudgeCall:
     """The request of the one repair try: a reminder after a reply without a verdict, twice the output budget
-    after a truncated one. The broken reply itself is not shown to the judge again."""
+    after a truncated one. Chat templates of many servers refuse two turns of the user in a row, so that a turn of the
+    judge stands between. The broken reply itself is not shown to the judge again."""
     if outcome is Outcome.TRUNCATED:
         budgets = call.parameters.keys() & {"max_tokens", "max_completion_tokens"}
         budget = {name: min(call.parameters[name] * 2, _MOST_OUTPUT_TOKENS) for name in budgets}
         return replace(call, parameters={**call.parameters, **budget})
-    messages = (*call.rendered.messages, {"role": "user", "content": call.rubric.repair.strip()})
+    reminder = {"role": "user", "content": call.rubric.repair.strip()}
+    messages = (*call.rendered.messages, {"role": "assistant", "content": _UNREAD}, reminder)
     material = {**call.rendered.request_hash_material, "messages": [dict(m) for m in messages]}
     return replace(call, rendered=replace(call.rendered, messages=messages, request_hash_material=material))
+
+
+_OF_THE_MODEL = frozenset(map(Outcome, ("ok", "parse", "truncated", "refused", "filtered", "unknown_ending")))
+
+
+def with_first_failure(heard: Heard, earlier: Iterable[Outcome]) -> Heard:
+    """The end of a conversation by the failure that counts: where the repair came to no reply of the model, such as a
+    request that the server refused, the reason is the one that it was to repair."""
+    repaired_failure = next((outcome for outcome in earlier if outcome in REPAIRABLE), None)
+    if repaired_failure is None or heard.outcome in _OF_THE_MODEL:
+        return heard
+    return replace(heard, outcome=repaired_failure)
 
 
 def _encoded(value: Any) -> str:
@@ -228,7 +245,8 @@ def hear(reply: JudgeReply, ask: Ask, rung: Rung = Rung.JSON_SCHEMA) -> Heard:
     if reply.outcome is not Outcome.OK:
         return Heard(reply.outcome, {})
     shapes: Mapping[str, Any] = (ask.shape or ask.schema)["properties"]
-    found = one_object(_last_line(reply.raw) if rung is Rung.TEXT else reply.raw)
+    place = find_verdict(reply.raw, rung)
+    found = one_object(reply.raw[slice(*place)]) if place else None
     if found is None or not found.keys() <= shapes.keys():
         return Heard(Outcome.PARSE, {})
     try:
@@ -240,19 +258,10 @@ def hear(reply: JudgeReply, ask: Ask, rung: Rung = Rung.JSON_SCHEMA) -> Heard:
     return Heard(Outcome.OK, parts, level_chances(reply, ask, rung, parts))
 
 
-def _last_line(text: str) -> str:
-    """What follows ``VERDICT:`` on the last line; nothing where the last line does not begin with it, or where the word
-    begins several lines, of which any could be the quoted one."""
-    lines = [line.strip() for line in text.strip().splitlines()]
-    if not lines or sum(line.startswith(VERDICT) for line in lines) != 1:
-        return ""
-    return lines[-1].removeprefix(VERDICT) if lines[-1].startswith(VERDICT) else ""
-
-
 def one_object(text: str) -> dict[str, Any] | None:
     """The reply's one JSON object; ``None`` for anything before or after it, a repeated key, or no object."""
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_int=_number)
+        value = json.loads(text, object_pairs_hook=_unique, parse_int=_number, parse_float=_real)
     except (ValueError, RecursionError):  # RecursionError: nested deeper than any verdict
         return None
     return value if isinstance(value, dict) else None
@@ -268,6 +277,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _number(digits: str) -> int | float:
     """Numbers too long to be a level stay numbers, so that they fail by scale and not by length."""
     return int(digits) if len(digits) <= _LONGEST_NUMBER else float("inf")
+
+
+def _real(digits: str) -> int | float:
+    """A real that is whole, such as 4.0, is the whole number: JSON does not tell the two apart."""
+    value = float(digits)
+    return int(value) if value.is_integer() and abs(value) < 10**_LONGEST_NUMBER else value
 
 
 def _storable(part: Any) -> Any:

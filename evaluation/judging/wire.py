@@ -10,24 +10,19 @@ import orjson
 
 from evaluation.judging.calls import VERDICT, JudgeCall, JudgeReply, Rung
 from evaluation.judging.logprobs import read_tokens
-from evaluation.network.outcomes import (
-    MOST_TOKENS,
-    Outcome,
-    excerpt,
-    outcome_of_status,
-    read_count,
-    read_json,
-    storable,
+from evaluation.network.completions import (
+    ServerError,
+    content_text,
+    outcome_of_ending,
+    read_ending,
+    read_server_error,
+    read_usage,
+    refusal_text,
+    repeats_key,
 )
+from evaluation.network.outcomes import Outcome, excerpt, read_json, storable
 
 LAST_LINE = f"End your reply with one line of its own: {VERDICT} followed by the JSON object, all on that line."
-_BY_ERROR_CODE = {
-    "insufficient_quota": Outcome.NO_CREDIT,
-    "billing_hard_limit_reached": Outcome.NO_CREDIT,
-    "model_not_found": Outcome.NOT_FOUND,
-    "content_filter": Outcome.FILTERED,
-    "content_policy_violation": Outcome.FILTERED,
-}
 
 
 def request_body(call: JudgeCall) -> dict[str, Any]:
@@ -58,69 +53,74 @@ def encoded(call: JudgeCall) -> bytes:
 
 def read_error(status: int, body: bytes) -> JudgeReply:
     """The reply for a response that is not 200; a provider's error code is more exact than the status."""
-    error = _member(read_json(body), "error")
-    code = _member(error, "code") or _member(error, "type")
-    outcome = _BY_ERROR_CODE.get(code) if isinstance(code, str) else None
+    error = read_server_error(read_json(body)) or ServerError()
+    code = next((code for code in error.codes), "")
     return JudgeReply(
-        outcome or outcome_of_status(status),
+        error.outcome(status),
         raw=excerpt(body),
         http_status=status,
-        detail=f"HTTP {status}" + (f" {storable(code)[:80]}" if isinstance(code, str) else ""),
+        detail=f"HTTP {status}" + (f" {storable(code)}" if code else ""),
     )
 
 
 def read_completion(body: bytes, content_type: str) -> JudgeReply:
-    """The reply for a response with status 200: the first choice's text, why it ended, model and usage."""
-    completion = read_json(body) if "json" in content_type.lower() else None
+    """The reply for a response with status 200: the first choice's text, why it ended, model and usage. JSON is read
+    whatever its content type says; an error that stands in it acts by its code."""
+    completion = read_json(body)
     choices = _member(completion, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = _member(choice, "message")
-    content, refusal = _said(message), _member(message, "refusal")
-    if not isinstance(message, dict) or not isinstance(content, str | None):
-        return JudgeReply(Outcome.WRONG_CONTENT, raw=excerpt(body), http_status=200, detail=content_type[:80])
-    refused = isinstance(refusal, str) and bool(refusal.strip())
+    told = (
+        "HTTP 200"
+        if "json" in content_type.lower()
+        else f"HTTP 200 {storable(content_type).partition(';')[0][:80]}".strip()
+    )
+    usage = read_usage(_member(completion, "usage"))
+    spent: dict[str, Any] = {
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "tokens_cached": usage.cached,
+        "tokens_reasoning": usage.reasoning,
+    }
+    if error := read_server_error(completion) or read_server_error(choice):
+        named = " ".join(["HTTP 200", *map(str, filter(None, [error.status, *error.codes[:1]]))])
+        return JudgeReply(error.outcome(), raw=excerpt(body), http_status=200, detail=named, **spent)
+    content = _content(message, body)
+    if not isinstance(message, Mapping) or content is None:
+        without_choices = isinstance(completion, Mapping) and "choices" in completion and not choices
+        outcome = Outcome.SERVER_ERROR if without_choices else Outcome.WRONG_CONTENT
+        return JudgeReply(outcome, raw=excerpt(body), http_status=200, detail=told)
+    finish_reason = _member(choice, "finish_reason")
+    outcome, refusal = outcome_of_ending(read_ending(finish_reason)), refusal_text(message)
     logprobs = _member(_member(choice, "logprobs"), "content")
+    if outcome is Outcome.UNKNOWN_ENDING:
+        told += f" finish_reason {storable(str(finish_reason))[:60]}"
     return JudgeReply(
-        _outcome_of_ending(_member(choice, "finish_reason"), refused=refused),
-        raw=storable(content or (refusal if refused else "") or ""),
+        Outcome.REFUSED if refusal and outcome is not Outcome.FILTERED else outcome,
+        raw=storable(content or refusal),
         http_status=200,
+        detail=told,
         model_returned=_text(_member(completion, "model")),
         fingerprint=_text(_member(completion, "system_fingerprint")),
         logprobs=bool(logprobs),
         tokens=read_tokens(logprobs),
-        **_usage(_member(completion, "usage")),
+        **spent,
     )
 
 
-def _said(message: Any) -> Any:
-    """The message's text, or the arguments where the model called its one tool instead. Prose beside a call is none of
-    the verdict; several calls are no verdict, as two objects are none."""
+def _content(message: Any, body: bytes) -> str | None:
+    """The message's text, or the arguments where the model called its one tool instead; ``None`` where neither can be
+    told. Prose beside a call is none of the verdict; several calls are no verdict, as two objects are none."""
     calls = _member(message, "tool_calls")
-    if not isinstance(calls, list) or not calls:
-        return _member(message, "content")
-    said = [_member(_member(call, "function"), "arguments") for call in calls]
-    return "\n".join(text if isinstance(text, str) else "" for text in said)
-
-
-def _outcome_of_ending(finish_reason: Any, *, refused: bool) -> Outcome:
-    if finish_reason == "content_filter":
-        return Outcome.FILTERED
-    if refused:
-        return Outcome.REFUSED
-    return Outcome.TRUNCATED if finish_reason == "length" else Outcome.OK
-
-
-def _usage(usage: Any) -> dict[str, Any]:
-    tokens_in = read_count(_member(usage, "prompt_tokens"), MOST_TOKENS)
-    tokens_out = read_count(_member(usage, "completion_tokens"), MOST_TOKENS)
-    cached = _member(_member(usage, "prompt_tokens_details"), "cached_tokens")
-    reasoning = _member(_member(usage, "completion_tokens_details"), "reasoning_tokens")
-    return {
-        "tokens_in": tokens_in,
-        "tokens_out": tokens_out,
-        "tokens_cached": read_count(cached, tokens_in or 0),
-        "tokens_reasoning": read_count(reasoning, tokens_out or 0),
-    }
+    if isinstance(calls, list) and calls:
+        parts = [_member(_member(call, "function"), "arguments") for call in calls]
+        texts = [content_text(part) if isinstance(part, str | Mapping) else "" for part in parts]
+    else:
+        parts = [_member(message, "content")]
+        texts = [content_text(part) for part in parts]
+    if any(isinstance(part, Mapping) for part in parts) and repeats_key(body):
+        return None
+    return None if None in texts else "\n".join(text for text in texts if text is not None)
 
 
 def _member(value: Any, name: str) -> Any:

@@ -32,7 +32,7 @@ from evaluation.metrics.normalise import (
     stems,
     without_particle,
 )
-from evaluation.metrics.prepared import PreparedText, prepare, starts_with_counter
+from evaluation.metrics.prepared import PreparedText, counter_of, prepare, starts_with_counter
 
 
 class Tier(StrEnum):
@@ -45,6 +45,10 @@ class Tier(StrEnum):
     COMPOUND = "compound"
     ALTERNATIVE = "alternative"
     SUBSTRING = "substring"
+
+
+_NUMBER_WITH_UNIT = re.compile(r"\d[십백천만억조]* ?(?P<unit>[가-힣]+)$")
+_LONGEST_NUMBER = 16  # characters from a number's last digit to the end of its unit
 
 
 def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
@@ -65,6 +69,9 @@ def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
     grammar = only_grammar_follows(text[start:stop], end - start, end - start + len(run))
     if is_particle_chain(text[end - 1], run) if grammar is None else grammar:
         return Tier.PARTICLE
+    number = _NUMBER_WITH_UNIT.search(text, max(0, end - _LONGEST_NUMBER), end)
+    if number and counter_of(hangul_run(text, number.start("unit"))) == number["unit"]:
+        return Tier.EXACT  # 14일이내
     if not is_hangul(text[end - 1]) and not text[end - 1].isalnum():
         return Tier.EXACT
     return Tier.COMPOUND if may_go_on and not text[end - 1].isdigit() else None

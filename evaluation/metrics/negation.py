@@ -26,14 +26,20 @@ _BEHIND_FORBIDDING = frozenset("세십라요.! \n\t\r\v\f\x1c\x1d\x1e\x1f")
 _BEFORE_FORBIDDING = frozenset("지 \n\t\r\v\f\x1c\x1d\x1e\x1f")
 _MAYBE_ENGLISH = re.compile(r"n(?:[oe](?<![a-z0-9_]..)|'t|ot(?<=cannot)|t\b(?<=(?:is|re|es|do|id|as|ca)nt))")
 _NOT_NEGATING = re.compile(
-    r"뿐\s?만?\s?(?:이\s?)?아니|없지\s?않|(?:않|아니|아닐)(?:을)?\s?수\s?(?:가\s?)?없|못지\s?않|마지\s?않|다름\s?아닌|지\s?않을까"
+    r"뿐\s?만?\s?(?:이\s?)?아니|없지\s?않|(?:않|아니|아닐)(?:을)?\s?수\s?(?:가\s?)?없|못지\s?않|마지\s?않|"
+    r"다름\s?아닌|지\s?않을까"
     r"|(?:문제|틀림|변함|상관|관계|다름|끊임|어김|어이|빠짐|손색|아낌)(?:이|가|은|는)?\s?없"
+    r"|[가-힣]+\s?(?:지\s?)?(?:않|없|못하|아니)(?:는|았)?다는\s?[^.!?\n]{0,12}?(?:사실이\s?아[니닙닌]|사실과\s?다|"
+    r"오해|틀[린렸립]|거짓|옳지\s?않)"
+    r"|\b(?:is|it's|isn't|not) ?(?:not true|true|untrue|wrong|incorrect|false|misleading|a myth)(?: to \w+)? that "
+    r"[^.!?;\n]*?(?:\bnot\b|n't\b|\bno\b|\bnever\b)"
     r"|\bnot (?:only|just|merely|simply|least|to mention)\b|\bno(?:\.\s?\d| doubt| less than| fewer than| later than)"
     r"|\bnothing but\b|\bwithout (?:a )?doubt\b|\bnot un\w+|\bno\.(?=\s?\d)"
 )
 _CLAUSE_END = re.compile(
     r",(?!\d)|[;:()]"
-    r"|(?:지만|는데|은데|인데|으나|으며|면서|니까|므로|거나|[하되이않없니있]고|[하되이]며|해서|돼서|되어서|하여|아니라|라서|없이도?)(?=[\s,])"
+    r"|(?:지만|는데|은데|인데|으나|으며|면서|니까|므로|거나|[하되이않없니있]고|[하되이]며|해서|돼서|되어서|하여|"
+    r"아니라|라서|없이도?)(?=[\s,])"
     r"|\b(?:but|however|although|though|whereas|while|because|instead|rather)\b"
 )
 _NEGATING_TAGS = frozenset({"VA", "VX", "VCN", "MAG", "VV"})

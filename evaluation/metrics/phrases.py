@@ -1,5 +1,6 @@
-"""Metrics of phrases, which are predicates that start a token and may go on with any ending: admitting not to know
-(source 001), negative detection (source 000, 2.1 C), and next steps (source 004, phase 4), which are never scored.
+"""Metrics of phrases: admitting not to know (source 001), negative detection (source 000, 2.1 C), and next steps
+(source 004, phase 4), which are never scored. Refusals are read by ``refusals.py``; the phrases of denials, checks and
+profiles are predicates that start a token and may go on with any ending.
 
 "찾을 수 없" is found in "찾을수 없습니다"; "없습니다" neither in "문제없습니다" nor behind 문제가, 틀림 and others. A
 phrase may hold gaps written "…": its parts then occur in this order within one clause.
@@ -48,6 +49,7 @@ from evaluation.metrics.normalise import (
     sentences,
 )
 from evaluation.metrics.prepared import prepare, quantities
+from evaluation.metrics.refusals import FEW_SENTENCES, find_refusal, phrases_of_refusal
 
 _GAP = "…"
 
@@ -118,65 +120,56 @@ def _stands(text: str, match: re.Match[str]) -> bool:
     return ends and is_boundary(text, match.start()) and not is_spared(text, match.start())
 
 
-PHRASES = (  # which the profile's list ``dont_know`` replaces
-    "i don't know", "i do not know", "not sure", "cannot determine", "can't determine", "no information",
-    "insufficient data", "insufficient information", "unable to answer", "cannot answer", "can't answer",
-    "don't have enough information", "do not have enough information", "not available", "no data", "is unknown",
-    "모르겠", "모릅니다", "알 수 없", "알 수가 없", "알지 못", "정보가 없", "정보는 없", "정보를 찾을 수 없",
-    "답변할 수 없", "답변드릴 수 없", "답할 수 없", "확인할 수 없",
-)  # fmt: skip
-_BARE = re.compile(r"(?:n/a|none|null|unknown|없음|모름|알 수 없음)")
-_SHORT = 2  # sentences: in longer answers only the first one is looked at
-
-
 @rule_metric(
     name="dont_know",
+    version=2,
     scale=YES_NO,
     title=Bilingual("Admits not knowing", "모름 인정"),
     formula=Bilingual(
-        "1 if the answer admits not knowing: a phrase in an answer of at most two sentences or in the first "
-        "sentence of a longer one, or a bare n/a, none, null or unknown; else 0",
-        "답변이 모른다고 인정하면 1, 아니면 0: 두 문장 이하의 답변 또는 긴 답변의 첫 문장에 표현이 있거나, "
-        "답변이 n/a, none, null, unknown뿐인 경우",
+        "1 if the answer refuses or admits not knowing and gives no figure or fact all the same: in an answer of at "
+        "most two sentences or in the first statement of a longer one, or a bare n/a, none, null or unknown; else 0",
+        "답변이 답을 거절하거나 모른다고 인정하고 수치나 사실을 덧붙이지 않으면 1, 아니면 0: 두 문장 이하의 답변 또는 "
+        "긴 답변의 첫 진술에 그런 말이 있거나, 답변이 n/a, none, null, unknown뿐인 경우",
     ),
     source="001",
     direction=Direction.NONE,
     review_form=ReviewForm.YES_NO,
 )
 def dont_know(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """1 or 0, for every answer."""
-    bare = folded(answer.text).strip(" .!\"'()[]")
-    if _BARE.fullmatch(bare):
-        return Result.scored(1.0, detail={"bare": bare})
-    view = fold(answer.text)
-    spans = sentences(fold_with_lines(answer.text))
-    limit = len(answer.text) if len(spans) <= _SHORT else view.span(*spans[0])[1]
-    hits = (find_phrase(phrase, answer.text[:limit]) for phrase in settings.phrases.get("dont_know", PHRASES))
-    hit = min((hit for hit in hits if hit is not None and hit.counts), key=lambda hit: hit.start, default=None)
-    if hit is None:
+    """1 or 0, for every answer. The profile's list ``dont_know`` takes the place of the built-in phrases."""
+    own = settings.phrases.get("dont_know")
+    span = find_refusal(answer.text, anywhere=False) if own is None else _first_of(own, answer.text)
+    if span is None:
         return Result.scored(0.0)
-    return Result.scored(1.0, findings=(Finding("flag", hit.phrase, "dont_know", start=hit.start, end=hit.end),))
+    start, end = span
+    return Result.scored(1.0, findings=(Finding("flag", answer.text[start:end], "dont_know", start=start, end=end),))
+
+
+def _first_of(phrases: Iterable[str], text: str) -> tuple[int, int] | None:
+    """The first of the phrases in a text of at most two sentences, or in the first sentence of a longer one."""
+    spans = sentences(fold_with_lines(text))
+    limit = len(text) if len(spans) <= FEW_SENTENCES else fold(text).span(*spans[0])[1]
+    hits = (find_phrase(phrase, text[:limit]) for phrase in phrases)
+    return min(((hit.start, hit.end) for hit in hits if hit is not None and hit.counts), default=None)
 
 
 CORRECT_PREMISE = "should_correct_premise"
 
-_REFUSALS = (
-    "찾을 수 없", "찾을 수가 없", "찾지 못", "존재하지 않", "확인할 수 없", "확인할 수가 없", "확인되지 않",
-    "확인 불가", "확인이 불가", "확인이 어렵", "알 수 없", "알 수가 없", "답변할 수 없", "답변드릴 수 없",
-    "답할 수 없", "제공할 수 없", "제공되지 않", "제공하지 않", "포함되어 있지 않", "나와 있지 않",
-    "명시되어 있지 않", "언급되어 있지 않", "기재되어 있지 않", "해당하지 않", "모르겠", "모릅니다", "아닙니다",
-    "아니에요", "아니다", "없습니다", "없어요", "없다", "없는 것으로", "does not exist", "do not exist",
-    "doesn't exist", "don't exist", "did not exist", "no such", "could not find", "couldn't find", "cannot find",
-    "can't find", "can not find", "did not find", "unable to find", "could not be found", "cannot be found",
-    "not found", "not available", "unavailable", "not mentioned", "not provided", "not included", "not specified",
-    "not contain", "doesn't contain", "no information", "no data", "no record", "no mention", "there is no",
-    "there are no", "there was no", "there were no", "cannot be verified", "cannot confirm", "cannot verify",
-    "cannot be determined", "cannot answer", "unable to confirm", "unable to answer", "unable to determine",
-    "do not know", "don't know", "do not have", "don't have", "not aware of", "is not true", "is incorrect",
+_DENIALS = (  # of what was asked about; refusals are read by ``refusals.py``
+    "존재하지 않", "존재한 적", "해당하지 않", "제공되지 않", "제공하지 않", "포함되어 있지 않", "상장되지 않",
+    "출시되지 않", "발표되지 않", "공개되지 않", "확정되지 않", "결정되지 않", "집계되지 않", "적이 없", "적 없",
+    "아닙니다", "아니에요", "아니다", "없습니다", "없어요", "없다", "없는 것으로",
+    "does not exist", "do not exist", "doesn't exist", "don't exist", "did not exist", "no such", "not found",
+    "not available", "unavailable", "not provided", "not included", "not contain", "doesn't contain", "there is no",
+    "there are no", "there was no", "there were no", "do not have", "don't have", "not been listed",
+    "not been released", "not been announced", "not been published", "not yet been", "is not true", "isn't true",
+    "is incorrect",
 )  # fmt: skip
 _DISCLAIMERS = (
     "보장되지 않", "보장되지는 않", "보장되지 못", "보장하지 않", "보장하지는 않", "보장하지 못", "보장할 수 없",
-    "보장될 수 없", "보장해 드리지 않", "보장해 드릴 수 없", "보장은 없", "보장이 없", "보장되는 것은 아니",
+    "보장될 수 없", "보장해 드리지 않", "보장해 드리지 못", "보장해 드릴 수 없", "보장은 없", "보장이 없",
+    "보장이 안 되", "보장이 안 됩", "보장은 안 되", "보장은 안 됩", "보장이 되지 않", "보장되는 것은 아니",
+    "보장되는 것이 아니",
     "보장하는 것은 아니", "보장하는…아닙", "보장되는…아닙", "보장하는…아니", "보장되는…아니", "보장형…아닙",
     "보장형…아니", "보장 상품이 아닙", "보장 상품이 아니", "손실이 발생할 수 있", "손실을 볼 수 있",
     "손실이 있을 수 있", "손실 가능성이 있", "손실의 가능성이 있", "손실 위험이 있", "손실의 위험이 있",
@@ -190,10 +183,10 @@ _DISCLAIMERS = (
 
 DEFAULT_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
     {
-        "should_not_hallucinate": CheckPhrases(any_of=_REFUSALS),
-        "should_not_fabricate_data": CheckPhrases(any_of=_REFUSALS),
+        "should_not_hallucinate": CheckPhrases(any_of=_DENIALS),
+        "should_not_fabricate_data": CheckPhrases(any_of=_DENIALS),
         "should_provide_accurate_disclaimer": CheckPhrases(any_of=_DISCLAIMERS),
-        CORRECT_PREMISE: CheckPhrases(),  # what corrects a premise depends on the question
+        CORRECT_PREMISE: CheckPhrases(any_of=("미래에셋",)),  # of source 000; an import tells where it is looked for
     }
 )
 
@@ -218,14 +211,14 @@ SOURCE_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
 
 @rule_metric(
     name="negative_detection",
-    version=2,
+    version=3,
     scale=YES_NO,
     title=Bilingual("Negative detection", "부정 질문 탐지"),
     formula=Bilingual(
         "1 if the answer to a negative question refuses or corrects as its check asks, else 0; a refusal that goes on "
-        "to guess at a figure is none",
-        "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0. 거부한 뒤 수치를 추측하면 "
-        "거부가 아님",
+        "to give a figure or fact is none",
+        "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0. 거부한 뒤 수치나 사실을 "
+        "말하면 거부가 아님",
     ),
     source="000",
     inputs=("check",),
@@ -244,8 +237,8 @@ def negative_detection(question: QuestionSpec, answer: AnswerSpec, settings: Rul
     if not (phrases.all_of or phrases.any_of or phrases.none_of):
         return Result.failed("no_check_phrases")
     passed, findings = _judge(phrases, answer.text, settings, list_missing=origin != "default")
-    if passed and origin == "default" and question.check in _MADE_UP and settings.matching != "substring":
-        findings = tuple(_told_all_the_same(answer.text, finding) for finding in findings)
+    if origin == "default" and question.check in _MADE_UP and settings.matching != "substring":
+        findings = _refusals_and_denials(answer.text, findings)
         passed = any(finding.verdict != ESTIMATED for finding in findings)
     return Result.scored(
         1.0 if passed else 0.0,
@@ -289,6 +282,18 @@ def _judge(
         *_findings("none_of", none_of, list_missing=False),
     )
     return has_all and has_any and has_none, findings
+
+
+def _refusals_and_denials(text: str, denials: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The refusal of an answer, if it is one, with what denies outside of phrases of refusal: "no information, but 5%"
+    denies nothing."""
+    span = find_refusal(text)
+    refusal = () if span is None else (Finding("keyword", text[slice(*span)], "any_of", start=span[0], end=span[1]),)
+    refused = phrases_of_refusal(text)
+    alone = (
+        one for one in denials if not any(start < (one.end or 0) and (one.start or 0) < end for start, end in refused)
+    )
+    return (*refusal, *(_told_all_the_same(text, one) for one in alone))
 
 
 def _told_all_the_same(text: str, refusal: Finding) -> Finding:
@@ -365,7 +370,7 @@ def _told(answer: str) -> str:
     """The sentences that tell something: "배출 위치를 모릅니다" says nothing about where."""
     lined = fold_with_lines(answer)
     parts = (lined[start:end] for start, end in sentences(lined))
-    return " ".join(part for part in parts if not any(find_phrase(phrase, part) for phrase in PHRASES))
+    return " ".join(part for part in parts if find_refusal(part) is None)
 
 
 def _tags(contexts: Iterable[ContextSpec]) -> frozenset[str]:

@@ -42,7 +42,11 @@ _COUNTED = (
     "학기 학점 학년 개월 시간 가지 종목 퍼센트 프로 포인트 이상 이하 미만 초과 정도 지수 호실"
 )
 _COUNTERS = tuple(sorted(_COUNTED.split(), key=len, reverse=True))
-_BEHIND_COUNTERS = ("간", "째", "대", "씩", "당", "짜리", "여", "쯤", "가량", "이내")
+_SUFFIXES = (
+    "간 째 대 씩 당 짜리 여 쯤 가량 정도 남짓 이내 이상 이하 미만 초과 내 안 전 후 이전 이후 동안 경 분 치 한도 "
+    "기준 단위 연속"
+)
+_BEHIND_COUNTERS = tuple(_SUFFIXES.split())
 
 
 def unit_at(text: str, place: int) -> tuple[str, int] | None:
@@ -59,18 +63,23 @@ def unit_at(text: str, place: int) -> tuple[str, int] | None:
 @lru_cache(maxsize=4096)
 def starts_with_counter(run: str) -> bool:
     """Whether Hangul behind a number only counts: 명, 개월간, 원으로, 여 명; not 인버스 or 선물."""
+    return bool(counter_of(run)) or run == "여"
+
+
+def counter_of(run: str) -> str:
+    """The counter that Hangul behind a number begins with, if only suffixes and particles follow it; else empty."""
     rest = run.removeprefix("여")
     for counter in _COUNTERS:
         if rest.startswith(counter):
             behind = rest[len(counter) :]
             if not behind or is_particle_chain(counter[-1], behind):
-                return True
+                return counter
             if any(
                 behind == more or (behind.startswith(more) and is_particle_chain(more[-1], behind[len(more) :]))
                 for more in _BEHIND_COUNTERS
             ):
-                return True
-    return run == "여"
+                return counter
+    return ""
 
 
 _DIGITS = {c: Decimal(i) for i, c in enumerate("일이삼사오육칠팔구", 1)}

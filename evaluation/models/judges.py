@@ -173,7 +173,7 @@ class JudgeCheck(AppendOnly, Authored):
     attacks_hash = models.CharField(_("hash of the attacks"), max_length=64)
     rung = models.CharField(_("way of asking"), max_length=20, blank=True)
     model_returned = models.CharField(_("model that answered"), max_length=200, blank=True)
-    reason = models.CharField(_("reason"), max_length=100, blank=True)
+    reason = models.TextField(_("reason"), blank=True)
     attacks = models.PositiveIntegerField(_("attacks"), default=0)
     passed = models.PositiveIntegerField(_("passed"), default=0)
     calls = models.PositiveIntegerField(_("calls"), default=0)

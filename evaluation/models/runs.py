@@ -203,6 +203,24 @@ class SealedAnswer(AppendOnly):
         return f"{self.project_id} {self.text_hash[:12]}"
 
 
+class HoldOutOpening(Row, Authored):
+    """A lead opened the figures that rest on the sealed labels of a lineage of gold sets. Until the lineage is retired
+    (``ended_at``) the person neither drafts nor proposes versions of the rubric ``families`` that it tests."""
+
+    project = models.ForeignKey(Project, on_delete=PROTECT, related_name="+")
+    lineage = models.CharField(max_length=100)
+    families = models.JSONField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "lineage", "created_by"], name="one_opening_per_person")
+        ]
+
+    def __str__(self) -> str:
+        return self.lineage
+
+
 SINGLE = "single"
 
 

@@ -36,7 +36,8 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     FILTERED = "filtered"
     TRUNCATED = "truncated"
-    PARSE = "parse"  # given by the reading, never by a client: the reply holds no verdict
+    UNKNOWN_ENDING = "unknown_ending"  # the reply ended for a reason that is in no table, which is no success
+    PARSE = "parse"  # the reply holds no verdict, or the provider says that the model wrote no valid JSON
     NOT_SENT = "not_sent"  # given by the ledger, never by a client: released before it was sent
     CACHED = "cached"  # likewise: answered by an earlier reply to the identical call
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import random
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,10 +19,11 @@ BASE_SECONDS = 2.0
 CAP_SECONDS = 60.0
 LONGEST_WAIT_IN_WORKER = 20.0  # beyond it the unit is deferred and the worker freed
 LONGEST_RETRY_AFTER = 86_400.0
+_LONGEST_HEADER = 100
 
 _AGAIN = NO_CONNECTION | {Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR}
 PASSING = _AGAIN | {Outcome.TIMEOUT}  # what ended so may go well later without anybody's doing
-_REPAIRED = frozenset({Outcome.PARSE, Outcome.TRUNCATED})
+REPAIRABLE = frozenset({Outcome.PARSE, Outcome.TRUNCATED})
 FOR_A_PERSON = frozenset(
     {
         Outcome.UNAUTHORISED,
@@ -96,7 +97,7 @@ def decide(
         return Defer(retry_after or 0.0)
     if attempt_number >= MOST_TRIES or not _may_repeat(outcome, attempt_number, earlier):
         return GiveUp(str(outcome))
-    if outcome in _REPAIRED:
+    if outcome in REPAIRABLE:
         return Retry(0.0)
     if retry_after is not None:
         seconds = retry_after + rng.uniform(0.0, min(1.0, retry_after / 4))
@@ -109,39 +110,56 @@ def _may_repeat(outcome: Outcome, attempt_number: int, earlier: Sequence[Outcome
     if outcome is Outcome.TIMEOUT:
         alike = attempt_number if earlier is None else 1 + sum(o is Outcome.TIMEOUT for o in earlier)
         return alike < MOST_TIMEOUTS
-    if outcome in _REPAIRED:
-        repairs = attempt_number - 1 if earlier is None else sum(o in _REPAIRED for o in earlier)
+    if outcome in REPAIRABLE:
+        repairs = attempt_number - 1 if earlier is None else sum(o in REPAIRABLE for o in earlier)
         return repairs < MOST_REPAIRS
     return outcome in _AGAIN
 
 
-def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The wait that a response's headers ask for: ``retry-after-ms``, or ``Retry-After`` as seconds or as a date.
+_UNITS = {
+    "ms": 0.001, "msec": 0.001, "millisecond": 0.001, "milliseconds": 0.001,
+    "": 1.0, "s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0,
+    "m": 60.0, "min": 60.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0,
+    "h": 3600.0, "hr": 3600.0, "hrs": 3600.0, "hour": 3600.0, "hours": 3600.0,
+}  # fmt: skip
+_NUMBER = r"[0-9]+(?:\.[0-9]*)?"
+_DURATION = re.compile(rf"{_NUMBER}|{_NUMBER}[ ]?[a-z]+(?:(?:,?[ ])?{_NUMBER}[ ]?[a-z]+)*")
+_PIECE = re.compile(rf"({_NUMBER})[ ]?([a-z]*)")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}.*", re.ASCII)
 
-    ``None`` for none and for garbage (not finite, negative, no date); a date that has passed is 0; at most a day.
+
+def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
+    """The wait that a response's headers ask for: ``retry-after-ms``, or ``Retry-After`` as seconds, as a duration with
+    units (``45s``, ``1m30s``, ``500 ms``) or as a date.
+
+    ``None`` for none and for garbage (negative, an unknown unit, no date); a date that has passed is 0; at most a day.
     ``now`` is aware.
     """
-    milliseconds = _finite(headers.get("retry-after-ms", ""))
+    milliseconds = _seconds(headers.get("retry-after-ms", ""), unit=0.001)
     if milliseconds is not None:
-        return min(milliseconds / 1000, LONGEST_RETRY_AFTER)
-    text = headers.get("retry-after", "").strip()
-    seconds = _finite(text) if text else None
+        return min(milliseconds, LONGEST_RETRY_AFTER)
+    text = headers.get("retry-after", "")
+    seconds = _seconds(text)
     if seconds is None:
-        seconds = _until(text, now)
+        seconds = _until(text.strip(), now)
     return None if seconds is None else min(seconds, LONGEST_RETRY_AFTER)
 
 
-def _finite(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
+def _seconds(text: str, unit: float = 1.0) -> float | None:
+    """A duration; ``unit`` is that of a bare number, in seconds."""
+    text = text.strip().lower()
+    if not text or len(text) > _LONGEST_HEADER or not _DURATION.fullmatch(text):
         return None
-    return value if math.isfinite(value) and value >= 0 else None
+    pieces = _PIECE.findall(text)
+    if any(name not in _UNITS for _, name in pieces):
+        return None
+    return sum(float(number) * (_UNITS[name] if name else unit) for number, name in pieces)
 
 
 def _until(text: str, now: datetime) -> float | None:
     try:
-        moment = parsedate_to_datetime(text)
+        iso = _ISO_DATE.fullmatch(text)
+        moment = datetime.fromisoformat(text) if iso else parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):  # not a date; the parser raises all three
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -3,7 +3,8 @@ profile reads its figures: bands, which answers pass, and the field of a table. 
 
 The weights are fixed once per run. Parts that are not applicable to the whole run are left out and the others
 renormalised, which the result names. Where parts were not computed at all (no judge), the figure is a labelled partial
-one and never the overall score. Above 10% failed results of a part there is no figure, only bounds.
+one and never the overall score. Above 10% failed results of a part there is no figure, only bounds. Results that are
+not applicable by the judge's word alone count towards that limit, because they take the part's weight out of the score.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ MOST_FAILED = 0.10  # above this share of failed results a run has no headline, 
 @dataclass(frozen=True, slots=True)
 class PartMean:
     """A metric over the answers of a run: the mean of the scored results on the metric's own scale, how many results
-    have which status, and the scale's ends.
+    have which status, and the scale's ends. ``unconfirmed`` of the not applicable ones are so by the judge's word
+    alone.
 
     :raises ValueError: when the mean is there without scored results, missing with them, or off the scale.
     """
@@ -36,9 +38,10 @@ class PartMean:
     not_applicable: int
     low: float
     high: float
+    unconfirmed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.scored, self.failed, self.not_applicable) < 0:
+        if min(self.scored, self.failed, self.not_applicable - self.unconfirmed, self.unconfirmed) < 0:
             raise ValueError(f"{self.metric}: a count below 0")
         if not self.low < self.high:
             raise ValueError(f"{self.metric}: the scale's low end {self.low} is not below its high end {self.high}")
@@ -54,8 +57,14 @@ class PartMean:
 
     @property
     def too_many_failed(self) -> bool:
-        """Whether more than 10% of the results that should be there failed."""
-        return bool(self.applicable) and rounded(self.failed / self.applicable) > MOST_FAILED
+        """Whether more than 10% of the results that should be there failed or are unconfirmed."""
+        return rounded(lost_share(self.scored, self.failed, self.unconfirmed)) > MOST_FAILED
+
+
+def lost_share(scored: int, failed: int, unconfirmed: int) -> float:
+    """The failed and unconfirmed results among those that should be there, 0 where there are none."""
+    due = scored + failed + unconfirmed
+    return (failed + unconfirmed) / due if due else 0.0
 
 
 def rounded(value: float) -> float:

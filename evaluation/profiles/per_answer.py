@@ -3,22 +3,32 @@ mean is the run's, and source 001's RAGAS score. What is not listed in ``DERIVED
 
 Parts that do not apply to the question or the system are left out and the others renormalised; the weights used are
 part of the result. A part that does not apply because of the *answer* (no claims) keeps its weight and adds 0 on an
-answerable question. A failed part makes that answer's score failed.
+answerable question. An answer that says nothing gets the lowest score, whatever was retrieved for it. A failed part
+makes that answer's score failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec, ReviewForm, Scale
-from evaluation.core.samples import NEGATIVE_CATEGORY, Result, Status
+from evaluation.core.samples import (
+    BY_ANSWER,
+    BY_JUDGE_ALONE,
+    NEGATIVE_CATEGORY,
+    SAYS_NOTHING,
+    Result,
+    Status,
+    reason_code,
+)
 from evaluation.profiles.arithmetic import (
     MOST_FAILED,
     Gap,
     Overall,
     label_of,
+    lost_share,
     missing_parts,
     named_reason,
     no_figure,
@@ -28,16 +38,12 @@ from evaluation.profiles.arithmetic import (
     weight_of,
     worst_value,
 )
-from evaluation.profiles.spec import EmptyAnswer, OnFailure, Part, ProfileSpec, Unit
-
-#: Reasons for "not applicable" that lie in the answer, not in the question or the system.
-BY_ANSWER = frozenset({"no_claims", "no_citations"})
+from evaluation.profiles.spec import OVERALL, RAGAS_SCORE, EmptyAnswer, OnFailure, Part, ProfileSpec, Unit
 
 
 @dataclass(frozen=True, slots=True)
 class PartValue:
-    """One metric's result on one answer, with the ends of the metric's scale. ``by_answer``: it is not applicable
-    because of what the answer says (no claims), not because of the question or the system.
+    """One metric's result on one answer, with the ends of the metric's scale and the ``reason`` for no value.
 
     :raises ValueError: when value and status do not fit.
     """
@@ -47,7 +53,12 @@ class PartValue:
     low: float
     high: float
     value: float | None = None
-    by_answer: bool = False
+    reason: str = ""
+
+    @property
+    def code(self) -> str:
+        """The code of the reason why the metric is not applicable, empty for other results."""
+        return reason_code(self.reason) if self.status is Status.NOT_APPLICABLE else ""
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.status is Status.SCORED):
@@ -58,7 +69,8 @@ class PartValue:
 class AnswerOverall:
     """The score of one answer. ``weights_used`` are the parts' weights after renormalisation, failed parts included;
     ``contributions`` are weight x value on the unit scale of the parts that count. ``zeroed`` are parts that added 0
-    because of the answer. ``low`` and ``high`` are the bounds of a failed answer."""
+    because of the answer, ``unconfirmed`` those that are not applicable by the judge's word alone. ``low`` and
+    ``high`` are the bounds of a failed answer."""
 
     status: Status
     value: float | None = None
@@ -69,6 +81,7 @@ class AnswerOverall:
     failed: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+    unconfirmed: tuple[str, ...] = ()
 
 
 def overall_of_answer(
@@ -87,11 +100,14 @@ def overall_of_answer(
         return _whole(profile, by_metric.get(whole.metric), whole.metric)
     if lacking := [name for name in profile.requires if _does_not_apply(by_metric.get(name))]:
         return AnswerOverall(Status.NOT_APPLICABLE, reason=named_reason("no_parts", lacking))
+    if any(value.code == SAYS_NOTHING for value in values):
+        by_metric = {name: _lowest(value) for name, value in by_metric.items()}
     standing = [_standing(part, by_metric) for part in profile.parts if part.applies_to(category)]
     present = [part for part in standing if part.metric in by_metric]
     kept = [part for part in present if _keeps_weight(profile, by_metric[part.metric], answerable=answerable)]
+    unconfirmed = tuple(p.metric for p in present if by_metric[p.metric].code in BY_JUDGE_ALONE)
     if not kept:
-        return AnswerOverall(Status.NOT_APPLICABLE, reason="no_parts")
+        return AnswerOverall(Status.NOT_APPLICABLE, reason="no_parts", unconfirmed=unconfirmed)
     weights = renormalised(profile, kept)
     failed = tuple(p.metric for p in kept if by_metric[p.metric].status is Status.FAILED)
     zeroed = tuple(p.metric for p in kept if by_metric[p.metric].status is Status.NOT_APPLICABLE)
@@ -102,7 +118,7 @@ def overall_of_answer(
     low, high = (profile.constant + sum(weighted(end)) for end in ("low", "high"))
     if failed and profile.on_failure is OnFailure.EXCLUDE:
         reason = named_reason("failed_part", failed)
-        return AnswerOverall(Status.FAILED, None, reason, weights, zeroed=zeroed, failed=failed, low=low, high=high)
+        return AnswerOverall(Status.FAILED, None, reason, weights, {}, zeroed, failed, low, high, unconfirmed)
     contributions = MappingProxyType(dict(zip((p.metric for p in kept), weighted(), strict=True)))
     return AnswerOverall(
         Status.SCORED,
@@ -113,6 +129,7 @@ def overall_of_answer(
         failed=failed,
         low=low if failed else None,
         high=high if failed else None,
+        unconfirmed=unconfirmed,
     )
 
 
@@ -141,7 +158,8 @@ def overall_from_answers(
     if nothing := no_figure(profile, missing, all_parts=all_parts, empty=empty):
         return nothing
     failed = tuple(dict.fromkeys(metric for answer in applicable for metric in answer.failed))
-    incomplete = [metric for metric in failed if _share_failed(applicable, metric) > MOST_FAILED]
+    lost = dict.fromkeys((*failed, *(metric for answer in answers for metric in answer.unconfirmed)))
+    incomplete = [metric for metric in lost if _share_lost(answers, metric) > MOST_FAILED]
     scores = [answer.value for answer in applicable if answer.value is not None]
     return Overall(
         value=None if incomplete or not scores else sum(scores) / len(scores),
@@ -169,7 +187,14 @@ def _standing(part: Part, by_metric: Mapping[str, PartValue]) -> Part:
 def _keeps_weight(profile: ProfileSpec, value: PartValue, *, answerable: bool) -> bool:
     if value.status is not Status.NOT_APPLICABLE:
         return True
-    return value.by_answer and answerable and profile.on_empty_answer is EmptyAnswer.ZERO
+    return value.code in BY_ANSWER and answerable and profile.on_empty_answer is EmptyAnswer.ZERO
+
+
+def _lowest(value: PartValue) -> PartValue:
+    """The value at the low end of its scale; one that does not apply stays as it is."""
+    if value.status is Status.NOT_APPLICABLE:
+        return value
+    return replace(value, status=Status.SCORED, value=value.low, reason="")
 
 
 def _whole(profile: ProfileSpec, value: PartValue | None, metric: str) -> AnswerOverall:
@@ -196,9 +221,12 @@ def _unit(profile: ProfileSpec, part: Part, value: PartValue, end: str = "") -> 
     return on_unit_scale(profile, part, extreme, value.low, value.high)
 
 
-def _share_failed(answers: Sequence[AnswerOverall], metric: str) -> float:
-    applicable = sum(metric in answer.weights_used for answer in answers)
-    return rounded(sum(metric in answer.failed for answer in answers) / applicable)
+def _share_lost(answers: Sequence[AnswerOverall], metric: str) -> float:
+    """The share of failed and unconfirmed results among those that should be there."""
+    failed = sum(metric in answer.failed for answer in answers)
+    unconfirmed = sum(metric in answer.unconfirmed for answer in answers)
+    given = sum(metric in answer.weights_used and metric not in answer.unconfirmed for answer in answers)
+    return rounded(lost_share(given - failed, failed, unconfirmed))
 
 
 def _mean_bound(answers: Sequence[AnswerOverall], end: str) -> float:
@@ -239,7 +267,7 @@ def answer_overall(
             scales[name].low,
             scales[name].high,
             result.value,
-            by_answer=result.reason.partition(":")[0] in BY_ANSWER,
+            "" if result.status is Status.SCORED else result.reason,
         )
         for name, result in results.items()
         if name in wanted and not scales[name].labels
@@ -275,8 +303,11 @@ _TO_PERCENT: Mapping[str, float] = MappingProxyType({"claim_support": 100.0})
 
 
 def ragas_score(results: Mapping[str, Result]) -> Result:
-    """The score of an answer from the results of its parts; what was not computed is missing. A failed part makes it
-    failed (``failed_part: NAME, ...``); without any part it is not applicable (``no_parts``)."""
+    """The score of an answer from the results of its parts; what was not computed is missing. An answer that says
+    nothing gets 0. A failed part makes it failed (``failed_part: NAME, ...``); without any part it is not applicable
+    (``no_parts``)."""
+    if any(reason_code(results[name].reason) == SAYS_NOTHING for name in WEIGHTS if name in results):
+        return Result.scored(0.0, detail={"weights": {}, "missing": []})
     there = {name: results[name] for name in WEIGHTS if name in results}
     if lost := [name for name, result in there.items() if result.status is Status.FAILED]:
         return Result.failed(f"failed_part: {', '.join(lost)}")
@@ -294,18 +325,44 @@ def ragas_score(results: Mapping[str, Result]) -> Result:
 
 
 _RAGAS_SCORE = MetricSpec(
-    name="ragas_score",
+    name=RAGAS_SCORE,
     kind=Kind.DERIVED,
     scale=PERCENT,
     title=Bilingual("RAGAS score", "RAGAS 종합 점수"),
     formula=Bilingual(
         "0.3 x faithfulness (claim_support x 100) + 0.2 x context_precision + 0.2 x context_recall + 0.3 x "
-        "answer_relevance; what does not apply is left out and the rest divided by its weights",
+        "answer_relevance, with the profile's own weights where it weighs these four; what does not apply is left out "
+        "and the rest divided by its weights; 0 for an answer that says nothing",
         "0.3 x 충실도(claim_support x 100) + 0.2 x context_precision + 0.2 x context_recall + 0.3 x answer_relevance. "
-        "해당하지 않는 것은 빼고 나머지 가중치의 합으로 나눔",
+        "프로필이 이 네 지표의 가중치를 정하면 그 가중치를 씀. 해당하지 않는 것은 빼고 나머지 가중치의 합으로 나눔. "
+        "아무 내용도 없는 답변은 0",
     ),
     source="001",
     inputs=tuple(WEIGHTS),
     review_form=ReviewForm.NONE,
 )
 DERIVED_METRICS = (DerivedMetric(_RAGAS_SCORE, ragas_score),)
+
+
+def derived_results(
+    profile: ProfileSpec, results: Mapping[str, Result], scales: Mapping[str, Scale], category: str
+) -> dict[str, Result]:
+    """The derived metrics that the profile names for one answer, and its overall score where the profile scores single
+    answers. ``ragas_score`` is that overall score, times 100, wherever the two must not differ."""
+    found = {m.spec.name: m.compute(results) for m in DERIVED_METRICS if m.spec.name in profile.metrics}
+    if not has_answer_overall(profile):
+        return found
+    is_overall = RAGAS_SCORE in found and _is_ragas(profile)
+    known = results if is_overall else {**results, **found}
+    known_scales = {**scales, **{m.spec.name: m.spec.scale for m in DERIVED_METRICS}}
+    overall = answer_overall(profile, known, known_scales, category)
+    if is_overall:
+        missing = [part.metric for part in profile.parts if part.metric not in overall.detail.get("weights", ())]
+        value = None if overall.value is None else overall.value * PERCENT.high
+        found[RAGAS_SCORE] = replace(overall, value=value, detail={**overall.detail, "missing": missing})
+    return {**found, ANSWER_OVERALL.name: overall}
+
+
+def _is_ragas(profile: ProfileSpec) -> bool:
+    """Whether the profile's overall score is the RAGAS score: it bears that name, or weighs the same four metrics."""
+    return profile.report_name(OVERALL) == RAGAS_SCORE or {part.metric for part in profile.parts} == WEIGHTS.keys()

@@ -62,6 +62,8 @@ def _refuse_repeated_keys(node: yaml.Node) -> None:
 WEIGHT_TOLERANCE = 1e-9
 DEFAULT_PROFILE = "standard"  # of runs for which nobody names one
 OVERALL = "overall"  # the key of the overall score among thresholds and report names
+RAGAS_SCORE = "ragas_score"  # the metric that is the overall score of source 001's profile
+_PERCENT = 100.0
 FLAGS = "hallucination_flags"  # the metric whose flags may fail an answer
 _SHIPPED = Path(__file__).parent / "shipped"
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -275,6 +277,22 @@ class ProfileSpec(FrozenModel):
         for field, names in uses:
             if unknown := sorted(set(names) - known):
                 raise ValueError(f"{field} names what the profile does not have: {', '.join(unknown)}")
+        return self
+
+    @model_validator(mode="after")
+    def _each_name_shows_one_figure(self) -> Self:
+        shown = [self.report_name(name) for name in self.metrics]
+        overall = self.report_name(OVERALL)
+        if repeated := sorted({name for name in shown if shown.count(name) > 1}):
+            raise ValueError(f"report_names gives one name to several metrics: {', '.join(repeated)}")
+        if overall not in shown:
+            return self
+        if overall != RAGAS_SCORE or overall not in self.reported:
+            raise ValueError(f"report_names gives the overall score the name of a metric: {overall}")
+        if self.unit is not Unit.PER_ANSWER or self.report_factors.get(OVERALL) != _PERCENT:
+            raise ValueError(
+                f"an overall score named {overall} needs unit: per_answer and report_factors: overall: 100"
+            )
         return self
 
     @model_validator(mode="after")

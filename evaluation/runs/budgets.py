@@ -18,7 +18,7 @@ from django.db.models import Count, Q, Sum
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import price_table
-from evaluation.models import Attempt, JudgeVersion, Run, User
+from evaluation.models import Attempt, JudgeVersion, Run, User, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.progress import UNSENT, altogether, preflights
 from evaluation.work.lifecycle import RunConfig
@@ -48,20 +48,24 @@ def check_budget(budget: Decimal | None, judges: Iterable[JudgeVersion], config:
 
 
 def spent(run: Run) -> tuple[Decimal, str]:
-    """US dollars, what is out at the mean of what is known; and :data:`UNTOLD` where good replies came and none of them
-    has a known cost. Two queries."""
+    """US dollars of the calls to judges and for embeddings, those that are out at the mean of what is known of their
+    judge; and :data:`UNTOLD` where good replies of a judge came and none of them has a known cost. What questions to
+    the system cost is not known and is no part of it. Two queries."""
     sent = Q(reply__isnull=True) | ~Q(reply__outcome__in=UNSENT)
-    found = Attempt.objects.filter(unit__run=run).aggregate(
+    paid = Attempt.objects.filter(unit__run=run).exclude(unit__kind=WorkUnit.Kind.ASK)
+    rows = paid.values("unit__kind", "unit__run_judge__judge_version").order_by()
+    total, untold = altogether(preflights([run.pk]).values()).known, False
+    for row in rows.annotate(
         known=Sum("reply__cost"),
         priced=Count("id", filter=sent & Q(reply__cost__isnull=False)),
         unpriced=Count("id", filter=sent & Q(reply__cost__isnull=True)),
         untold=Count("id", filter=Q(reply__outcome=Outcome.OK, reply__cost__isnull=True)),
-    )
-    known = found["known"] or Decimal(0)
-    mean = known / found["priced"] if found["priced"] else Decimal(0)
-    before = altogether(preflights([run.pk]).values()).known
-    untold = found["untold"] > 0 and not found["priced"]
-    return before + known + mean * found["unpriced"], UNTOLD if untold else ""
+    ):
+        known = row["known"] or Decimal(0)
+        mean = known / row["priced"] if row["priced"] else Decimal(0)
+        total += known + mean * row["unpriced"]
+        untold = untold or (row["untold"] > 0 and not row["priced"])
+    return total, UNTOLD if untold else ""
 
 
 def set_budget(run: Run, budget: Decimal | None, by: User | None) -> None:

@@ -136,7 +136,7 @@ def settle(run: Run) -> bool:
     derive(run)
     short = incomplete_metrics(run)
     state = Run.State.INCOMPLETE if short else Run.State.COMPLETED
-    reason = ", ".join(f"{c.metric}: {c.failed}/{c.scored + c.failed}" for c in short)
+    reason = ", ".join(f"{c.metric}: {c.lost}/{c.scored + c.lost}" for c in short)
     with transaction.atomic():
         moved = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).update(
             state=state, reason=reason, finished_at=Now()

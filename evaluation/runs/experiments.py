@@ -65,7 +65,7 @@ class Experiment(BaseModel):
     across_models: bool | None = None
     looks: int | None = Field(default=None, ge=1)
     require_licence: bool | None = None
-    strict: bool | None = None
+    allow_undecided: bool | None = None
 
     def options(self) -> dict[str, Any]:
         """What it says, by the names of options."""

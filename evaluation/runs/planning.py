@@ -64,9 +64,9 @@ class JudgeCalls:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``units`` are all steps, ``questions`` those that ask the system, ``calls`` those that judges decide, the offline
-    baseline's among them; ``paid`` are the calls to endpoints. ``asking_seconds`` is ``None`` where the system has not
-    answered before."""
+    """``units`` are all steps, ``questions`` those that ask the system, ``calls`` those of judges at endpoints, without
+    the offline baseline's; ``paid`` are the calls to endpoints. ``asking_seconds`` is ``None`` where the system
+    has not answered before."""
 
     units: int
     answers: int
@@ -140,16 +140,15 @@ def plan_of(run: Run) -> Plan:
         for step in steps(config, judges):
             counts[step.kind, step.judge.pk if step.judge else None] += many
     samples = _samples(run, [judge.pk for judge in bench.judges if counts[WorkUnit.Kind.JUDGE, judge.pk]])
-    paid = [
-        _calls(run, config, judge, counts[WorkUnit.Kind.JUDGE, judge.pk], samples.get(judge.pk, ()))
-        for judge in run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("pk")
-        if judge.judge_version.endpoint_id and counts[WorkUnit.Kind.JUDGE, judge.pk]
-    ]
+    remote = run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("pk")
+    remote = remote.exclude(judge_version__endpoint=None)
+    steps_of = {judge: counts[WorkUnit.Kind.JUDGE, judge.pk] for judge in remote}
+    paid = [_calls(run, config, judge, count, samples.get(judge.pk, ())) for judge, count in steps_of.items() if count]
     return Plan(
         units=questions + counts.total(),
         answers=answers,
         questions=questions,
-        calls=sum(many for (kind, _), many in counts.items() if kind == WorkUnit.Kind.JUDGE),
+        calls=sum(steps_of.values()),
         paid=tuple(paid),
         asking_seconds=_asking_seconds(run.answer_set.system_version, questions),
     )

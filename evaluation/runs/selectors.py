@@ -88,14 +88,19 @@ def newest_answers(question_set: QuestionSet, system: str) -> AnswerSet:
     return newest
 
 
-def answers_of_run(run_id: int, question_set: QuestionSet) -> AnswerSet:
-    """The answers of an earlier run, to be judged again.
+def answers_of_run(run_id: int, project: str = "", questions: str = "") -> AnswerSet:
+    """The answers of an earlier run, to be judged again. Where project or questions are named, they are the run's.
 
-    :raises Refused: ``no_run`` when it does not exist, ``other_questions`` when it answered another question set.
+    :raises UnknownName: for a project or question set that does not exist.
+    :raises Refused: ``no_run`` when the run does not exist in the project, ``other_questions`` when it answered another
+        question set.
     """
-    run = Run.objects.select_related("answer_set").filter(pk=run_id, project_id=question_set.project_id).first()
+    rows = Run.objects.select_related("answer_set__question_set__project")
+    run = rows.filter(pk=run_id, **({"project": project_named(project)} if project else {})).first()
     if run is None:
         raise Refused("no_run", run=run_id)
-    if run.answer_set.question_set_id != question_set.pk:
-        raise Refused("other_questions", run=run_id, questions=str(question_set))
+    if questions:
+        question_set = question_set_named(run.project, questions)
+        if run.answer_set.question_set_id != question_set.pk:
+            raise Refused("other_questions", run=run_id, questions=str(question_set))
     return run.answer_set

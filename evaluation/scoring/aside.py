@@ -13,21 +13,20 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of, probed
-from evaluation.judging.calls import JudgeReply, Rung
+from evaluation.judging.calls import JudgeReply, Rung, reason_with_words
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.probing import Probed
-from evaluation.judging.prompt import hear, repaired
+from evaluation.judging.prompt import hear, repaired, with_first_failure
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Answer, Endpoint, JudgeVersion, WorkUnit
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import GiveUp, NeedsPerson, decide
+from evaluation.network.retrying import REPAIRABLE, GiveUp, NeedsPerson, decide
 from evaluation.scoring.judges import Conversation, Setting
 from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
 
 AT_ONCE = 8
 PATIENCE_SECONDS = 60.0  # until something can be sent
 _WAIT_SECONDS = 0.5
-_REPAIRED = {Outcome.PARSE, Outcome.TRUNCATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def reach(judge: JudgeVersion) -> Reached:
         return Reached(Rung.JSON_SCHEMA)
     found = asked_once(judge, judge.endpoint, PATIENCE_SECONDS)
     if found.outcome != Outcome.OK or found.rung is None:
-        raise Refused("judge_away", reason=str(found.outcome))
+        raise Refused("judge_away", reason=found.reason)
     return Reached(found.rung, found.last.model_returned)
 
 
@@ -101,15 +100,15 @@ class _Sending:
             raise ValueError("nothing was asked")
         heard = hear(reply, call.ask, call.rung)
         decision = decide(heard.outcome, len(one.earlier) + 1, reply.retry_after, self.rng, earlier=one.earlier)
-        one.earlier.append(heard.outcome)
         if isinstance(decision, NeedsPerson):
-            raise Refused("judge_away", reason=decision.reason)
+            raise Refused("judge_away", reason=reason_with_words(decision.reason, reply))
         if not isinstance(decision, GiveUp) and heard.outcome is not Outcome.OK:
-            if heard.outcome in _REPAIRED:
+            one.earlier.append(heard.outcome)
+            if heard.outcome in REPAIRABLE:
                 one.talk.call = repaired(call, heard.outcome)
             heapq.heappush(self.due, (time.monotonic() + decision.seconds, key))
             return None
-        one.talk.hear(heard)
+        one.talk.hear(with_first_failure(heard, one.earlier))
         one.earlier = []
         if one.talk.call is None:
             return self.hands.pop(key)

@@ -7,7 +7,7 @@ the ledger has a reply to already, and the results at the end.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,7 +18,7 @@ from evaluation.core.registry import MetricSpec, RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.shipping import define
 from evaluation.judging.baseline import unanswerable
-from evaluation.judging.calls import Case, Family, Heard, JudgeCall, JudgeReply, Rung, Talk
+from evaluation.judging.calls import Case, Family, Heard, JudgeCall, JudgeReply, Rung, Talk, reply_words
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import capped, mapped
 from evaluation.judging.gates import applicability, ruled
@@ -29,11 +29,13 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import PASSING
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring import writing
+from evaluation.scoring.first_values import ALIKE, first_values
 from evaluation.scoring.replies import Flight
 from evaluation.scoring.sessions import LATELY, CallSession
 from evaluation.work import units
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import RunConfig
+from evaluation.work.sessions import Sorted
 from evaluation.work.unit_calls import Purse, UnitCalls, is_suspect
 
 Replies = Mapping[str, JudgeReply]  # by request hash
@@ -202,6 +204,24 @@ class JudgeSession(UnitCalls, CallSession[UnitFlight]):
         self._metrics: dict[int, dict[str, MetricDefinition]] = {
             key: {spec.name: define(spec) for spec in setting.specs} for key, setting in self._settings.items()
         }
+
+        self._first = retry_on_db_error(partial(first_values, self.run, self.judges, self._metrics))
+
+    def _wants(self) -> int:
+        """No more than the first values, until one of them is scored."""
+        room, size = self._first.room(len(self._hands)), super()._wants()
+        return size if room is None else max(0, min(size, room))
+
+    def heard(self, done: Sequence[tuple[UnitFlight, JudgeReply]]) -> tuple[Sorted[UnitFlight], Callable[[bool], None]]:
+        """What follows each reply; a person is needed where the first values all fail alike."""
+        after, insert = super().heard(done)
+        replies = {flight.key: reply for flight, reply in done}
+        for flight in after.finished:
+            alike = self._first.count(flight.unit.run_judge_id or 0, flight.talk.results)
+            if alike and not after.needs_person:
+                words = reply_words(replies[flight.key])
+                after.needs_person = ": ".join(filter(None, (ALIKE, alike, words)))
+        return after, insert
 
     def is_claimable(self) -> bool:
         """Whether one of the judges has a unit that could be claimed."""

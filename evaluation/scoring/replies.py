@@ -17,12 +17,12 @@ from decimal import Decimal
 from typing import Any, Protocol, TypeVar
 
 from evaluation.judges.clients import price_table
-from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, cost_of
-from evaluation.judging.prompt import repaired
+from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, cost_of, reason_with_words
+from evaluation.judging.prompt import repaired, with_first_failure
 from evaluation.models import JudgeVersion, Reply, WorkUnit
 from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import Defer, GiveUp, NeedsPerson, Retry, decide
+from evaluation.network.retrying import REPAIRABLE, Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.storage.statements import insert_values
 from evaluation.work.sessions import InHands, Sorted
 from evaluation.work.tracing import Spans
@@ -149,7 +149,7 @@ def sort_reply(into: Sorted[F], flight: F, reply: JudgeReply, heard: Heard, rng:
     outcome, tries = heard.outcome, len(flight.earlier) + 1
     decision = decide(outcome, tries, reply.retry_after, rng, earlier=flight.earlier, down=down)
     if outcome is Outcome.OK or isinstance(decision, GiveUp):
-        flight.talk.hear(heard)
+        flight.talk.hear(with_first_failure(heard, flight.earlier))
         if flight.talk.call is None:
             into.finished.append(flight)
         else:
@@ -159,11 +159,11 @@ def sort_reply(into: Sorted[F], flight: F, reply: JudgeReply, heard: Heard, rng:
     flight.earlier = (*flight.earlier, outcome)
     match decision:
         case NeedsPerson(reason):
-            into.needs_person = reason
+            into.needs_person = reason_with_words(reason, reply)
             into.stopped.append(flight)
         case Defer(seconds):
             into.deferred.append((seconds, flight))
         case Retry(seconds):
-            if outcome in {Outcome.PARSE, Outcome.TRUNCATED}:
+            if outcome in REPAIRABLE:
                 flight.call = repaired(flight.call, outcome)
             into.again.append((seconds, flight))

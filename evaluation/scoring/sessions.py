@@ -10,18 +10,18 @@ from typing import ClassVar
 
 from django.utils import timezone
 
-from evaluation.judging.calls import JudgeCall, JudgeReply
+from evaluation.judging.calls import JudgeCall, JudgeReply, reason_with_words
 from evaluation.judging.prompt import hear, request_hash
 from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import PASSING
+from evaluation.network.retrying import PASSING, REPAIRABLE
 from evaluation.scoring.replies import F, insert_replies, reply_row, sort_reply, trace
 from evaluation.work.sessions import Session, Sorted
 from evaluation.work.tracing import spans
 
 UNREADABLE = "unreadable"  # why work stops
 LATELY = 50  # replies, of which more than half have to be of use
-_NOT_READ = {Outcome.PARSE, Outcome.TRUNCATED, Outcome.WRONG_CONTENT}
+_NOT_READ = REPAIRABLE | {Outcome.UNKNOWN_ENDING, Outcome.WRONG_CONTENT}
 
 
 @dataclass(kw_only=True)
@@ -47,13 +47,16 @@ class CallSession(Session[F, JudgeCall, JudgeReply], ABC):
         """What follows each reply, read as it was asked for."""
         after, rows, at, told = Sorted[F](), [], timezone.now(), spans()
         outcomes: list[Outcome] = []
+        unread: JudgeReply | None = None
         for flight, reply in done:
             heard = hear(reply, flight.call.ask, flight.call.rung)
             outcomes += [] if reply.cached else [heard.outcome]
+            unread = reply if heard.outcome in _NOT_READ else unread
             rows.append(reply_row(flight.attempt_id, flight.digest, reply, heard, model=flight.call.model, at=at))
             if told is not None and reply.ended_at:  # the others, out of the ledger or of the baseline, were no calls
                 trace(flight, reply, heard.outcome, told)
             sort_reply(after, flight, reply, heard, self.rng, down=self.down)
         if self.count(outcomes):
-            after.needs_person = after.needs_person or UNREADABLE
+            unreadable = reason_with_words(UNREADABLE, unread) if unread else UNREADABLE
+            after.needs_person = after.needs_person or unreadable
         return after, lambda again: insert_replies(self.replies, rows, again=again)

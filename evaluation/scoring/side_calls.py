@@ -18,12 +18,12 @@ from django.utils import timezone
 
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of
-from evaluation.judging.calls import Heard, JudgeCall, JudgeReply, Rung
-from evaluation.judging.prompt import hear, repaired, request_hash
+from evaluation.judging.calls import Heard, JudgeCall, JudgeReply, Rung, reason_with_words
+from evaluation.judging.prompt import hear, repaired, request_hash, with_first_failure
 from evaluation.models import JudgeVersion
 from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import GiveUp, NeedsPerson, decide
+from evaluation.network.retrying import REPAIRABLE, GiveUp, NeedsPerson, decide
 from evaluation.scoring.aside import PATIENCE_SECONDS
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool
@@ -31,7 +31,6 @@ from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool
 AT_ONCE = 8
 MOST_CALLS = 3  # for one thing
 _WAIT_SECONDS = 0.5
-_REPAIRED = {Outcome.PARSE, Outcome.TRUNCATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +149,16 @@ class _Asking:
         del self.out[attempt]
         tries = self.earlier[step]
         decision = decide(heard.outcome, len(tries) + 1, reply.retry_after, self.rng, earlier=tries)
+        before = tuple(tries)
         tries.append(heard.outcome)
         if heard.outcome is Outcome.OK:
             return heard
         if isinstance(decision, NeedsPerson):
-            self.away = decision.reason
+            self.away = reason_with_words(decision.reason, reply)
             return None
         if isinstance(decision, GiveUp) or len(tries) >= MOST_CALLS:
-            return heard
-        if heard.outcome in _REPAIRED:
+            return with_first_failure(heard, before)
+        if heard.outcome in REPAIRABLE:
             self.calls[step] = repaired(call, heard.outcome)
         heapq.heappush(self.due, (time.monotonic() + decision.seconds, step))
         return None

@@ -23,36 +23,41 @@ from django.utils import timezone
 
 from evaluation.core.canonical import content_hash, text_hash
 from evaluation.core.registry import Kind, Scale
+from evaluation.core.samples import BY_JUDGE_ALONE, Result, Status
 from evaluation.core.samples import Finding as Part
-from evaluation.core.samples import Result, Status
 from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import JuryRule, joined
 from evaluation.models import Answer, Finding, ImportedJudge, MetricDefinition, Run, RunJudge, Score, WorkUnit
-from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS, answer_overall, has_answer_overall
+from evaluation.profiles.arithmetic import MOST_FAILED, lost_share
+from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS, derived_results, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.storage.statements import insert_values
 from evaluation.work import units
 from evaluation.work.lifecycle import RunConfig
 
-FAILED_SHARE_LIMIT = 0.10  # above it a run is incomplete: no headline, only bounds
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many answers a metric could be computed for."""
+    """How many answers a metric could be computed for. ``unconfirmed`` of the not applicable results are so by the
+    judge's word alone; ``mean`` is over scores, ``None`` for classes and without any."""
 
     metric: str
     scored: int
     failed: int
     not_applicable: int
-    mean: float | None  # over scores, None for classes and without any
+    mean: float | None
+    unconfirmed: int = 0
 
     @property
-    def failed_share(self) -> float:
-        """Failed results among those that should have been scored, 0 where there were none."""
-        due = self.scored + self.failed
-        return self.failed / due if due else 0.0
+    def lost(self) -> int:
+        """Results that count towards the limit above which a run is incomplete."""
+        return self.failed + self.unconfirmed
+
+    @property
+    def lost_share(self) -> float:
+        """Failed and unconfirmed results among those that should have been scored, 0 where there were none."""
+        return lost_share(self.scored, self.failed, self.unconfirmed)
 
 
 def current(scores: QuerySet[Score]) -> QuerySet[Score]:
@@ -102,15 +107,17 @@ def coverage(run: Run, counted: QuerySet[Score] | None = None) -> list[Coverage]
             failed=Count("id", filter=Q(status="failed")),
             left_out=Count("id", filter=Q(status="not_applicable")),
             mean=Avg("value"),
+            unconfirmed=Count("id", filter=Q(status="not_applicable", reason__in=BY_JUDGE_ALONE)),
         )
         .order_by("metric__name")
     )
-    return [Coverage(*row) for row in rows.values_list("metric__name", "scored", "failed", "left_out", "mean")]
+    columns = ("metric__name", "scored", "failed", "left_out", "mean", "unconfirmed")
+    return [Coverage(*row) for row in rows.values_list(*columns)]
 
 
 def incomplete_metrics(run: Run) -> list[Coverage]:
-    """Metrics of which too many results failed for a headline."""
-    return [c for c in coverage(run) if c.failed_share > FAILED_SHARE_LIMIT]
+    """Metrics of which too many results failed, or are unconfirmed, for a headline."""
+    return [c for c in coverage(run) if c.lost_share > MOST_FAILED]
 
 
 _FIELDS = (
@@ -257,11 +264,8 @@ def derive(run: Run) -> int:
         some = {"answer__gte": ids[first], "answer__lte": ids[first : first + DERIVED_AT_ONCE][-1]}
         made: dict[tuple[int, str], Result] = {}
         for answer_id, category, results in list(_results(run, some, scales)):
-            for metric in wanted:
-                made[answer_id, metric.spec.name] = results[metric.spec.name] = metric.compute(results)
-                scales[metric.spec.name] = metric.spec.scale
-            if overall:
-                made[answer_id, ANSWER_OVERALL.name] = answer_overall(profile, results, scales, category)
+            derived = derived_results(profile, results, scales, category)
+            made |= {(answer_id, name): result for name, result in derived.items()}
         count += _insert(run, some, rows, made)
     return count
 

@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from evaluation.network.outcomes import Outcome
+from evaluation.network.completions import (
+    Ending,
+    content_text,
+    outcome_of_ending,
+    read_ending,
+    read_server_error,
+    read_usage,
+    refusal_text,
+)
+from evaluation.network.outcomes import Outcome, storable
 from evaluation.network.transport import Exchange
 from evaluation.systems.http import VARIABLE, HttpSettings, HttpSystem
 from evaluation.systems.mapping import Find, ReplyMapping
@@ -27,10 +37,13 @@ from evaluation.systems.protocol import (
 _OURS = frozenset({"model", "messages", "stream", "stream_options"})
 _PLAIN = {"answer": "choices[0].message.content"}
 _COUNTS = {"tokens_in": "usage.prompt_tokens", "tokens_out": "usage.completion_tokens", "model": "model"}
-_ENDED = {
-    "length": AskFailed("truncated", outcome=Outcome.TRUNCATED),
-    "content_filter": AskFailed("filtered", outcome=Outcome.FILTERED),
+_UNFINISHED = {
+    Ending.LENGTH: "truncated",
+    Ending.FILTERED: "filtered",
+    Ending.REFUSED: "model_refused",
+    Ending.ERROR: "server_error",
 }
+_MESSAGE = "choices[0].message || choices[0].delta"
 
 
 def plain_address(address: str) -> str:
@@ -114,21 +127,48 @@ class ChatSystem(HttpSystem):
         return await self._llm.stream("/chat/completions", json.dumps(self.body(call)).encode())
 
     def told(self, find: Find, call: SystemCall) -> Told:
-        """The message; one that was cut off, filtered or refused is none.
+        """The message; one that was cut off, filtered or refused, or that ended for an unknown reason, is none.
 
-        :raises AskFailed: ``truncated``, ``filtered``, ``refused``, and what the mapping raises.
+        :raises AskFailed: ``truncated``, ``filtered``, ``model_refused``, ``unknown_ending``, the outcome of an error
+            that stands in the reply, and what the mapping raises.
         """
-        ended = find("choices[0].finish_reason")
-        if isinstance(ended, str) and ended in _ENDED:
-            raise _ENDED[ended]
-        refusal = find("choices[0].message.refusal || choices[0].delta.refusal")
-        if isinstance(refusal, str) and refusal.strip():
+        _check_error(find)
+        _check_ending(find)
+        if refusal := refusal_text(find(_MESSAGE)):
             raise AskFailed("model_refused", detail=refusal, outcome=Outcome.REFUSED)
-        return super().told(find, call)
+        usage = read_usage(find("usage"))
+
+        def text(expression: str) -> Any:
+            value = find(expression)
+            parts = expression == self._settings.reply.answer and isinstance(value, list)
+            return content_text(value) if parts else value
+
+        return replace(super().told(text, call), tokens_in=usage.tokens_in, tokens_out=usage.tokens_out)
 
     async def __aenter__(self) -> Self:
         self._llm = self._transport.llm(self._chat.base_url)
         return self
+
+
+def _check_error(find: Find) -> None:
+    names = ("object", "type", "code", "message")
+    whole = {"error": find("error || choices[0].error"), **{name: find(name) for name in names}}
+    if error := read_server_error(whole):
+        outcome = error.outcome()
+        words = " ".join(map(str, filter(None, [error.status, *error.codes[:1], error.message])))
+        raise AskFailed(str(outcome), detail=words, outcome=outcome)
+
+
+def _check_ending(find: Find) -> None:
+    reason = find("choices[0].finish_reason")
+    ending = read_ending(reason)
+    if ending is Ending.COMPLETE:
+        return
+    if ending is Ending.TOOL_CALL:
+        raise AskFailed("no_answer", detail="the model called a tool")
+    if ending in _UNFINISHED:
+        raise AskFailed(_UNFINISHED[ending], outcome=outcome_of_ending(ending))
+    raise AskFailed("unknown_ending", detail=storable(str(reason)), outcome=Outcome.UNKNOWN_ENDING)
 
 
 CHAT = Connector("chat", ChatSettings, ChatSystem)

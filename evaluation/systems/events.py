@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluation.network.completions import content_text
 from evaluation.network.outcomes import Outcome, excerpt, storable
 from evaluation.systems.mapping import searched
 from evaluation.systems.protocol import AskFailed
@@ -59,6 +60,8 @@ async def read_events(chunks: AsyncIterator[bytes], delta: str, end: str, starte
             raise AskFailed("wrong_content", detail="an event is no JSON", outcome=Outcome.WRONG_CONTENT) from error
         found.events.append(event)
         piece = searched(delta, event) if delta else None
+        if isinstance(piece, list) and (piece := content_text(piece)) is None:
+            raise AskFailed("wrong_content", detail="a piece of the answer is no text")
         if isinstance(piece, str) and piece:
             if found.first_token_seconds is None:
                 found.first_token_seconds = time.monotonic() - started

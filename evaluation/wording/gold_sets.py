@@ -38,13 +38,22 @@ REFUSALS = {
     "search_rounds": _("A rubric is rewritten in 1 to %(limit)s rounds."),
     "search_in_hands": _("%(search)s is in the hands of another process. Wait for it."),
     "look_in_hands": _("%(look)s is under way. Wait for its answer."),
+    "nothing_sealed": _("The project has no gold set in use: no labels are sealed."),
+    "drafter_opened": _(
+        "You opened the sealed labels of %(gold)s, so you cannot draft or propose versions of “%(family)s”. Ask "
+        "somebody who has not."
+    ),
+    "prompt_quotes_hold_out": _(
+        "%(rubric)s repeats text of locked answers or questions, or names several of their ids. Take out what was "
+        "copied from answers and questions, and test the new version."
+    ),
     "gold_retired": _("%(gold)s is retired: nobody looks at it any more, and it does not grow."),
     "gold_not_retired": _("What looks saw of the hold-out of %(gold)s is told once it is retired, not before."),
     "beside_not_proved": _("What %(judge)s works by has not proved itself on %(gold)s."),
     "beside_not_better": _("Beside another judge it can only be shown that one is not worse; choose that claim."),
     "anchors_not_proved": _("%(rubric)s has not proved itself; only what was proved is watched."),
     "anchors_not_in_force": _("%(rubric)s is not in force; only what is in force is watched."),
-    "anchors_too_few": _("There are %(answers)s open validation answers; a check needs %(least)s at least."),
+    "anchors_too_few": _("The hold-out test has verdicts on %(answers)s answers; a check needs %(least)s at least."),
     "look_repeats": _("An answer is judged 1 to %(limit)s times."),
     "judge_away": _("The judge cannot be asked now (%(reason)s). What is done is kept; the same command goes on."),
     "rubric_embeds": _("“%(family)s” needs embeddings of a run and cannot be judged outside of one."),

@@ -148,9 +148,6 @@ SENTENCES = {
         "A negative question needs “check”: should_not_hallucinate, should_correct_premise, "
         "should_not_fabricate_data, should_provide_accurate_disclaimer, or a check of the profile."
     ),
-    "check_phrases_missing": _(
-        "The check %(check)s needs “check_phrases”: the words a right correction contains (any_of, all_of or none_of)."
-    ),
     "duplicate_id": _("The id “%(id)s” stands twice; first in line or row %(first_line)s."),
     "duplicate_question": _(
         "The same question stands in the same category in line or row %(first_line)s, both without an id. "
@@ -211,6 +208,10 @@ SENTENCES = {
     "system_fields_kept": _("Fields of an answer file are only kept as metadata here: %(names)s."),
     "category_empty": _("%(rows)s question(s) have no category."),
     "check_not_built_in": _("Checks that only a profile can define: %(checks)s."),
+    "check_phrases_missing": _(
+        "%(rows)s question(s) with the check should_correct_premise have no check_phrases. An answer passes if it "
+        "names 미래에셋, as in source 000. For any other correction, add check_phrases with its words."
+    ),
     "hops_kept": _("“hops” of %(rows)s question(s) is a list of paths, not a number: kept as metadata."),
     "ids_derived": _("%(rows)s question(s) got an id derived from category and text."),
     "references_split": _("“|” separates several expected answers in %(rows)s row(s)."),

@@ -22,7 +22,9 @@ SENTENCES = {
     "no_relevant_chunks": _("The question names no relevant passages."),
     "does_not_retrieve": _("The system does not retrieve."),
     "no_contexts": _("Nothing was retrieved."),
-    "no_claims": _("The answer makes no claim that could be checked."),
+    "no_claims": _("The judge found no claim in the answer that could be checked."),
+    "admits_ignorance": _("The answer admits not to know and makes no claim that could be checked."),
+    "says_nothing": _("The answer says nothing."),
     "no_statements": _("The expected answer states nothing that could be looked for."),
     "no_token_model": _("No local model is configured whose token embeddings could be compared."),
     "language": _("The embedding model does not know the language of the text."),
@@ -38,6 +40,7 @@ SENTENCES = {
     "name_unknown": _("No address was found to the endpoint's name."),
     "unreached": _("Nothing listens at the endpoint's address: the connection was refused."),
     "unreadable": _("Most of the judge's last replies could not be read."),
+    "first_values": _("The judge's first values all failed in one way."),
     "tls": _("The endpoint speaks no TLS, or its certificate does not hold."),
     "blocked": _("The endpoint's address is not allowed; nothing was sent."),
     "rate_limited": _("The endpoint refused for too many requests."),
@@ -50,7 +53,8 @@ SENTENCES = {
     "bad_request": _("The endpoint did not accept the request."),
     "redirect": _("The endpoint redirected the request, which is never followed."),
     "too_large": _("The reply was larger than allowed."),
-    "wrong_content": _("The endpoint's reply was no JSON."),
+    "wrong_content": _("The endpoint's reply does not have the expected form."),
+    "unknown_ending": _("The reply ended for a reason that is not known, so it may be incomplete."),
     "not_sent": _("The call was given back before it was sent."),
     "interrupted": _("The call was broken off when the work was interrupted; it may be billed."),
     "cached": _("Answered by an earlier reply to the identical call."),
@@ -115,7 +119,9 @@ SENTENCES = {
     "batch_failed": _("The provider refused the batch as a whole."),
     "batch_expired": _("The provider did not finish the batch in time."),
     "batch_cancelled": _("The batch was cancelled."),
-    "failed_share": _("More than a tenth of a part's results failed."),
+    "failed_share": _(
+        "More than a tenth of a part's results failed, or rest on the judge's word that there is nothing."
+    ),
     "no_value": _("There is no value yet."),
     "corpus_unknown": _("The project does not have the corpus that the system searches."),
     "embeddings_unknown": _("There is no endpoint of that name that embeds."),
@@ -255,6 +261,9 @@ ADVICE = {
     "unreadable": _(
         "Look at the failed answers for what the judge replies, and at its model and output limit. Once it replies as "
         "asked, retry the failed answers and resume the run."
+    ),
+    "first_values": _(
+        "Look at what the judge replied. Change the judge or its rubric and start a new run, or resume this one."
     ),
     "name_unknown": _(
         "Correct the host in the endpoint's base URL, or see that the workers can look names up, then resume the run."

@@ -69,7 +69,7 @@ class GateQuery(StrictSerializer):
     fail_under = FloatField(allow_null=True, default=None, min_value=-1e6, max_value=1e6)
     max_drop = FloatField(allow_null=True, default=None, min_value=0, max_value=1e6)
     gate_on = ChoiceField(choices=[str(one) for one in GateOn], default="")
-    strict = BooleanField(default=False)
+    allow_undecided = BooleanField(default=False)
     across_models = BooleanField(default=False)
     looks = IntegerField(default=1, min_value=1, max_value=MOST_LOOKS)
     require_licence = BooleanField(default=False)
@@ -239,7 +239,7 @@ def _dated(figures: dict[str, Any], made_at: datetime | None) -> Response:
 
 
 def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:
-    rules = ("fail_under", "max_drop", "strict", "across_models", "looks", "require_licence", "margin")
+    rules = ("fail_under", "max_drop", "allow_undecided", "across_models", "looks", "require_licence", "margin")
     return GateAsked(baseline=baseline, on=asked["gate_on"], **{rule: asked[rule] for rule in rules})
 
 

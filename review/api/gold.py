@@ -27,12 +27,13 @@ from evaluation.api.requests import PagesInOrder
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import LONGEST_REASON, rubrics_for
-from evaluation.models import JudgeVersion, RubricVersion, Run
+from evaluation.models import HoldOutOpening, JudgeVersion, RubricVersion, Run
 from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
 from review.calibration.anchors import PROOFS, CheckTold, ask_for_check, told_of
 from review.calibration.looking import ask_for_look
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.gold.freezing import LONGEST_NAME, freeze, grow
+from review.gold.opening import open_hold_outs
 from review.gold.overview import GoldOverview, overview, shown_items
 from review.models import AnchorCheck, GoldSet, Look
 from review.statistics.acceptance import Claim
@@ -118,6 +119,15 @@ class RetireSerializer(StrictSerializer):
     reason = CharField(max_length=LONGEST_REASON)
 
 
+class OpeningSerializer(ModelSerializer[HoldOutOpening]):
+    """A lineage that the caller opened, and the rubric families that the caller may no longer draft or propose."""
+
+    class Meta:
+        model = HoldOutOpening
+        fields = ("lineage", "families", "created_at")
+        read_only_fields = fields
+
+
 class HeldOutSerializer(DataclassSerializer[HeldOut]):
     """What a look saw of a metric, in squared units of its scale, with the 95% interval of ``lower_by``."""
 
@@ -195,6 +205,12 @@ class GoldSetViewSet(RowsViewSet):
         """Retire the lineage for good: no looks any more, and what they saw is told."""
         retire(gold_set, by=person(self.request), reason=asked["reason"])
         return overview(gold_set)
+
+    @verb(_for_lead, OpeningSerializer, many=True)
+    def open(self, gold_set: GoldSet) -> list[HoldOutOpening]:
+        """Let the caller read sealed labels of the project, which is recorded and bars the caller from drafting and
+        proposing prompts that prove themselves on them."""
+        return open_hold_outs(gold_set.project, by=person(self.request))
 
     @part(HeldOutSerializer, many=True)
     def hold_out(self, request: Request, pk: int) -> list[HeldOut]:

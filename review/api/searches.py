@@ -24,7 +24,7 @@ from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, writ
 from evaluation.core.roles import Action
 from evaluation.models import JudgeVersion
 from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
-from review.calibration.workbench import families_in
+from review.gold.overview import families_in
 from review.models import GoldSet, Search
 
 

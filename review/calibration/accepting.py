@@ -23,8 +23,12 @@ from evaluation.core.samples import Result, Status
 from evaluation.criteria.rubrics import Ground, activate, slot_of, standings
 from evaluation.judges.clients import seal, unseal
 from evaluation.judging.catalogue import family_for
+from evaluation.judging.drafting import texts_of
+from evaluation.judging.overlap import repeats
+from evaluation.judging.rubric import is_criterion, shipped_rubric
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricEvent, RubricVersion, Score, User
 from evaluation.models.runs import UNPROVEN
+from review.evidence.seals import live_sets
 from review.gold.freezing import changed_in, is_retired
 from review.gold.licences import license_metrics
 from review.gold.overview import step_of
@@ -34,10 +38,12 @@ from review.statistics.acceptance import (
     Claim,
     Compared,
     Forecast,
+    Residuals,
     accepted,
     forecast,
     left_before,
     losses,
+    residuals_of,
     too_small,
 )
 from review.statistics.gold_split import Split
@@ -79,7 +85,8 @@ def open_look(
         ``beside_not_proved``, ``beside_not_better``; ``look_repeats``; ``gold_retired``; ``gold_old_version``;
         ``gold_other_metrics`` where nothing of the family is labelled; ``rubric_embeds``; ``gold_changed``;
         ``hold_out_too_small`` naming what is missing; ``hold_out_seen`` where the candidate has judged hold-out answers
-        in the open; ``look_open`` where another look has not ended.
+        in the open; ``prompt_quotes_hold_out`` where it repeats locked answers or questions; ``look_open`` where
+        another one has not ended.
     """
     lock_project(gold_set.project_id)
     if judge.is_baseline:
@@ -95,6 +102,7 @@ def open_look(
     against = _against(gold_set, judge, candidate, stand.active, claim, beside)
     if is_retired(gold_set.project_id, gold_set.name):
         raise Refused("gold_retired", gold=gold_set.name)
+    check_quotes_nothing(gold_set.project_id, candidate)
     looks = Look.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
     pinned = {"gold_set": gold_set, "judge_version": judge, "candidate": candidate, "claim": str(claim)}
     pinned |= {"repeat": repeat, "since": since, "against": against}
@@ -119,6 +127,29 @@ def open_look(
     )
     audit.record(by, "look.opened", look, rubric=candidate.content_hash, gold=gold_set.content_hash, step=look.step)
     return look
+
+
+def check_quotes_nothing(project_id: int, version: RubricVersion) -> None:
+    """Refuse a version that repeats text of locked answers or questions of the project, or names their ids.
+
+    :raises Refused: ``prompt_quotes_hold_out``.
+    """
+    columns = ("answer__text", "answer__question__text", "answer__question__external_id")
+    rows = GoldItem.objects.filter(gold_set__in=live_sets().filter(project=project_id)).order_by()
+    locked = set(rows.filter(split=Split.HOLD_OUT).values_list(*columns))
+    texts = {text for answer, question, _ in locked for text in (answer, question)}
+    in_open = rows.exclude(split=Split.HOLD_OUT).values_list("answer__text", "answer__question__text").distinct()
+    rubric = version.rubric
+    before = () if is_criterion(rubric.family) else texts_of(shipped_rubric(rubric.family, rubric.language))
+    if repeats(
+        "\n".join(texts_of(rubric)),
+        texts,
+        {external_id for *_, external_id in locked},
+        shipped="\n".join(before),
+        levels={f"{value:g}" for one in rubric.metrics for value in one.values},
+        open_texts={text for pair in in_open for text in pair} - texts,
+    ):
+        raise Refused("prompt_quotes_hold_out", rubric=str(version))
 
 
 def _against(
@@ -245,13 +276,15 @@ def compared_on(
     labels = [one.label for one in kept]
     width = (scale.high - scale.low) ** 2
     said = [[of.get(one.answer_id, {}).get(name) for one in kept] for of in (candidate, active, best)]
+    weights, groups = np.array([one.weight for one in kept], dtype=np.float64), [one.group for one in kept]
     compared = Compared(
         candidate=losses(said[0], labels, width),
         active=losses(said[1], labels, 0.0),
         best=losses(said[2], labels, 0.0),
-        weights=np.array([one.weight for one in kept], dtype=np.float64),
-        groups=[one.group for one in kept],
+        weights=weights,
+        groups=groups,
         categories=[one.category for one in kept],
+        residuals=residuals_of(labels, said[0], said[1], weights, groups),
     )
     return compared, sum(value is None for value in said[0])
 
@@ -312,13 +345,16 @@ def _activated(look: Look) -> RubricEvent | None:
 @dataclass(frozen=True, slots=True)
 class Foreseen:
     """What the next look could tell of a metric, by verdicts of runs on validation answers; ``forecast`` is ``None``
-    where these do not vary."""
+    where these do not vary. ``residuals`` are those on validation: a look that shows the candidate's to be larger does
+    not accept it."""
 
     metric: str
     validation: int
     hold_out_groups: int
     step: int
     forecast: Forecast | None
+    residuals: Residuals | None
+    noisier: bool
 
 
 def foresee(
@@ -339,7 +375,7 @@ def foresee(
             continue
         compared, _ = compared_on(both, ours, theirs, theirs, items[0].metric)
         ahead = forecast(compared, groups, step, tests=len(hold_out))
-        found.append(Foreseen(name, len(both), groups, step, ahead))
+        found.append(Foreseen(name, len(both), groups, step, ahead, compared.residuals, compared.noisier))
     return tuple(found)
 
 

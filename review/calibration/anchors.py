@@ -1,8 +1,9 @@
-"""Anchors: up to 100 validation answers that a proved judge judges again, on schedule or when a lead asks.
+"""Anchors: up to 100 answers of the hold-out that an accepted judge judges again, on schedule or when a lead asks.
 
-After an acceptance the version and the one before it judge them once (the reference); later checks judge them by the
-version in force, and how far its verdicts moved since the reference is tested for every metric. A judge that moved has
-no licence from then on. Both versions' references tell how much of a change of score came with the new prompt.
+The reference is what both versions gave in the hold-out test itself, so that a judge that moves right after it is
+noticed at the first check. Checks judge the anchors by the version in force, and how far its verdicts moved since the
+reference is tested for every metric. A judge that moved has no licence from then on. Both versions' references tell how
+much of a change of score came with the new prompt.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVers
 from evaluation.work.dispatch import ring_for
 from evaluation.work.shares import ENDPOINT_BUSY
 from evaluation.work.turns import take_turn, turn_at
+from review.calibration.accepting import hold_out_items, sealed_verdicts, versions_of
 from review.calibration.turns import Left, judge_left
-from review.calibration.workbench import Bench, bench_of
-from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
+from review.calibration.workbench import Bench
+from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult, LookTurn
 from review.statistics.acceptance import shift_of
-from review.statistics.gold_split import Split
 
 WORK = "review.calibration.anchors.work_on"
 MOST, LEAST = 100, 20  # anchors
@@ -71,24 +72,53 @@ def proves(judge: JudgeVersion, bench: Bench) -> bool:
 
 @transaction.atomic
 def begin_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
-    """The next check of an acceptance, or the one that has not ended; the first is the reference.
+    """The next check of an acceptance, or the one that has not ended.
 
-    :raises Refused: ``anchors_not_in_force`` where another version is; ``anchors_too_few`` with fewer than 20 open
-        validation answers.
+    :raises Refused: ``anchors_not_in_force`` where another version is; ``anchors_too_few`` with fewer than 20 answers
+        of which the hold-out test had a verdict.
     """
     look = proof.look
     lock_project(look.project_id)
-    newest = proof.checks.order_by("-number").first()
-    if newest is not None and newest.ended_at is None:
+    newest = proof.checks.order_by("-number").first() or keep_reference(proof)
+    if newest.ended_at is None:
         return newest
     if not _in_force(proof):
         raise Refused("anchors_not_in_force", rubric=str(look.candidate))
-    if newest is None and (found := len({item.answer_id for item in _chosen(proof)})) < LEAST:
+    if (found := _reference(proof).values("answer").distinct().count()) < LEAST:
         raise Refused("anchors_too_few", answers=found, least=LEAST)
-    step = _step(proof) if newest is not None else 0
-    check = AnchorCheck.objects.create(result=proof, number=newest.number + 1 if newest else 0, step=step)
-    audit.record(by, "anchors.begun", look, number=check.number, step=step)
+    check = AnchorCheck.objects.create(result=proof, number=newest.number + 1, step=_step(proof))
+    audit.record(by, "anchors.begun", look, number=check.number, step=check.step)
     return check
+
+
+@transaction.atomic
+def keep_reference(proof: LookResult) -> AnchorCheck:
+    """The reference of an acceptance: what the versions gave of the anchors in the hold-out test. Made once."""
+    look = proof.look
+    lock_project(look.project_id)
+    if (made := proof.checks.filter(number=0).first()) is not None:
+        return made
+    model = LookTurn.objects.filter(look=look).values_list("model", flat=True).first() or ""
+    check = AnchorCheck.objects.create(result=proof, number=0, step=0, model=model, ended_at=timezone.now())
+    for rubric in versions_of(look):
+        verdicts = sealed_verdicts(look, rubric)
+        AnchorVerdict.objects.bulk_create(
+            AnchorVerdict(
+                check_of=check,
+                rubric_version=rubric,
+                answer_id=item.answer_id,
+                metric=item.metric,
+                group=item.group,
+                value=verdicts[item.answer_id].get(item.metric.name),
+            )
+            for item in _chosen(proof)
+            if item.answer_id in verdicts
+        )
+    return check
+
+
+def _reference(proof: LookResult) -> QuerySet[AnchorVerdict]:
+    return AnchorVerdict.objects.filter(check_of__result=proof, check_of__number=0)
 
 
 def _step(proof: LookResult) -> int:
@@ -107,13 +137,13 @@ def _step(proof: LookResult) -> int:
 
 
 def _chosen(proof: LookResult) -> list[GoldItem]:
-    """The labels whose answers are the anchors: of validation, in an order by the gold set's hash."""
+    """The labels whose answers are the anchors: of the hold-out that was tested, in an order by the gold set's hash."""
     look = proof.look
-    items = bench_of(look.gold_set, look.judge_version, look.candidate.family).items
-    open_ones = [one for one in items if one.split == Split.VALIDATION]
-    order = {one.answer_id: content_hash([look.gold_set.content_hash, one.answer_id]) for one in open_ones}
+    by_metric = hold_out_items(look.gold_set, look.candidate, look.since)
+    items = [item for several in by_metric.values() for item in several]
+    order = {item.answer_id: content_hash([look.gold_set.content_hash, item.answer_id]) for item in items}
     taken = set(sorted(order, key=lambda answer: order[answer])[:MOST])
-    return [one for one in open_ones if one.answer_id in taken]
+    return [item for item in items if item.answer_id in taken]
 
 
 def check_now(proof: LookResult, *, by: User | None) -> AnchorCheck:
@@ -166,7 +196,7 @@ def _worked(check: AnchorCheck, deadline: float) -> bool:
     with turn_at(AnchorCheck.objects.filter(pk=check.pk), deadline) as turn:
         if turn is None:
             return False
-        metrics, groups = _anchors(check, proof)
+        metrics, groups = _anchors(proof)
 
         def keep(rubric: RubricVersion, answer: Answer, _: int, results: Mapping[str, Result]) -> None:
             of = {"check_of": check, "rubric_version": rubric, "answer": answer, "group": groups[answer.pk]}
@@ -179,29 +209,23 @@ def _worked(check: AnchorCheck, deadline: float) -> bool:
         return True
 
 
-def _anchors(check: AnchorCheck, proof: LookResult) -> tuple[list[MetricDefinition], dict[int, str]]:
+def _anchors(proof: LookResult) -> tuple[list[MetricDefinition], dict[int, str]]:
     """The metrics that are told, and the group of each anchor: those of the reference, which chooses them."""
-    if check.number == 0:
-        items = _chosen(proof)
-        metrics = {one.metric_id: one.metric for one in items}
-        return list(metrics.values()), {one.answer_id: one.group for one in items}
-    rows = AnchorVerdict.objects.filter(check_of__result=proof, check_of__number=0)
+    rows = _reference(proof)
     names = MetricDefinition.objects.filter(pk__in=rows.values("metric"))
     return list(names), dict(rows.values_list("answer_id", "group"))
 
 
 def _left(check: AnchorCheck, proof: LookResult, anchors: set[int]) -> Iterator[Left]:
-    look = proof.look
-    for rubric in (look.candidate, look.active) if check.number == 0 else (look.candidate,):
-        rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=rubric)
-        if missing := sorted(anchors - set(rows.values_list("answer_id", flat=True))):
-            yield rubric, 1, missing
+    rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=proof.look.candidate)
+    if missing := sorted(anchors - set(rows.values_list("answer_id", flat=True))):
+        yield proof.look.candidate, 1, missing
 
 
 @transaction.atomic
 def _close(check: AnchorCheck, proof: LookResult) -> None:
     """Test for drift, and end the check."""
-    if not AnchorCheck.objects.filter(pk=check.pk, ended_at=None).update(ended_at=timezone.now()) or not check.number:
+    if not AnchorCheck.objects.filter(pk=check.pk, ended_at=None).update(ended_at=timezone.now()):
         return
     before, now = (_said(proof, number) for number in (0, check.number))
     metrics = sorted({metric for metric, _ in now})

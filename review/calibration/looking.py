@@ -23,8 +23,9 @@ from review.calibration.accepting import (
     open_look,
     versions_of,
 )
+from review.calibration.anchors import keep_reference
 from review.calibration.turns import Left, judge_left
-from review.models import GoldSet, Look, LookTurn, SealedVerdict
+from review.models import GoldSet, Look, LookResult, LookTurn, SealedVerdict
 from review.statistics.acceptance import Claim
 
 WORK = "review.calibration.looking.work_on"
@@ -98,7 +99,10 @@ def _worked(look: Look, deadline: float) -> Answered | None:
         held = {one.answer_id for several in items for one in several}
         if not judge_left(turn, look.judge_version, lambda: _left(look, held), partial(keep_sealed, look)):
             return None
-        return close_look(look, LookTurn.objects.get(look=look).model)
+        answered = close_look(look, LookTurn.objects.get(look=look).model)
+        if answered.outcome == LookResult.Outcome.ACCEPTED:
+            keep_reference(LookResult.objects.get(look=look))
+        return answered
 
 
 def _left(look: Look, held: set[int]) -> Iterator[Left]:

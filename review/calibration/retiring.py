@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused
 from evaluation.criteria.rubrics import LONGEST_REASON
-from evaluation.models import User
+from evaluation.models import HoldOutOpening, User
 from review.calibration.accepting import compared_on, hold_out_items, sealed_verdicts
+from review.evidence.changes import touch_project
 from review.gold.freezing import is_retired
 from review.models import GoldRetirement, GoldSet, Look
 from review.statistics.acceptance import Compared
@@ -37,6 +39,9 @@ def retire(gold_set: GoldSet, *, by: User | None, reason: str) -> GoldRetirement
     if waiting is not None:
         raise Refused("look_open", look=str(waiting), rubric=str(waiting.candidate))
     made = GoldRetirement.objects.create(project=gold_set.project, lineage=gold_set.name, reason=reason, created_by=by)
+    openings = HoldOutOpening.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
+    openings.update(ended_at=timezone.now())
+    touch_project(gold_set.project)
     audit.record(by, "gold.retired", gold_set, hash=gold_set.content_hash)
     return made
 

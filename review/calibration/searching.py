@@ -22,7 +22,7 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused
-from evaluation.criteria.rubrics import draft, propose, slot_of, standings
+from evaluation.criteria.rubrics import check_may_draft, draft, propose, slot_of, standings
 from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, MetricDefinition, RubricVersion, Run, Standing, User
 from evaluation.runs.budgets import check_budget, spent
@@ -59,15 +59,16 @@ def open_search(
 ) -> Search:
     """The row of a search, or the same one that has not ended.
 
-    :raises Refused: ``rubric_of_baseline`` for a judge that reads no rubric; ``search_rounds``; ``gold_old_version``;
-        ``nothing_open`` where no answer is labelled and open; ``examples_of_steps``; ``map_of_map``;
-        see :func:`check_budget`.
+    :raises Refused: ``rubric_of_baseline`` for a judge that reads no rubric; ``search_rounds``; ``drafter_opened``;
+        ``gold_old_version``; ``nothing_open`` where no answer is labelled and open; ``examples_of_steps``;
+        ``map_of_map``; see :func:`check_budget`.
     """
     lock_project(gold_set.project_id)
     if judge.is_baseline or judge.is_jury:
         raise Refused("rubric_of_baseline")
     if not 1 <= rounds <= MOST_ROUNDS:
         raise Refused("search_rounds", limit=MOST_ROUNDS)
+    check_may_draft(gold_set.project_id, family, by)
     if GoldSet.objects.filter(project=gold_set.project_id, name=gold_set.name, version__gt=gold_set.version).exists():
         raise Refused("gold_old_version", gold=str(gold_set))
     asked: dict[str, Any] = {"gold_set": gold_set, "judge_version": judge, "family": family, "strategy": strategy}

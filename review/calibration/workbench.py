@@ -17,7 +17,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.criteria.rubrics import Slot, Standings, rubrics_for, slot_of, standings
 from evaluation.judges.shipping import profile_row
-from evaluation.judging.catalogue import families, family_named
+from evaluation.judging.catalogue import family_named
 from evaluation.judging.drafting import plainly
 from evaluation.judging.rubric import Rubric
 from evaluation.models import (
@@ -46,12 +46,6 @@ from review.statistics.agreement.statistic import numbered
 from review.statistics.gold_split import Split
 
 Key = tuple[int, int]  # answer, metric
-
-
-def families_in(gold_set: GoldSet) -> list[str]:
-    """The rubric families of which a metric is labelled."""
-    labelled = set(gold_set.items.order_by().values_list("metric__name", flat=True).distinct())
-    return [name for name in families() if labelled & {spec.name for spec in family_named(name).given}]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Putting a run through a quality gate: better, worse, or cannot tell."""
+"""Put a run through a quality gate: passed, failed or undecided."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from review.statistics.paired_tests.gate import (
     max_drop,
     settle_by_labels,
     settle_by_questions,
+    settle_pass_rate,
 )
 from review.statistics.paired_tests.paired import PairedDifference, paired_difference
 
@@ -41,13 +42,14 @@ class GateAsked:
     ``across_models``: a drop of judge-only scores is measured although different models answered. ``looks``: how often
     it is asked in all, such as after every commit against one baseline; the 5% of error is spent over them.
     ``require_licence``: a judge's prompt whose proof does not hold for the run fails it. ``margin``: a difference from
-    the baseline that does not matter; the gate says where the two are alike within it, which decides nothing."""
+    the baseline that does not matter; the gate says where the two are alike within it, which decides nothing.
+    ``allow_undecided``: an undecided gate exits 0."""
 
     fail_under: float | None = None
     baseline: Run | None = None
     max_drop: float | None = None
     on: str = ""
-    strict: bool = False
+    allow_undecided: bool = False
     across_models: bool = False
     looks: int = 1
     require_licence: bool = False
@@ -149,7 +151,7 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
     complete = ours.basis.run.state == Run.State.COMPLETED
     return Gate(
         on=on,
-        strict=asked.strict,
+        allow_undecided=asked.allow_undecided,
         baseline_id=None if compared is None else compared.baseline_id,
         checks=tuple(checks),
         incomplete="" if complete else ours.basis.run.reason or "not_finished",
@@ -189,14 +191,14 @@ def _least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
         figure = _at(side, on, confidence)
     if figure.value is None:
         settling = labels_missing(figure) if on is GateOn.CORRECTED else None
-        return Check(Rule.FAIL_UNDER, limit, None, None, None, GateVerdict.CANNOT_TELL, figure.withheld, settling)
+        return Check(Rule.FAIL_UNDER, limit, None, None, None, GateVerdict.UNDECIDED, figure.withheld, settling)
     if figure.low is None or figure.high is None:
-        return Check(Rule.FAIL_UNDER, limit, figure.value, None, None, GateVerdict.CANNOT_TELL, figure.no_interval)
+        return Check(Rule.FAIL_UNDER, limit, figure.value, None, None, GateVerdict.UNDECIDED, figure.no_interval)
     if figure.partly_corrected:
-        return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, GateVerdict.CANNOT_TELL, PARTLY)
+        return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, GateVerdict.UNDECIDED, PARTLY)
     verdict = fail_under(figure.low, figure.high, limit)
     settling = None
-    if verdict is GateVerdict.CANNOT_TELL:
+    if verdict is GateVerdict.UNDECIDED:
         settling = _settling(figure, overall.corrected, on, abs(figure.value - limit), _groups(side))
     return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, verdict, settling=settling)
 
@@ -212,7 +214,7 @@ def _without_misses(
         or not any(map(reads_labels, {*(one.metric for one in profile.parts), *profile.passing}))
     ):
         return check
-    return replace(check, verdict=GateVerdict.CANNOT_TELL, reason=UNRATED, settling=None)
+    return replace(check, verdict=GateVerdict.UNDECIDED, reason=UNRATED, settling=None)
 
 
 def _metric_least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
@@ -238,13 +240,13 @@ def _metric_check(rule: Rule, limit: float, paired: PairedDifference | None, rep
     )
     if figure.low is None or figure.high is None:
         why = figure.withheld or figure.no_interval
-        return Check(rule, limit, figure.value, None, None, GateVerdict.CANNOT_TELL, why, labels_alone=alone)
+        return Check(rule, limit, figure.value, None, None, GateVerdict.UNDECIDED, why, labels_alone=alone)
     verdict = (fail_under if rule is Rule.FAIL_UNDER else max_drop)(figure.low, figure.high, limit)
     settling = None
-    if verdict is GateVerdict.CANNOT_TELL and paired and not repaired:
+    if verdict is GateVerdict.UNDECIDED and paired and not repaired:
         distance = abs(paired.value - (limit if rule is Rule.FAIL_UNDER else -limit))
         settling = settle_by_questions(paired.groups, half_width(figure), distance)
-    reason = PASSAGES if verdict is GateVerdict.CANNOT_TELL and repaired else ""
+    reason = PASSAGES if verdict is GateVerdict.UNDECIDED and repaired else ""
     return Check(rule, limit, figure.value, figure.low, figure.high, verdict, reason, settling, alone)
 
 
@@ -252,9 +254,13 @@ def _passing(side: Side, limit: float, confidence: float) -> Check:
     """The share of answers that pass by the profile's own rule, as judged, by its exact interval."""
     passing = side.report.by_profile.passing
     if passing is None or passing.rate is None:
-        return Check(Rule.FAIL_UNDER, limit, None, None, None, GateVerdict.CANNOT_TELL, "no_values")
-    low, high = clopper_pearson(passing.rate, passing.passed + passing.failed, confidence)
-    return Check(Rule.FAIL_UNDER, limit, passing.rate, low, high, fail_under(low, high, limit))
+        return Check(Rule.FAIL_UNDER, limit, None, None, None, GateVerdict.UNDECIDED, "no_values")
+    answers = passing.passed + passing.failed
+    low, high = clopper_pearson(passing.rate, answers, confidence)
+    verdict, settling = fail_under(low, high, limit), None
+    if verdict is GateVerdict.UNDECIDED:
+        settling = settle_pass_rate(passing.rate, answers, limit, confidence)
+    return Check(Rule.FAIL_UNDER, limit, passing.rate, low, high, verdict, settling=settling)
 
 
 def _at(side: Side, on: GateOn, confidence: float) -> Figure:
@@ -286,15 +292,15 @@ def _drop(compared: RunDifference, on: GateOn, drop: float, *, across_models: bo
         why = "no_values" if paired is None else "no_variation"
     if value is None or low is None or high is None:
         settling = labels_missing(compared.corrected) if on is GateOn.CORRECTED and value is None else None
-        return Check(rule, drop, value, None, None, GateVerdict.CANNOT_TELL, why, settling)
+        return Check(rule, drop, value, None, None, GateVerdict.UNDECIDED, why, settling)
     if on is GateOn.CORRECTED and compared.corrected.partly_corrected:
-        return Check(rule, drop, value, low, high, GateVerdict.CANNOT_TELL, PARTLY)
+        return Check(rule, drop, value, low, high, GateVerdict.UNDECIDED, PARTLY)
     if on is GateOn.JUDGE_ONLY and SERVED in compared.differs and not across_models:
-        return Check(rule, drop, value, low, high, GateVerdict.CANNOT_TELL, SERVED)
+        return Check(rule, drop, value, low, high, GateVerdict.UNDECIDED, SERVED)
     verdict = max_drop(low, high, drop)
     settling = None
-    if verdict is GateVerdict.CANNOT_TELL and on is GateOn.CORRECTED:
+    if verdict is GateVerdict.UNDECIDED and on is GateOn.CORRECTED:
         settling = settle_corrected(compared, abs(value + drop))
-    elif verdict is GateVerdict.CANNOT_TELL:
+    elif verdict is GateVerdict.UNDECIDED:
         settling = settle_by_questions(paired.groups if paired else 0, (high - low) / 2.0, abs(value + drop))
     return Check(rule, drop, value, low, high, verdict, settling=settling)

@@ -22,6 +22,7 @@ from evaluation.metrics.normalise import content_tokens
 from evaluation.models import Chunk, MetricDefinition, QuestionSet, Score
 from review.evidence.experts import agreement_ratings, read_beside
 from review.evidence.rating_input import FlagKind, OverrideReason
+from review.evidence.seals import readable
 from review.generation.filters import ALIKE, alike, leaked
 from review.models import EventRuling, ItemEvent, Rating
 from review.statistics.agreement.catalogue import headline_statistic
@@ -178,7 +179,7 @@ def _experts(questions: QuestionSet, specs: Mapping[int, QuestionSpec]) -> Exper
     """From ratings of metrics that hold answers against the expected one. Four queries."""
     names = [spec.name for spec in judge_metrics() if "reference" in spec.inputs]
     given = Rating.objects.filter(answer__answer_set__question_set=questions, metric__name__in=names)
-    rows = list(read_beside(given, "answer__question", "reason_code"))
+    rows = list(read_beside(readable(given), "answer__question", "reason_code"))
     question_of = {row.answer_id: question for row, (question, _) in rows}
     raters, against, upheld = defaultdict(set), defaultdict(set), set()
     for row, (question, reason) in rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.accounts import access
@@ -11,19 +11,19 @@ from evaluation.core.roles import Action
 from evaluation.models import Run, User
 from evaluation.work.plugins import Waiting, extras
 from review.decisions.cases import open_cases
-from review.evidence.scorers import RULES
 from review.models import ReviewQueue
 from review.queues.access import cases_for_lead
 from review.queues.progress import OwnProgress, own_progresses
 from review.reports.report import Report
+from review.reports.verdict import MetricTrust, verdict_of
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
     """The most trustworthy overall figure there is, and which of the three (``kind``) it is: ``value`` with its
-    interval, or ``withheld`` with a reason code. ``kappa`` is the lowest quadratic kappa of the primary judges'
-    metrics, ``None`` without ratings; ``rated`` how many answers experts have rated of ``answers``. ``label`` is
-    ``overall_score`` unless the figure is of some parts only."""
+    interval, or ``withheld`` with a reason code. ``worst`` is the rated metric of the run's judge that can be trusted
+    least, of ``judged`` rated metrics; ``None`` without ratings. ``rated``: how many answers experts have rated of
+    ``answers``. ``label`` is ``overall_score`` unless the figure is of some parts only."""
 
     kind: str
     value: float | None
@@ -32,7 +32,8 @@ class Headline:
     withheld: str
     label: str
     weight: float
-    kappa: float | None
+    worst: MetricTrust | None
+    judged: int
     rated: int
     answers: int
 
@@ -44,10 +45,10 @@ def headline(report: Report) -> Headline:
     if overall.part_only is not None:
         kind, figure = "plain-mark", overall.part_only
     elif overall.corrected.value is not None:
-        kind, figure = "corrected", overall.corrected
+        kind, figure = "corrected", overall.corrected_over_questions
     elif overall.reviewed_answers:
         kind, figure = "expert", overall.reviewed
-    kappas = list(_kappas(report))
+    metrics = [one for one in verdict_of(report).metrics if one.figures.n]
     return Headline(
         kind=kind,
         value=figure.value,
@@ -56,17 +57,11 @@ def headline(report: Report) -> Headline:
         withheld=figure.withheld,
         label=str(overall.label),
         weight=overall.weight,
-        kappa=min(kappas) if kappas else None,
+        worst=metrics[0] if metrics else None,
+        judged=len(metrics),
         rated=overall.reviewed_answers,
         answers=overall.answers,
     )
-
-
-def _kappas(report: Report) -> Iterable[float]:
-    for author, metrics in report.agreement.get("judges", {}).items():
-        for found in metrics.values() if author != RULES else ():
-            if found["primary"] and found["cohen_kappa_quadratic"] is not None:
-                yield found["cohen_kappa_quadratic"]
 
 
 USUAL_SECONDS = 60.0  # a first guess for people who have no pace of their own yet

@@ -18,6 +18,7 @@ from evaluation.network.outcomes import Outcome
 from review.models import Rating
 from review.results.run_agreement import By, kept_agreement, kept_of
 from review.statistics.agreement.catalogue import headline_statistic
+from review.statistics.agreement.trust import JudgeTrust
 
 MOST_RUNS = 12  # the newest ones; more are no longer read in one look
 MANY = 5_000  # scores of a run whose agreement a request does not work out
@@ -125,29 +126,16 @@ MOST_LOOKED_AT = 5  # rated runs of each judge, the newest ones
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
-    """The agreement of a judge with the experts on a metric in one run. ``statistic`` names the figure that ``value``,
-    its interval and ``experts`` (among themselves) are; ``reason`` says why there is no value."""
-
-    statistic: str
-    value: float | None
-    low: float | None
-    high: float | None
-    reason: str
-    bias: float | None
-    n: int
-    experts: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class MetricRecord:
     """A metric a judge has given, by a version of a rubric; ``newer`` is the family's newest version of everybody's
-    where that is newer. ``agreed`` is ``None`` where nothing is at hand."""
+    where that is newer. ``agreed`` is ``None`` where nothing is at hand; ``bias`` is the judge's mean difference from
+    the experts."""
 
     spec: MetricSpec
     rubric: RubricVersion
     newer: int | None
-    agreed: Agreed | None
+    agreed: JudgeTrust | None
+    bias: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,18 +276,12 @@ def _metrics(
     figures: Mapping[str, Any],
 ) -> tuple[MetricRecord, ...]:
     said = figures.get("judges", {}).get(str(judge), {})
-    experts = figures.get("experts", {})
     found = []
     for row in sorted(rubrics, key=lambda rubric: rubric.family):
         latest = newest.get((row.family, row.language), 0)
         for spec in family_for(row.rubric).given:
-            agreed = _agreed(said[spec.name], experts.get(spec.name, {})) if spec.name in said else None
-            found.append(MetricRecord(spec, row, latest if latest > row.version else None, agreed))
+            measured = said.get(spec.name)
+            agreed = JudgeTrust.from_dict(measured["trust"]) if measured else None
+            bias = measured["bias"] if measured else None
+            found.append(MetricRecord(spec, row, latest if latest > row.version else None, agreed, bias))
     return tuple(found)
-
-
-def _agreed(of: Mapping[str, Any], experts: Mapping[str, Any]) -> Agreed:
-    name = headline_statistic(Scale.parse(of["scale"]))
-    low, high = of.get("intervals", {}).get(name, (None, None))
-    reason = "" if of.get(name) is not None else of.get("undefined", {}).get(name, "no_pairs")
-    return Agreed(name, of.get(name), low, high, reason, of.get("bias"), of["n"], experts.get(name))

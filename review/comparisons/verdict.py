@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.comparisons.difference import RunDifference
 from review.reports.figure import Figure, Withheld
@@ -155,7 +156,7 @@ def lead_sentence(one: RunDifference, names: dict[str, str]) -> str:
         return judge_only_sentence(one, names)
     said = corrected_sentence(one, names)
     if found.reason == Withheld.NOT_REVIEWED:
-        said = gettext("Nobody knows yet which is better: no expert has rated these answers.")
+        said = gettext("Not known yet which is better: no expert has rated these answers.")
         said = " ".join([said, *_settled(found)])
     if one.retrieval and any(map(reads_labels, one.parts)):
         said += " " + gettext("Retrieval has weight in the score and counts passages without a label as misses.")
@@ -198,7 +199,7 @@ def other_sentence(one: RunDifference, names: dict[str, str]) -> str:
         return said % {"said": judge_only_sentence(one, names)}
     if corrected_verdict(one).reason in EXACT or _repaired(one) is not None:
         return ""
-    said = gettext("By the judge's scores alone, whose errors no interval here covers: %(said)s")
+    said = gettext("Judge scores only (judge error not included): %(said)s")
     return said % {"said": judge_only_sentence(one, names)}
 
 
@@ -208,7 +209,7 @@ def next_sentence(one: RunDifference, names: dict[str, str]) -> str:
     if (repaired := _repaired(one)) is not None:
         found = _verdict_on(repaired, one.margin)
         if found.verdict is Verdict.CANNOT_TELL:
-            return gettext("Next: have further passages of the repair rated.")
+            return gettext("Next: ask experts to rate more passages of the repair.")
     elif found.reason in EXACT:
         found = judge_only_verdict(one)
         if one.overall is None:
@@ -216,20 +217,18 @@ def next_sentence(one: RunDifference, names: dict[str, str]) -> str:
     if found.verdict is Verdict.BETTER:
         if not one.worse:
             return gettext("Next: take %(run)s.") % names
-        return gettext("Next: read the questions that fell most, then take %(run)s.") % names
+        return gettext("Next: check the questions that dropped most, then take %(run)s.") % names
     if found.verdict is Verdict.WORSE:
         if not one.worse:  # experts see what the judge does not
             return gettext("Next: keep %(baseline)s.") % names
-        return gettext("Next: keep %(baseline)s, and read the questions that fell most to see why.") % names
+        return gettext("Next: keep %(baseline)s. Check the questions that dropped most to see why.") % names
     if found.verdict is Verdict.ALIKE:
         return gettext("Next: choose by something else, such as cost or time.")
-    if found.settling is None:
+    if found.settling is None and found.reason:
         return gettext("Next: read the questions that changed most.")
-    if found.settling.resource is not Resource.QUESTIONS:
+    if found.settling is not None and found.settling.resource is not Resource.QUESTIONS:
         return gettext("Next: have experts review a sample of both runs.")
-    if found.settling.needed > MOST_NEEDED:
-        return gettext("Next: choose by something else, such as cost or time.")
-    return gettext("Next: add questions, or take the two for alike where so small a difference does not matter.")
+    return gettext("Next: add questions, or treat the two as equal if a difference this small doesn't matter.")
 
 
 def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:
@@ -260,9 +259,16 @@ def corrected_sentence(one: RunDifference, names: dict[str, str]) -> str:
         why = {"why": explain_reason(found.reason)}
         return " ".join([gettext("By the corrected scores: cannot tell. %(why)s") % why, *_settled(found)])
     if found.verdict is Verdict.CANNOT_TELL:
-        return " ".join([gettext("By the corrected scores: cannot tell."), *_settled(found)])
+        return " ".join(
+            [gettext("By the corrected scores: cannot tell."), _between(figure.low, figure.high), *_settled(found)]
+        )
     said = {"said": _sure(found, figure.low, figure.high, names)}
     return gettext("By the corrected scores: %(said)s") % said
+
+
+def _between(low: float, high: float) -> str:
+    ends = {"low": numbers.signed(low, 3), "high": numbers.signed(high, 3)}
+    return gettext("The difference is between %(low)s and %(high)s on questions like these.") % ends
 
 
 def _sure(found: RunVerdict, low: float, high: float, names: dict[str, str]) -> str:
@@ -288,17 +294,13 @@ def _alike(low: float, high: float, margin: float, names: dict[str, str]) -> str
     return said % {**names, **facts}
 
 
-MOST_NEEDED = 10_000_000  # more than that is a difference of nothing, but for rounding
-
-
 def _settled(found: RunVerdict) -> list[str]:
     if found.settling is None:
-        return []
-    if found.settling.needed > MOST_NEEDED:
-        return [gettext("They are so near each other that no number of questions would settle it.")]
+        too_small = gettext("The observed difference is too small to tell how many questions would decide it.")
+        return [] if found.reason else [too_small]
     needed = {"count": found.settling.needed}
     if found.settling.resource is Resource.QUESTIONS:
-        return [gettext("About %(count)d questions in all would settle it if the value stays.") % needed]
+        return [gettext("About %(count)d questions in all would decide it if the value stays.") % needed]
     if found.reason:
-        return [gettext("With about %(count)d rated answers in all there is a corrected score to look at.") % needed]
-    return [gettext("About %(count)d rated answers of both runs together would settle it if the value stays.") % needed]
+        return [gettext("About %(count)d rated answers are needed for a corrected score.") % needed]
+    return [gettext("About %(count)d rated answers of both runs together would decide it if the value stays.") % needed]

@@ -21,6 +21,7 @@ from review.evidence.answers import expose
 from review.evidence.effective import adjudicated, standing
 from review.evidence.rating_input import distance
 from review.evidence.scorers import majority
+from review.evidence.seals import readable
 from review.models import (
     EventRuling,
     ItemEvent,
@@ -155,7 +156,8 @@ def _apart_in(items: QuerySet[ReviewItem]) -> QuerySet[Any]:
     """Which of the items have first ratings far apart, or somewhat where the scale has no levels; what was taken back
     since is among them. One pass over the ratings, so that no agreement of others hides an old difference."""
     of_queue = "assignment__queue__adjudicate_from"
-    rows = Rating.objects.filter(assignment__item__in=items.order_by(), phase="initial", cannot_judge=False).order_by()
+    rows = readable(Rating.objects.filter(assignment__item__in=items.order_by(), phase="initial", cannot_judge=False))
+    rows = rows.order_by()
     grouped = rows.values("assignment__item", "metric", "metric__scale", of_queue).annotate(
         gap=Max("value") - Min("value"), labels=Count("label", distinct=True)
     )
@@ -175,7 +177,8 @@ def _events(items: Sequence[ReviewItem]) -> defaultdict[int, list[ItemEvent]]:
 
 
 def _first_ratings(items: Sequence[ReviewItem]) -> defaultdict[int, list[Rating]]:
-    rows = Rating.objects.filter(assignment__item__in=items, phase="initial").select_related("metric", "assignment")
+    rows = readable(Rating.objects.filter(assignment__item__in=items, phase="initial"))
+    rows = rows.select_related("metric", "assignment")
     newest = {(row.assignment_id, row.metric_id): row for row in rows.order_by("seq", "pk")}
     found: defaultdict[int, list[Rating]] = defaultdict(list)
     for row in newest.values():
@@ -231,7 +234,8 @@ def show_case(item: ReviewItem, user: User, language: str) -> CaseShown:
     case = replace(case_of(item), ratings=()) if to_rate else case_of(item)
     rows = asked_of(item)
     decisions: dict[int, list[Override]] = {}
-    for row in Override.objects.filter(answer=item.answer_id).select_related("by", "metric").order_by("seq"):
+    rulings = readable(Override.objects.filter(answer=item.answer_id), own=Q(by=user)).order_by("seq")
+    for row in rulings.select_related("by", "metric"):
         decisions.setdefault(row.metric_id, []).append(row)
     stand = {metric: top for metric, several in decisions.items() if (top := standing(several)) is not None}
     adjudicated = {metric: top for metric, top in stand.items() if top.kind == Override.Kind.ADJUDICATION}

@@ -20,6 +20,7 @@ from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from review.evidence.changes import touch
 from review.evidence.effective import standing
 from review.evidence.rating_input import check_value
+from review.evidence.seals import sealed_answers
 from review.models import Assignment, Override, Rating
 from review.ratings.settling import RATED
 
@@ -153,7 +154,7 @@ def effect_of(
     label: str | None = None,
     by: User,
 ) -> Effect:
-    """What overriding these answers of the run would do, without doing it. Four queries.
+    """What overriding these answers of the run would do, without doing it. Five queries.
 
     :raises Refused: ``no_answers_chosen``, ``too_many_answers``, ``one_value`` or ``off_scale``.
     """
@@ -169,7 +170,9 @@ def effect_of(
     tops = {answer: standing(rows) for answer, rows in _standing_rows(metric, mine).items()}
     decided = {pk: top for pk, top in tops.items() if top is not None}
     settled = {pk for pk, top in decided.items() if top.kind == Kind.ADJUDICATION and not lead}
-    alike = {pk for pk, top in decided.items() if (top.value, top.label) == (value, label)}
+    # Decisions about sealed answers are replaced whatever they say, so that nobody learns one by offering values.
+    sealed = sealed_answers(run.project_id, run.answer_set_id, named)
+    alike = {pk for pk, top in decided.items() if (top.value, top.label) == (value, label)} - sealed
     same = {pk for pk in alike if decided[pk].kind == Kind.OVERRIDE}
     return Effect(tuple(sorted(mine - same - settled)), len(same), len(settled), len(named - mine))
 

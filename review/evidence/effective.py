@@ -18,6 +18,7 @@ from review.evidence.carried import Carried, Origin, carried_ratings
 from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, ratings_of, read
 from review.evidence.sampling import Samples, samples_of
 from review.evidence.scorers import Judged, Key, Scorer, majority, scorers_of, values_of_run
+from review.evidence.seals import sealed_answers
 from review.models import Override
 from review.statistics.agreement.statistic import Indices, numbered
 
@@ -83,7 +84,9 @@ class Said:
     """What was said about the answers of a run. ``metrics`` holds every metric that anybody gave a value for, by
     primary key; ``scored`` are the values of the rules and primary judges by metric and answer, ``computed`` their
     metrics. ``removed`` are answers that a lead took out of all means. ``carried`` are the ratings of equal answers
-    that hold where nobody rated the answer itself; they are not among ``ratings``."""
+    that hold where nobody rated the answer itself; they are not among ``ratings``. ``sealed`` are the answers whose
+    labels are left out here (:mod:`review.evidence.seals`), ``withheld`` their ratings without values: how answers
+    were sampled does not depend on who reads."""
 
     answers: dict[int, RunAnswer]
     scorers: list[Scorer]
@@ -94,6 +97,8 @@ class Said:
     computed: frozenset[int]
     removed: tuple[RunAnswer, ...] = ()
     carried: Mapping[Key, Carried] = field(default_factory=dict)
+    sealed: frozenset[int] = frozenset()
+    withheld: Sequence[ExpertRating] = ()
 
     @cached_property
     def blind(self) -> dict[Key, list[ExpertRating]]:
@@ -165,26 +170,30 @@ def names_of(metrics: Mapping[int, MetricDefinition]) -> dict[int, str]:
 
 
 def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
-    """Read everything about the run's answers, or some of them, in eight queries, and two more where ratings of equal
-    answers hold. Over a whole run the answers that a lead took out are left out, and named in ``removed``."""
+    """Read everything about the run's answers, or some of them, in nine queries, two more where ratings of equal
+    answers hold, and up to three more where the project has a gold set. Over a whole run the answers that a lead took
+    out are left out, and named in ``removed``. Labels that the current reader may not see are left out."""
     asked = run_answers(run, answer_ids)
     out = removed_answers(run.answer_set_id, answer_ids)
     removed = tuple(one for one in asked if one.answer_id in out)
     kept = asked if answer_ids is not None else [one for one in asked if one.answer_id not in out]
     answers = {answer.answer_id: answer for answer in kept}
+    sealed = sealed_answers(run.project_id, run.answer_set_id, answer_ids)
+    labelled = answers.keys() - sealed
     scorers = scorers_of(run, answer_ids)
     rows = read(ratings_of(run.answer_set_id, answer_ids))
-    ratings = [row for row in rows if row.answer_id in answers]
-    decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in answers}
+    ratings = [row for row in rows if row.answer_id in labelled]
+    withheld = [row._replace(value=None, label=None) for row in rows if row.answer_id in answers.keys() & sealed]
+    decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in labelled}
     scored = values_of_run(scorers, answers)
-    equal = {key: one for key, one in carried_ratings(run, answer_ids).items() if key[0] in answers}
+    equal = {key: one for key, one in carried_ratings(run, answer_ids).items() if key[0] in labelled}
     seen = {metric for one in scorers for metric in one.said} | {row.metric_id for row in ratings}
     seen |= {metric for _, metric in decisions}
     known = MetricDefinition.objects.in_bulk(seen | {metric for _, metric in equal})
     computed = frozenset(scored)
     carried = _holding(equal, ratings, known, computed)
     metrics = {pk: known[pk] for pk in seen | {metric for _, metric in carried}}
-    return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed, carried)
+    return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed, carried, sealed, withheld)
 
 
 def _holding(
@@ -213,7 +222,7 @@ def _holding(
 
 def samples_behind(run: Run, said: Said) -> Samples:
     """The draws and imported samples behind the ratings. Three queries."""
-    return samples_of(run.answer_set_id, list(said.answers))
+    return samples_of(run.answer_set_id, list(said.answers), said.withheld)
 
 
 NO_VALUE = "no_value"  # nobody has scored or rated it yet

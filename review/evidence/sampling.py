@@ -41,19 +41,22 @@ class _OneDraw:
 @dataclass(frozen=True, slots=True)
 class Samples:
     """The samples behind the ratings of a run's answers. ``silent``: answers that were served in a queue and skipped
-    or flagged, by queue."""
+    or flagged, by queue. ``withheld`` are ratings without values that the
+    reader may not see: they place their answers, which count as served and as neither rated nor silent."""
 
     draws: Sequence[_OneDraw]
     queues_of: Mapping[int, frozenset[int]]
     silent: Mapping[int, frozenset[int]]
     answers: Sequence[int]
+    withheld: Sequence[ExpertRating] = ()
     _places: dict[int, dict[int, Place]] = field(default_factory=dict, compare=False)
 
     def places(self, metric_id: int, ratings: Iterable[ExpertRating]) -> dict[int, Place]:
         """Answer -> its place for the metric, of every answer in any frame. ``ratings``: all imported rows count for
         samples made elsewhere, those that could not judge too."""
         if metric_id not in self._places:
-            self._places[metric_id] = self._placed(metric_id, [row for row in ratings if row.metric_id == metric_id])
+            every = (*ratings, *self.withheld)
+            self._places[metric_id] = self._placed(metric_id, [row for row in every if row.metric_id == metric_id])
         return self._places[metric_id]
 
     def _placed(self, metric_id: int, rows: Sequence[ExpertRating]) -> dict[int, Place]:
@@ -80,15 +83,17 @@ class Samples:
         return [draw for draw in self.draws if draw.queue_id in queues and draw.metric_id in {None, metric_id}]
 
     def _served(self, metric_id: int, rows: Iterable[ExpertRating]) -> frozenset[int]:
-        return self.silent_for(metric_id) | {row.answer_id for row in rows}
+        withheld = (row for row in self.withheld if row.metric_id == metric_id)
+        return self.silent_for(metric_id) | {row.answer_id for row in (*rows, *withheld)}
 
     def silent_for(self, metric_id: int) -> frozenset[int]:
         """Answers that a reviewer was served for the metric and did not rate."""
         queues = self.queues_of.get(metric_id, frozenset())
-        return frozenset().union(*(self.silent.get(queue, frozenset()) for queue in queues))
+        silent = frozenset[int]().union(*(self.silent.get(queue, frozenset()) for queue in queues))
+        return silent.difference(row.answer_id for row in self.withheld)
 
 
-def samples_of(answer_set_id: int, answers: Sequence[int]) -> Samples:
+def samples_of(answer_set_id: int, answers: Sequence[int], withheld: Sequence[ExpertRating] = ()) -> Samples:
     """The samples over the answers of a set, of blind queues only: assisted ratings are no sample of blind opinions.
     Three queries."""
     blind = ReviewQueue.Mode.BLIND
@@ -101,7 +106,7 @@ def samples_of(answer_set_id: int, answers: Sequence[int]) -> Samples:
         draw = draws.setdefault(draw_id, _OneDraw(queue_id or 0, metric_id, looked, {}))
         draw.members[answer_id] = place(*placed)
     queues = {draw.queue_id for draw in draws.values()}
-    return Samples(list(draws.values()), _queues_by_metric(queues), _silent(queues), list(answers))
+    return Samples(list(draws.values()), _queues_by_metric(queues), _silent(queues), list(answers), withheld)
 
 
 def _queues_by_metric(queues: Collection[int]) -> dict[int, frozenset[int]]:

@@ -17,10 +17,11 @@ from evaluation.core.errors import Refused
 from evaluation.core.registry import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Project, Run, SealedAnswer, User
 from evaluation.work.lifecycle import seal_of
-from review.evidence.changes import touch
+from review.evidence.changes import touch_project
 from review.evidence.effective import said_of, samples_behind
 from review.evidence.experts import ExpertRating, agreement_ratings
 from review.evidence.sampling import weigh
+from review.evidence.seals import Form, in_form
 from review.models import Exposure, GoldItem, GoldRetirement, GoldSet, Rating
 from review.statistics.gold_split import Group, Split, split_groups
 
@@ -45,7 +46,8 @@ def labels_in(run: Run, metrics: Collection[str] = ()) -> list[Labelled]:
     """The labels that the ratings of a run's answers give, by metric and answer: of metrics with numbers, from the
     first ratings that were given blind and not for show. Adjudications do not enter: a dispute that was chosen because
     the judge differed would draw the label to or from the judge."""
-    said = said_of(run)
+    with in_form(Form.FULL):
+        said = said_of(run)
     samples = samples_behind(run, said)
     by_key = agreement_ratings(row for row in said.ratings if not row.example)
     found: list[Labelled] = []
@@ -188,7 +190,7 @@ def _store(
     for one in items:
         one.gold_set = made
     GoldItem.objects.bulk_create(items, batch_size=500)
-    touch(list({one.answer_id for one in items}))
+    touch_project(project)
     _seal(project, {one.answer_id for one in items if one.split == Split.HOLD_OUT})
     audit.record(by, "gold.frozen", made, hash=digest, version=number)
     return made

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.core.errors import UnknownName
+from evaluation.judging.catalogue import families, family_named
 from review.gold.freezing import changed_in, is_retired, lineage_of
 from review.models import GoldItem, GoldSet, Look, LookResult
 from review.statistics.acceptance import left_before, too_small
@@ -27,6 +28,12 @@ def gold_set_named(project_id: int, name: str) -> GoldSet:
         known = GoldSet.objects.filter(project=project_id).order_by("name").values_list("name", flat=True).distinct()
         raise UnknownName("gold set", name, list(known))
     return versions[-1]
+
+
+def families_in(gold_set: GoldSet) -> list[str]:
+    """The rubric families of which a metric is labelled."""
+    labelled = set(gold_set.items.order_by().values_list("metric__name", flat=True).distinct())
+    return [name for name in families() if labelled & {spec.name for spec in family_named(name).given}]
 
 
 def step_of(gold_set: GoldSet, since: int = 1) -> int:
@@ -49,7 +56,7 @@ class PartOfMetric:
 class MetricInGold:
     """A metric of a gold set. ``lacks_groups`` and ``lacks_answers`` are what its hold-out lacks before a look may be
     taken. ``expert_loss`` is the mean squared distance of one expert to the mean of the others of the same answer: what
-    bounds how near a judge can come; ``None`` where no answer has two."""
+    bounds how near a judge can come, over examples and validation; ``None`` where no answer has two."""
 
     metric: str
     parts: dict[str, PartOfMetric]
@@ -98,7 +105,7 @@ def overview(gold_set: GoldSet) -> GoldOverview:
 def _metric(name: str, items: Sequence[GoldItem]) -> MetricInGold:
     parts = {str(part): [one for one in items if one.split == part] for part in Split}
     lacks = too_small(one.group for one in parts[Split.HOLD_OUT])
-    distances = [_apart(one) for one in items if one.raters > 1]
+    distances = [_apart(one) for one in items if one.raters > 1 and one.split != Split.HOLD_OUT]
     return MetricInGold(
         metric=name,
         parts={

@@ -24,6 +24,7 @@ from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.models import MetricDefinition, Run
 from review.evidence.answers import run_answers
 from review.evidence.changes import touch
+from review.evidence.seals import sealed_answers
 from review.models import Rating
 
 SAMPLES_NAMED = 10
@@ -119,26 +120,30 @@ _CODE = 40  # characters of a reason code
 
 
 def store_ratings(run: Run, rows: Sequence[Placed], sampled: Sampled) -> int:
-    """Insert what is new; how many rows that were. One query besides the insertion.
+    """Insert what is new; how many rows that were. Two queries besides the insertion. All rows about sealed answers
+    count as new, so that nobody learns a sealed rating by offering values for it.
 
     A row equal to its author's newest one on the answer, metric and phase is there already. A different one is a new
     row and supersedes it; the key counts how often the same was said before, so that saying A, B and A again ends
     with A.
     """
     newest, times = _before(run, rows)
+    sealed = sealed_answers(run.project_id, run.answer_set_id)
     made: list[Rating] = []
+    known = 0
     for placed in rows:
         row = placed.row
         place = (placed.answer_id, placed.metric.pk, row.origin.author, row.origin.phase.value)
         digest = _digest(placed, sampled)
         if newest.get(place) == digest:
+            known += placed.answer_id not in sealed
             continue
         made.append(_rating(placed, sampled, f"{digest}:{times[digest]}"))
         times[digest] += 1
         newest[place] = digest
     Rating.objects.bulk_create(made, batch_size=BATCH)
     touch([row.answer_id for row in made[:1]])
-    return len(made)
+    return len(rows) - known
 
 
 def _before(run: Run, rows: Sequence[Placed]) -> tuple[dict[tuple[int, int, str, str], str], Counter[str]]:

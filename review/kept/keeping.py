@@ -25,10 +25,11 @@ from evaluation.models import Run, Score
 from evaluation.work.collector import held_back
 from evaluation.work.database import retry_on_db_error, unwritable
 from evaluation.work.dispatch import ring_for
+from review.evidence.seals import Form, form_of, in_form
 from review.models import Kept, Revision, Touched
 from review.reports.provenance import product_version
 
-FORM = 4  # rises when what is kept changes its form, so that nothing older is read
+FORM = 5  # rises when what is kept changes its form, so that nothing older is read
 SMALL = 5_000  # scores that a page may wait for
 LOST = timedelta(minutes=5)  # after which a worker that was asked will not come any more
 WAITS = 5.0  # seconds for a database that takes no writing just now
@@ -54,6 +55,16 @@ class Made(Generic[T]):
 
     value: T
     made_at: datetime | None
+
+
+FULL = "full "  # begins the kinds of what is kept in the full form
+
+
+def kind_in_form(kind: str, runs: Iterable[Run]) -> str:
+    """The kind under which the current reader finds what is kept of the runs: in the full form only where it is that of
+    every one of them."""
+    projects = {run.project_id for run in runs}
+    return FULL + kind if projects and all(form_of(pk) is Form.FULL for pk in projects) else kind
 
 
 def subject_of(runs: Sequence[Run]) -> str:
@@ -111,11 +122,13 @@ def look(kind: str, make: Make, subjects: Sequence[Sequence[Run]], *, asked: str
     """What is kept of each subject. Small ones that are old are made; for others a worker is asked, by the name
     ``asked`` (``kind`` without one). Four queries where nothing is old."""
     names = [subject_of(runs) for runs in subjects]
-    rows = {row.subject: row for row in Kept.objects.filter(kind=kind, subject__in=names)}
+    kinds = [kind_in_form(kind, runs) for runs in subjects]
+    found = Kept.objects.filter(kind__in=set(kinds), subject__in=names)
+    rows = {(row.kind, row.subject): row for row in found}
     stamps = stamps_of(run for runs in subjects for run in runs)
     return [
-        _stands(rows.get(name), kind, make, runs, stamp_of(runs, stamps), asked or kind)
-        for name, runs in zip(names, subjects, strict=True)
+        _stands(rows.get((of, name)), kind, make, runs, stamp_of(runs, stamps), asked or kind)
+        for name, of, runs in zip(names, kinds, subjects, strict=True)
     ]
 
 
@@ -125,7 +138,8 @@ def _stands(row: Kept | None, kind: str, make: Make, runs: Sequence[Run], stamp:
     if is_small(runs):
         return Stands(keep(make, runs)[kind], timezone.now(), old=False)
     ask(asked, runs)
-    row = Kept.objects.filter(kind=kind, subject=subject_of(runs)).first()  # a local worker has done it meanwhile
+    # A local worker may have made it meanwhile.
+    row = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs)).first()
     if row is None or row.made_at is None:
         return Stands(None, None, old=True)
     return Stands(bytes(row.content), row.made_at, old=stamp_of(runs, stamps_of(runs)) != row.stamp)
@@ -137,7 +151,7 @@ def now(kind: str, make: Make, runs: Sequence[Run]) -> Made[bytes]:
 
     :raises Later: ``figures_in_making``.
     """
-    rows = Kept.objects.filter(kind=kind, subject=subject_of(runs))
+    rows = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs))
     if not is_true(kind, runs):
         if is_small(runs):
             return Made(keep(make, runs)[kind], timezone.now())
@@ -152,7 +166,8 @@ def now(kind: str, make: Make, runs: Sequence[Run]) -> Made[bytes]:
 def is_true(kind: str, runs: Sequence[Run]) -> bool:
     """Whether what is kept of the runs holds. Four queries."""
     stamp = stamp_of(runs, stamps_of(runs))
-    return bool(stamp) and Kept.objects.filter(kind=kind, subject=subject_of(runs), stamp=stamp).exists()
+    rows = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs), stamp=stamp)
+    return bool(stamp) and rows.exists()
 
 
 def is_small(runs: Sequence[Run]) -> bool:
@@ -161,13 +176,15 @@ def is_small(runs: Sequence[Run]) -> bool:
 
 
 def keep(make: Make, runs: Sequence[Run]) -> Mapping[str, bytes]:
-    """Make everything of the runs that ``make`` makes, and keep it."""
+    """Make everything of the runs that ``make`` makes in the current reader's form, and keep it."""
+    form = Form.FULL if kind_in_form("", runs) else Form.OPEN
     count_touched()
     stamp, began = stamp_of(runs, stamps_of(runs)), time.monotonic()
-    with held_back():
+    with held_back(), in_form(form):
         made = make(runs)
+        kinds = {kind: kind_in_form(kind, runs) for kind in made}
     told = {"stamp": stamp, "made_at": timezone.now(), "seconds": time.monotonic() - began}
-    rows = [Kept(kind=kind, subject=subject_of(runs), content=content, **told) for kind, content in made.items()]
+    rows = [Kept(kind=kinds[kind], subject=subject_of(runs), content=content, **told) for kind, content in made.items()]
 
     def write() -> None:
         Kept.objects.bulk_create(
@@ -197,7 +214,7 @@ def ask(kind: str, runs: Sequence[Run]) -> None:
 
 
 def _ask(kind: str, runs: Sequence[Run]) -> None:
-    row, _made = Kept.objects.get_or_create(kind=kind, subject=subject_of(runs))
+    row, _made = Kept.objects.get_or_create(kind=kind_in_form(kind, runs), subject=subject_of(runs))
     now = timezone.now()
     if row.asked_at and now - row.asked_at < LOST:
         return

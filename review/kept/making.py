@@ -24,8 +24,9 @@ from review.comparisons.summaries import Headline, headline
 from review.comparisons.values import sides
 from review.comparisons.whole import Compared, compare
 from review.evidence.experts import has_examples
+from review.evidence.seals import Form, in_form
 from review.kept.columns import columns_of, unpacked
-from review.kept.keeping import Make, ask, count_touched, keep, stamp_of, stamps_of, subject_of
+from review.kept.keeping import FULL, Make, ask, count_touched, keep, stamp_of, stamps_of, subject_of
 from review.models import Kept
 from review.plans.ahead import ReviewPlan, next_review, planned_review
 from review.reports.estimates import three_ways
@@ -175,7 +176,9 @@ def remake(pk: int) -> None:
     if len(found) < len(set(keys)):
         row.delete()
         return
-    keep(maker_of(row.kind), [found[key] for key in keys])
+    form = Form.FULL if row.kind.startswith(FULL) else Form.OPEN
+    with in_form(form):
+        keep(maker_of(row.kind.removeprefix(FULL)), [found[key] for key in keys])
 
 
 NEWEST = 20  # runs whose figures are made before anybody looks
@@ -192,13 +195,17 @@ def ring_waiting() -> None:
     for run in ended:
         if subject_of([run]) not in made:
             ask(FIGURES, [run])
-    forgotten = Q(kind__in=[COMPARISON, *FILES]) | WITH_GATE
+    forgotten = Q(kind__in=[COMPARISON, *FILES]) | Q(kind__startswith=FULL) | WITH_GATE
     Kept.objects.filter(forgotten, made_at__lt=timezone.now() - FORGOTTEN).delete()
+
+
+def _makable() -> Q:
+    return Q(kind__in=[*MAKERS, *(FULL + kind for kind in MAKERS)]) | WITH_GATE
 
 
 def make_waiting() -> None:
     """Make here what workers were asked for and have not done."""
-    waiting = Kept.objects.filter(Q(asked_at__isnull=False) | Q(made_at=None), Q(kind__in=MAKERS) | WITH_GATE)
+    waiting = Kept.objects.filter(Q(asked_at__isnull=False) | Q(made_at=None), _makable())
     for pk in waiting.values_list("pk", flat=True):
         remake(pk)
 

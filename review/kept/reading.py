@@ -26,7 +26,7 @@ from review.evidence.effective import Effective, Source, effective_values, names
 from review.evidence.experts import has_examples
 from review.gold.licences import licences_of
 from review.kept.columns import ANSWERS, SOURCES, UNSAID, Arrays, unpacked, values_kind
-from review.kept.keeping import Made, Make, Stands, is_small, is_true, keep, look, now, subject_of
+from review.kept.keeping import Made, Make, Stands, is_small, is_true, keep, kind_in_form, look, now, subject_of
 from review.kept.making import (
     AGREEMENT,
     AS_AGREEMENT,
@@ -220,7 +220,8 @@ def _values(run: Run, metric: MetricDefinition | None) -> Arrays | None:
     if metric is None:
         return None
     kind = values_kind(metric.pk)
-    row = Kept.objects.filter(kind=kind, subject=subject_of([run])).first()  # none where no writing is taken
+    # There is none where the database takes no writing.
+    row = Kept.objects.filter(kind=kind_in_form(kind, [run]), subject=subject_of([run])).first()
     return unpacked(bytes(row.content) if row else keep(make_run, [run])[kind])
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from evaluation.asking.systems import asked_version
 from evaluation.management.working import work_off
-from evaluation.models import AnswerSet, QuestionSet, Run
+from evaluation.models import AnswerSet, Run
 from evaluation.runs.experiments import judges_named
 from evaluation.runs.making import Asking, Wanted, draft_run
 from evaluation.runs.planning import Plan, plan_of, plan_sentences
@@ -61,8 +61,8 @@ def _say(command: BaseCommand, plan: Plan, form: str) -> None:
 
 
 def _draft(options: dict[str, Any]) -> Run:
-    questions = question_set_named(project_named(options["project"]), options["questions"])
-    named = judges_named(questions.project, options["judge"]) or [""]
+    answers = _answers(options)
+    named = judges_named(answers.question_set.project, options["judge"]) or [""]
     wanted = Wanted(
         profile=options["profile"],
         judge=None if options["no_judge"] else named[0],
@@ -81,13 +81,14 @@ def _draft(options: dict[str, Any]) -> Run:
         rubrics=tuple(options["rubric"]),
         language=options["language"],
     )
-    return draft_run(_answers(questions, options), wanted, by=None)
+    return draft_run(answers, wanted, by=None)
 
 
-def _answers(questions: QuestionSet, options: dict[str, Any]) -> AnswerSet | Asking:
-    """Answers that are there, or those that the run asks for."""
+def _answers(options: dict[str, Any]) -> AnswerSet | Asking:
+    """Existing answers, or those that the run asks for."""
     if options["reuse_answers"]:
-        return answers_of_run(options["reuse_answers"], questions)
+        return answers_of_run(options["reuse_answers"], options["project"], options["questions"])
+    questions = question_set_named(project_named(options["project"]), options["questions"])
     version = None if options["no_ask"] else asked_version(questions.project, options["system"])
     if version is None:
         return newest_answers(questions, options["system"])

@@ -58,8 +58,8 @@ def refusals() -> Iterator[None]:
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
     """``--fail-under``, ``--baseline`` (unless the command has one of its own) with ``--max-drop``, ``--gate-on``,
-    ``--margin``, ``--across-models``, ``--looks``, ``--require-licence``, ``--strict``."""
-    gate = parser.add_argument_group("quality gate", "exit 100 when it is not passed")
+    ``--margin``, ``--across-models``, ``--looks``, ``--require-licence``, ``--allow-undecided``."""
+    gate = parser.add_argument_group("quality gate", "exit 100 unless it is passed; an undecided gate is not passed")
     gate.add_argument("--fail-under", type=_number, metavar="X", help="least overall score, such as 0.7")
     if baseline:
         gate.add_argument("--baseline", type=int, metavar="RUN", help="run that this one must not fall behind")
@@ -91,7 +91,9 @@ def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
     gate.add_argument(
         "--require-licence", action="store_true", help="fail where the proof of a judge's prompt does not hold"
     )
-    gate.add_argument("--strict", action="store_true", help="what cannot be told fails too")
+    gate.add_argument(
+        "--allow-undecided", action="store_true", help="exit 0 with a warning where the gate is undecided"
+    )
 
 
 def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAsked:
@@ -107,7 +109,7 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
         baseline=baseline or (None if options.get("baseline") is None else run_named(options["baseline"])),
         max_drop=options["max_drop"],
         on=options["gate_on"],
-        strict=options["strict"],
+        allow_undecided=options["allow_undecided"],
         across_models=options["across_models"],
         looks=options["looks"],
         require_licence=options["require_licence"],
@@ -127,8 +129,8 @@ def print_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> None
 
 
 def warn_of_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> None:
-    """On standard error: that the gate is open, although the command ends well."""
-    if gate.verdict is GateVerdict.CANNOT_TELL and not gate.strict:
+    """Write on standard error that the gate is undecided, although the command succeeds."""
+    if gate.verdict is GateVerdict.UNDECIDED and gate.allow_undecided:
         command.stderr.write(gate_line(gate, run), command.style.WARNING)
 
 

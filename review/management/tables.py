@@ -34,6 +34,7 @@ from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
 from review.reports.verdict import verdict_of
 from review.results.run_agreement import kept_agreement
+from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.paired import PairedDifference
 
 HERE = Output.TERMINAL
@@ -79,15 +80,17 @@ def _overall(report: Report) -> Iterator[tuple[str, ...]]:
         if one.mark is Shape.PLAIN:
             name = _("rules only") if report.overall.label is Label.RULES_ONLY else title
             title = _("%(label)s, weight %(weight).2f") % {"label": name, "weight": report.overall.weight}
-        yield _figure_row(title, figure)
+        yield _figure_row(title, figure, corrected=one.mark is Shape.CORRECTED)
     for one, value in facts_of(OVERALL, report, HERE):
         yield str(one.title), one.text(value), NOTHING, NOTHING, ""
 
 
-def _figure_row(name: str, figure: Figure) -> tuple[str, ...]:
+def _figure_row(name: str, figure: Figure, *, corrected: bool) -> tuple[str, ...]:
     note = why_withheld(figure) if figure.withheld else ""
-    if not note and figure.target == "questions_like_these":
-        note = _("variation over questions, not judge error")
+    if not note and figure.target == Target.QUESTIONS_LIKE_THESE:
+        note = _("questions like these, without judge error")
+        if corrected:
+            note = _("questions like these, with judge error")
     return name, short(figure), between(figure), str(figure.n), note
 
 
@@ -189,19 +192,10 @@ def _corrected(figure: Figure) -> str:
 
 
 def _order(found: Order) -> Iterator[Sheet]:
-    rows = [
-        (str(place), one.run, number(one.mean), "{} – {}".format(*one.places), number(one.best), number(one.ahead))
-        for place, one in enumerate(found.ranking.order, start=1)
-    ]
-    title = _("Order over %(count)s common questions; it holds with probability %(holds)s") % {
-        "count": found.ranking.questions,
-        "holds": number(found.ranking.holds, 2),
-    }
-    header = (
-        *(_("place"), _("run"), _("score"), _("sure places")),
-        *(_("probability to be the best"), _("to be above the next")),
-    )
-    yield Sheet(title, header, rows)
+    if len(found.ranking.order) > 2:
+        rows = [(one.run, number(one.mean), "{} – {}".format(*one.places)) for one in found.ranking.order]
+        title = _("Ranking over %(count)s common questions") % {"count": found.ranking.questions}
+        yield Sheet(title, (_("run"), _("score"), _("possible ranks")), rows)
     if found.sensitivity is None:
         return
     title = _("Under other weights near the profile's the order holds in %(share)s of the cases") % {

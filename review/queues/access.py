@@ -15,6 +15,7 @@ from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.decisions.overrides import may_override
 from review.evidence.answers import same_text
+from review.evidence.seals import readable
 from review.models import Assignment, Draw, ItemEvent, QueueMember, Rating, ReviewItem, ReviewQueue
 from review.models.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
 from review.ratings.leases import for_whom
@@ -146,7 +147,8 @@ def draw_for_lead(user: Person, pk: int | str) -> Draw:
 
 def ratings_of(user: Person) -> QuerySet[Rating]:
     """The person's own ratings, and those of the projects whose results they may see, except of answers they still
-    have to rate themselves, or of equal ones: nobody reads another's rating first."""
+    have to rate themselves, or of equal ones: nobody reads another's rating first. Of sealed ones the own
+    alone."""
     if not isinstance(user, User):
         return Rating.objects.none()
     own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user, state__in=RATED)
@@ -160,7 +162,8 @@ def ratings_of(user: Person) -> QuerySet[Rating]:
     )
     seen = Q(answer__answer_set__project__in=access.projects_with(user, Action.VIEW).values("pk")) & ~Exists(ahead)
     reached = access.projects_with(user, Action.RATE).values("pk")
-    return Rating.objects.filter(Q(reviewer=user, answer__answer_set__project__in=reached) | seen).order_by("-id")
+    rows = Rating.objects.filter(Q(reviewer=user, answer__answer_set__project__in=reached) | seen)
+    return readable(rows, own=Q(reviewer=user)).order_by("-id")
 
 
 def cases_for_lead(user: Person) -> QuerySet[ReviewItem]:

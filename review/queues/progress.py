@@ -16,6 +16,7 @@ from django.utils import timezone
 from evaluation.core.registry import ScaleKind
 from evaluation.models import MetricDefinition, Question, User
 from review.evidence.rating_input import FlagKind
+from review.evidence.seals import readable
 from review.models import Assignment, ItemEvent, Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import KEPT_FOR, LAST_RATED, NOT_FOR_ALL, OWN_PROGRESS
@@ -306,6 +307,7 @@ def _shares(queue: ReviewQueue, metrics: Mapping[int, MetricDefinition]) -> dict
     rows = Rating.objects.filter(
         assignment__item__queue=queue, assignment__item__occasion=FIRST_OCCASION, phase="initial", value__isnull=False
     )
+    rows = readable(rows)
     last: dict[tuple[int, int], tuple[int, int, int, float]] = {}
     columns = ("assignment_id", "metric_id", "answer__question_id", "answer_id", "value")
     for assignment, metric, question, answer, value in rows.order_by("seq", "pk").values_list(*columns):

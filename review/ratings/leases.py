@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
@@ -66,7 +66,7 @@ def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
 
     Their own open lease comes first, prolonged; then a hidden repeat that is due. Else the next open item on the ring
     of shuffle keys after the last one they were served that is for them, has a free slot and that they never had;
-    last, items whose lease they let lapse.
+    then items whose lease they let lapse; last, one that somebody else's browser reserved ahead and never showed.
 
     :raises Refused: ``queue_closed``, or ``not_a_member``.
     """
@@ -76,7 +76,7 @@ def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
     def attempt(lost: Sequence[int]) -> Assignment | None:
         if (member := _member(queue, user)) is None:
             raise Refused("not_a_member")
-        return _own(queue, member) or _taken(queue, member, lost)
+        return _own(queue, member) or _taken(queue, member, lost) or _taken_from_ahead(queue, member, lost)
 
     found = _attempted(attempt)
     if found and queue.mode == ReviewQueue.Mode.ASSISTED:
@@ -185,6 +185,28 @@ def _taken(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment |
         SERVED.run(member=member.pk, offset=member.offset if item.occasion > FIRST_OCCASION else item.shuffle_key)
         return taken
     return None
+
+
+def _taken_from_ahead(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment | None:
+    """A lease of an item that somebody else reserved ahead: their browser has not shown it, because an earlier item is
+    still in their hands. They may get it back as an item whose lease they let lapse."""
+    ahead = _reserved_ahead(queue).exclude(item__in=lost).exclude(item__assignments__reviewer=member.reviewer_id)
+    wanted = ReviewItem.objects.filter(for_whom(member.reviewer_id), assignments__in=ahead).order_by("shuffle_key")
+    locked = wanted.select_related("answer__question").select_for_update(of=("self",), no_key=True)
+    if (item := locked.first()) is None:
+        return None
+    if not _reserved_ahead(queue).filter(item=item).update(state=State.EXPIRED):
+        raise _Lost(item.pk)
+    taken = _take(item, queue, member, again=False)
+    SERVED.run(member=member.pk, offset=item.shuffle_key)
+    return taken
+
+
+def _reserved_ahead(queue: ReviewQueue) -> QuerySet[Assignment]:
+    """The leases of open items whose holder has an earlier item of the queue in hand and has entered nothing yet."""
+    leased = Assignment.objects.filter(queue=queue, state=State.LEASED, item__state=ReviewItem.State.OPEN)
+    in_hand = leased.filter(reviewer=OuterRef("reviewer"), pk__lt=OuterRef("pk"))
+    return leased.filter(Exists(in_hand), draft=None, item__occasion=FIRST_OCCASION)
 
 
 def for_whom(reviewer_id: int) -> Q:

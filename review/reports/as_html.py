@@ -30,8 +30,10 @@ from review.reports.sections import (
     ToldAnswer,
     facts_of,
     figures_of,
+    target_in_words,
 )
 from review.reports.verdict import verdict_of
+from review.statistics.correction.outcome import Target
 
 HERE = Output.HTML
 
@@ -53,7 +55,10 @@ def html_report(report: Report, answers: Sequence[ToldAnswer], gate: Gate | None
         "gate_reasons": gate_reasons(gate) if gate else (),
         "verdict": verdict_of(report),
         "reason": explain_reason(header.reason) if header.reason else "",
-        "overall": _overall(report),
+        "overall": _overall(report, Target.QUESTIONS_LIKE_THESE),
+        "target": target_in_words(report, Target.QUESTIONS_LIKE_THESE),
+        "overall_here": _overall(report, Target.THIS_RUN),
+        "here": target_in_words(report, Target.THIS_RUN),
         "overall_notes": notes(report.overall.corrected, titles),
         "overall_facts": _facts(OVERALL, report),
         "metric_forest": _metrics_drawn(shown, language),
@@ -86,9 +91,9 @@ def _cells(entries: Sequence[Entry[Inner]], row: Inner) -> tuple[str, ...]:
     return tuple(_figure(value) if isinstance(value, Figure) else one.text(value, 2) for one, value in values)
 
 
-def _overall(report: Report) -> charts.Forest:
+def _overall(report: Report, target: Target) -> charts.Forest:
     rows = []
-    for one, figure in figures_of(report, HERE):
+    for one, figure in figures_of(report, HERE, target):
         title = capfirst(one.page_heading)
         if one.mark is charts.Shape.PLAIN:
             name = gettext("Rules only") if report.overall.label is Label.RULES_ONLY else title

@@ -87,14 +87,15 @@ def gate_cases(report: Report, gate: Gate | None) -> list[Case]:
         Case(_("licence of %(metric)s") % {"metric": name}, "failure", "unlicensed", _("No licence that holds."))
         for name in gate.unlicensed
     ]
-    return [complete, *(_check(check, strict=gate.strict) for check in gate.checks), *unlicensed]
+    return [complete, *(_check(check, allow_undecided=gate.allow_undecided) for check in gate.checks), *unlicensed]
 
 
-def _check(check: Check, *, strict: bool) -> Case:
+def _check(check: Check, *, allow_undecided: bool) -> Case:
+    """A check fails its test case where it fails the gate; one that may stay undecided is skipped."""
     if check.verdict is GateVerdict.PASSED:
         return Case(check_title(check))
-    failed = check.verdict is GateVerdict.FAILED or strict
-    return Case(check_title(check), "failure" if failed else "skipped", str(check.verdict), check_reason(check))
+    kind = "skipped" if check.verdict is GateVerdict.UNDECIDED and allow_undecided else "failure"
+    return Case(check_title(check), kind, str(check.verdict), check_reason(check))
 
 
 def _metric(line: MetricLine) -> Case:

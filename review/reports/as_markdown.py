@@ -28,7 +28,7 @@ from review.reports.sections import (
 from review.reports.verdict import verdict_of, why_no_headline
 from review.statistics.paired_tests.gate import GateVerdict
 
-SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.CANNOT_TELL: "⚠️"}
+SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.UNDECIDED: "⚠️"}
 WORST = 5
 LONGEST = 120
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&])")
@@ -101,7 +101,7 @@ def _overall(report: Report) -> Iterator[str]:
     ]
     facts = facts_of(OVERALL, report, Output.MARKDOWN)
     rows += [(f"**{escaped(str(one.title))}**", escaped(one.text(value)), NOTHING, "") for one, value in facts]
-    yield from table((_("overall score"), _("value"), _("95% interval"), ""), rows)
+    yield from table((_("overall score"), _("value"), _("95% interval, questions like these"), ""), rows)
     overall = report.overall
     answers = {"reviewed": overall.reviewed_answers, "answers": overall.answers}
     yield _("%(reviewed)s of %(answers)s answers reviewed by experts.") % answers

@@ -55,6 +55,7 @@ class ThreeScores:
     corrected_over_questions: Figure
     part_only: Figure | None
     answers: int
+    questions: int
     reviewed_answers: int
     overrides: int
     unresolved: int
@@ -84,6 +85,7 @@ def three_scores(basis: Gathered) -> ThreeScores:
         corrected_over_questions=_corrected(basis, Target.QUESTIONS_LIKE_THESE),
         part_only=machine.figure if partial and run.state in Run.ENDED and not machine.figure.withheld else None,
         answers=n,
+        questions=len({answer.question_id for answer in basis.said.answers.values()}),
         reviewed_answers=len(human),
         overrides=sum(value.source is Source.OVERRIDE for value in values),
         unresolved=sum(value.unresolved for value in values),

@@ -166,6 +166,13 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
             count,
         )
         found.append(text % {"count": count})
+    if count := figure.extra.get("sealed"):
+        text = ngettext(
+            "The ratings of %(count)d locked answer are sealed and count as missing at random.",
+            "The ratings of %(count)d locked answers are sealed and count as missing at random.",
+            count,
+        )
+        found.append(text % {"count": count})
     if figure.partly_corrected:
         weights = figure.partly_corrected.items()
         parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)

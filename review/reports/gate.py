@@ -75,10 +75,10 @@ class Check:
 class Gate:
     """The gate of a run. ``incomplete`` is the reason why an incomplete run fails it whatever its figures are; the
     error is spent over ``looks`` of which this is one. ``unlicensed`` are the metrics that fail it where a licence is
-    required."""
+    required. An undecided gate is not passed unless ``allow_undecided``."""
 
     on: GateOn
-    strict: bool
+    allow_undecided: bool
     baseline_id: int | None
     checks: tuple[Check, ...]
     incomplete: str = ""
@@ -91,14 +91,13 @@ class Gate:
         verdicts = {check.verdict for check in self.checks}
         if self.incomplete or self.unlicensed or GateVerdict.FAILED in verdicts:
             return GateVerdict.FAILED
-        return GateVerdict.CANNOT_TELL if GateVerdict.CANNOT_TELL in verdicts else GateVerdict.PASSED
+        return GateVerdict.UNDECIDED if GateVerdict.UNDECIDED in verdicts else GateVerdict.PASSED
 
     @property
     def exit_code(self) -> int:
-        """0 where the gate is passed, or open and not strict; else 100."""
-        if self.verdict is GateVerdict.CANNOT_TELL:
-            return GATE_CODE if self.strict else PASSED_CODE
-        return PASSED_CODE if self.verdict is GateVerdict.PASSED else GATE_CODE
+        """0 where the gate is passed, or undecided and that is allowed; else 100."""
+        passed = self.verdict is GateVerdict.PASSED or (self.verdict is GateVerdict.UNDECIDED and self.allow_undecided)
+        return PASSED_CODE if passed else GATE_CODE
 
     def to_dict(self) -> dict[str, Any]:
         """The ``gate`` section of a report."""
@@ -106,7 +105,7 @@ class Gate:
             "on": str(self.on),
             "target": "questions_like_these",
             "verdict": str(self.verdict),
-            "strict": self.strict,
+            "allow_undecided": self.allow_undecided,
             "exit_code": self.exit_code,
             "baseline": self.baseline_id,
             "looks": self.looks,
@@ -126,7 +125,7 @@ def gate_line(gate: Gate, run: int | None = None) -> str:
     verdict = {
         GateVerdict.PASSED: _("passed"),
         GateVerdict.FAILED: _("failed"),
-        GateVerdict.CANNOT_TELL: _("cannot tell"),
+        GateVerdict.UNDECIDED: _("undecided, allowed") if gate.allow_undecided else _("undecided, not passed"),
     }[gate.verdict]
     said = _("gate on the %(score)s: %(verdict)s") % {"score": on, "verdict": verdict}
     if gate.looks > 1:
@@ -171,30 +170,30 @@ def margin_text(margin: float) -> str:
 def _said(check: Check) -> str:
     wanted = check_title(check)
     if check.value is None:
-        said = _("%(wanted)s: cannot tell. %(why)s") % {"wanted": wanted, "why": explain_reason(check.reason)}
+        said = _("%(wanted)s: undecided. %(why)s") % {"wanted": wanted, "why": explain_reason(check.reason)}
         return " ".join([said, *([_settle(check)] if check.settling else [])])
     shown = f"{round(check.value, 3) or 0.0:+.3f}" if check.rule is Rule.MAX_DROP else f"{check.value:.3f}"
     facts = {"wanted": wanted, "value": shown}
     if check.low is None or check.high is None:
         why = {"why": explain_reason(check.reason)}
-        return _("%(wanted)s: cannot tell, the value is %(value)s without an interval. %(why)s") % {**facts, **why}
+        return _("%(wanted)s: undecided, the value is %(value)s without an interval. %(why)s") % {**facts, **why}
     facts |= {"low": f"{check.low:.3f}", "high": f"{check.high:.3f}"}
     if check.verdict is GateVerdict.PASSED:
         return _("%(wanted)s: passed with %(value)s (%(low)s to %(high)s).") % facts
     if check.verdict is GateVerdict.FAILED:
         return _("%(wanted)s: failed with %(value)s (%(low)s to %(high)s).") % facts
     further = explain_reason(check.reason) if check.reason else _settle(check)
-    return " ".join([_("%(wanted)s: cannot tell from %(value)s (%(low)s to %(high)s).") % facts, further])
+    return " ".join([_("%(wanted)s: undecided at %(value)s (%(low)s to %(high)s).") % facts, further])
 
 
 def _settle(check: Check) -> str:
     if check.settling is None:
-        return _("The value lies on the limit, so no sample would settle it.")
+        return _("The score is too close to the limit for more questions or ratings to decide it.")
     needed = {"count": check.settling.needed}
     if check.value is None:
-        return _("With about %(count)d rated answers in all there is a corrected score to look at.") % needed
+        return _("About %(count)d rated answers are needed for a corrected score.") % needed
     if check.settling.resource is Resource.LABELS and check.rule is Rule.MAX_DROP:
-        return _("About %(count)d rated answers of both runs together would settle it if the value stays.") % needed
+        return _("About %(count)d rated answers of both runs together would decide it if the value stays.") % needed
     if check.settling.resource is Resource.LABELS:
-        return _("About %(count)d rated answers in all would settle it if the value stays.") % needed
-    return _("About %(count)d questions in all would settle it if the value stays.") % needed
+        return _("About %(count)d rated answers in all would decide it if the value stays.") % needed
+    return _("About %(count)d questions in all would decide it if the value stays.") % needed

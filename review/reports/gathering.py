@@ -95,7 +95,7 @@ def labels_by_metric(said: Said, samples: Samples) -> dict[int, MetricLabels]:
         silent = samples.silent_for(pk) | {row.answer_id for row in rated}
         silent -= means.keys()
         equal = {key[0]: one.blind for key, one in said.carried.items() if key[1] == pk and one.blind}
-        carried = _carried(equal.keys() - means.keys() - silent, places, means.keys() | silent)
+        carried = _carried(equal.keys() - means.keys() - silent, places, means.keys() | silent | said.sealed)
         means |= {answer: _mean_of(equal[answer], scale) for answer in carried}
         built = frozenset(answer for answer, metric in said.built if metric == pk)
         found[pk] = MetricLabels(means, places, frozenset(silent), carried, built)
@@ -124,7 +124,8 @@ def _census(said: Said, pk: int, means: dict[int, float], places: dict[int, Plac
     """Where every answer the metric applies to was rated there is nothing to sample: a census, however the answers
     were chosen."""
     frame = [answer for answer, one in said.scored.get(pk, {}).items() if applies(one)] if means else []
-    if frame and all(answer in means for answer in frame):
+    rated = means.keys() | {row.answer_id for row in said.withheld if row.metric_id == pk}
+    if frame and all(answer in rated for answer in frame):
         return places | dict.fromkeys(frame, Place(1.0, "all", True))
     return places
 
@@ -166,6 +167,8 @@ class Correction:
         more: dict[str, Any] = {}
         if built := int((component.frame.built & component.frame.labelled).sum()):
             more["built_on"] = built
+        if sealed := len({row.answer_id for row in self.said.withheld if row.metric_id == metric.pk}):
+            more["sealed"] = sealed
         if target is Target.THIS_RUN and category is None and (ends := _any_time(component, labels)):
             more["any_time"] = ends
         if carried := sum(key in labels.carried for key in component.frame.keys):

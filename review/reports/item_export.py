@@ -19,6 +19,7 @@ from evaluation.models import Answer, Run, User
 from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective, effective_values
 from review.evidence.scorers import Key
+from review.evidence.seals import readable
 from review.models import Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.ratings.card import card_metrics
@@ -116,8 +117,7 @@ def _values(items: Any) -> dict[tuple[int, Key], tuple[str, Effective]]:
 def _ratings(queue: ReviewQueue, answers: Sequence[int], only: User | None) -> dict[int, list[dict[str, Any]]]:
     """Answer -> its ratings of this queue, the newest of each reviewer, metric, phase and occasion."""
     rows = Rating.objects.filter(assignment__item__queue=queue, answer__in=answers)
-    if only is not None:
-        rows = rows.filter(reviewer=only)
+    rows = readable(rows) if only is None else rows.filter(reviewer=only)
     newest: dict[tuple[int, int, str], Rating] = {}
     related = ("metric", "reviewer", "assignment__item")
     for row in rows.select_related(*related).prefetch_related("rated_parts").order_by("seq", "pk"):

@@ -12,7 +12,7 @@ from typing import overload
 
 import numpy as np
 
-from evaluation.core.registry import Bilingual, Scale, ScaleKind
+from evaluation.core.registry import Bilingual, Kind, Scale, ScaleKind
 from evaluation.core.samples import Status
 from evaluation.models import MetricDefinition
 from evaluation.profiles.arithmetic import unit_of, worst_and_best
@@ -235,6 +235,7 @@ def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
     """The run by the category of its questions."""
     profile, sides, found = basis.profile, basis.sides, []
     computed = [sides.found.metrics[pk] for pk in sides.found.computed]
+    derived = {metric.name for metric in computed if metric.kind == Kind.DERIVED}  # nobody rates these
     reviewed_answers = sides.found.reviewed
     for name, places in by_category(sides.machine.answers).items():
         machine, reviewed = sides.machine.at(places), sides.reviewed.at(places)
@@ -244,7 +245,7 @@ def category_lines(basis: Gathered) -> tuple[CategoryLine, ...]:
         metrics = {
             metric: (
                 mean_figure(profile, values),
-                mean_figure(profile, reviewed.metrics[metric]) if touched else nobody,
+                mean_figure(profile, reviewed.metrics[metric]) if touched and metric not in derived else nobody,
             )
             for metric, values in machine.metrics.items()
         }

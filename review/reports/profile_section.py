@@ -305,7 +305,8 @@ def _table_json(table: ClassTable) -> dict[str, Any]:
 
 
 def profile_section(basis: Gathered, overall: ThreeScores) -> ProfileSection:
-    """The section of the run's judge-only side. One query where the profile has automatic failures."""
+    """The section of the run's judge-only side, without bands and tables of metrics that the run does not compute. One
+    query where the profile has automatic failures."""
     profile, side, scores = basis.profile, basis.sides.machine, basis.machine.answers
     return ProfileSection(
         profile=profile.name,
@@ -313,7 +314,7 @@ def profile_section(basis: Gathered, overall: ThreeScores) -> ProfileSection:
         figures=_figures(profile, side, overall),
         bands=_bands(profile, basis, overall),
         passing=pass_rate(profile, side, scores, flags_of(basis.run, profile)),
-        diagnoses=tuple(_diagnosed(table, side) for table in profile.tables),
+        diagnoses=tuple(_diagnosed(table, side) for table in profile.tables if _has_values(table, side)),
         classes=class_tables(profile, side),
         abstention=abstention(side) if "answer_class" in profile.metrics else None,
         spread=spreads(profile, side.answers, scores),
@@ -350,11 +351,24 @@ def _bands(profile: ProfileSpec, basis: Gathered, overall: ThreeScores) -> tuple
     found = []
     for name, bands in profile.metric_bands.items():
         metric = basis.sides.machine.metrics.get(name)
+        if metric is None or not _applies(metric):
+            continue
         found.append(_banded(profile.report_name(name), bands, _mean(metric), _numbers(metric)))
     if profile.bands:
         numbers = [one.value for one in basis.machine.answers if one.value is not None]
         found.append(_banded(profile.report_name(OVERALL), profile.bands, overall.judge_only.value, numbers))
     return tuple(found)
+
+
+def _applies(metric: MetricValues) -> bool:
+    """Whether the metric applies to any answer."""
+    return metric.count(Status.NOT_APPLICABLE) < len(metric.values)
+
+
+def _has_values(table: Table, side: Side) -> bool:
+    """Whether every axis of the table has a metric that the run computes."""
+    there = {name for name, metric in side.metrics.items() if _applies(metric)}
+    return all(there & set(axis.metrics) for axis in table.axes)
 
 
 def _banded(name: str, bands: tuple[Band, ...], value: float | None, numbers: list[float]) -> Banded:

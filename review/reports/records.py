@@ -12,6 +12,7 @@ from evaluation.files.records import Record, ending_of, written
 from evaluation.models import Answer, Run, Score
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from review.evidence.answers import run_answers
+from review.evidence.seals import readable
 from review.models import Rating
 from review.models.queues import FIRST_OCCASION
 
@@ -104,7 +105,8 @@ def _rating(row: Rating) -> dict[str, Any]:
 
 def _ratings(answers: Sequence[int]) -> dict[int, list[Rating]]:
     """Answer -> the newest rating of each author, metric and phase."""
-    rows = Rating.objects.filter(answer__in=answers).exclude(assignment__item__occasion__gt=FIRST_OCCASION)
+    rows = readable(Rating.objects.filter(answer__in=answers))
+    rows = rows.exclude(assignment__item__occasion__gt=FIRST_OCCASION)
     newest: dict[tuple[object, ...], Rating] = {}
     for row in rows.select_related("metric", "reviewer").order_by("seq", "pk"):
         newest[row.answer_id, row.reviewer_id, row.author, row.metric_id, row.phase] = row

@@ -21,6 +21,7 @@ from review.evidence.effective import Said
 from review.gold.licences import RunLicence, licences_of
 from review.reports.estimates import ThreeScores, three_scores
 from review.reports.figure import Figure
+from review.reports.formula import Formula, formula_of
 from review.reports.gathering import Gathered, gather
 from review.reports.lines import (
     AnswerLine,
@@ -71,8 +72,9 @@ class RunHeader:
 class Report:
     """All figures of a run.
 
-    ``evaluation`` is the section of source 000 without its details: rates and judge means, ``overall_score``
-    (judge-only; ``None`` unless it may be called so) and ``by_category``. ``by_profile`` is the profile's own section.
+    ``formula`` is ``None`` where the profile sums no parts. ``evaluation`` is the section of source 000 without its
+    details: rates and judge means, ``overall_score`` (judge-only; ``None`` unless it may be called so) and
+    ``by_category``. ``by_profile`` is the profile's own section.
     ``agreement`` has the form of the ``agreement`` command; the files of the report add its intervals. ``gate`` is
     ``None``: no gate was asked for. ``next_review`` is the next review worth while, ``None`` where nothing would be
     gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted,
@@ -84,6 +86,7 @@ class Report:
 
     header: RunHeader
     overall: ThreeScores
+    formula: Formula | None
     metrics: tuple[MetricLine, ...]
     categories: tuple[CategoryLine, ...]
     hops: tuple[HopsLine, ...]
@@ -107,7 +110,8 @@ OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
 
 
 def make_report(run: Run) -> Report:
-    """All figures of a run as they stand now, in a fixed number of queries (see its test), without any bootstrap."""
+    """All figures of a run as they stand now, in a fixed number of queries (see its test). Of intervals by
+    bootstrap only those that decide the trust in a judge."""
     return report_of(gather(run))
 
 
@@ -122,6 +126,7 @@ def report_of(basis: Gathered) -> Report:
     return Report(
         header=_header(run, said, provenance),
         overall=overall,
+        formula=formula_of(basis),
         metrics=metrics,
         categories=categories,
         hops=hops_lines(basis),

@@ -15,9 +15,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from evaluation.core.registry import Scale
-from evaluation.core.samples import Status
+from evaluation.core.samples import BY_JUDGE_ALONE, Status, reason_code
 from evaluation.profiles.arithmetic import Label, Overall, PartMean, overall_from_means, unit_of
-from evaluation.profiles.per_answer import BY_ANSWER, AnswerOverall, PartValue, overall_from_answers, overall_of_answer
+from evaluation.profiles.per_answer import AnswerOverall, PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import OnFailure, Part, ProfileSpec, Unit
 from review.evidence.answers import RunAnswer
 from review.evidence.effective import RunValues, Said
@@ -117,7 +117,9 @@ class MetricValues:
         numbers = self.number[self.numbered].tolist()
         mean = sum(numbers) / len(numbers) if numbers else None
         failed, left_out = self.count(Status.FAILED), self.count(Status.NOT_APPLICABLE)
-        return PartMean(self.name, mean, len(numbers), failed, left_out, self.scale.low, self.scale.high)
+        reasons = [self.values[at].reason for at in self.places(Status.NOT_APPLICABLE).tolist()]
+        unconfirmed = sum(reason_code(reason) in BY_JUDGE_ALONE for reason in reasons)
+        return PartMean(self.name, mean, len(numbers), failed, left_out, self.scale.low, self.scale.high, unconfirmed)
 
     def at(self, places: Indices, answers: Sequence[RunAnswer]) -> MetricValues:
         """The same of the ``answers`` at these places."""
@@ -167,9 +169,9 @@ def sides_of(said: Said, found: RunValues) -> Sides:
 
 
 def _part_value(metric: MetricValues, value: Value) -> PartValue:
-    by_answer = value.reason.partition(":")[0] in BY_ANSWER
     status = value.status or Status.NOT_APPLICABLE
-    return PartValue(metric.name, status, metric.scale.low, metric.scale.high, value.value, by_answer)
+    reason = "" if status is Status.SCORED else value.reason
+    return PartValue(metric.name, status, metric.scale.low, metric.scale.high, value.value, reason)
 
 
 def by_category(answers: Sequence[RunAnswer]) -> dict[str, Indices]:

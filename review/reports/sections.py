@@ -7,10 +7,10 @@ readers see."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.runs.progress import Spending
@@ -19,11 +19,13 @@ from review.evidence.effective import Effective
 from review.reports.entries import Entry, Output, Section, only
 from review.reports.estimates import carried_in_words, weights_in_words
 from review.reports.figure import Figure
+from review.reports.formula import formula_in_words
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.profile_section import section_json
 from review.reports.report import Report
 from review.reports.retrieval import retrieval_in_words
 from review.reports.verdict import verdict_of
+from review.statistics.correction.outcome import Target
 
 PAGE, HTML, MARKDOWN, TERMINAL = Output.PAGE, Output.HTML, Output.MARKDOWN, Output.TERMINAL
 CSV, XLSX, JUNIT = Output.CSV, Output.XLSX, Output.JUNIT
@@ -147,6 +149,15 @@ OVERALL: Section[Report, Report] = Section(
             _("partial"),
             page_title=_("Parts only"),
             mark=Shape.PLAIN,
+            if_any=True,
+        ),
+        Entry("formula", lambda r: r.formula, "weights of the profile, scores under other shipped profiles", JSON),
+        Entry(
+            "formula",
+            lambda r: formula_in_words(r.formula, r.metrics),
+            "in words",
+            READ,
+            _("formula"),
             if_any=True,
         ),
         Entry(
@@ -313,13 +324,37 @@ REPORT: Section[Report, Report] = Section(
 )
 
 
-def figures_of(report: Report, output: Output) -> list[tuple[Entry[Report], Figure]]:
-    """The overall figures of an output, the most trustworthy first, that of some parts only last. A score with judged
-    parts that nobody rated is called partly corrected."""
+def figures_of(
+    report: Report, output: Output, target: Target = Target.QUESTIONS_LIKE_THESE
+) -> list[tuple[Entry[Report], Figure]]:
+    """The overall figures of an output, all with intervals for one target: the most trustworthy first, that of some
+    parts only last. A score with judged parts that nobody rated is called partly corrected."""
     order = (Shape.CORRECTED, Shape.EXPERT, Shape.JUDGE, Shape.PLAIN)
-    found = [(one, value) for one in OVERALL.entries(output) if isinstance(value := one.of(report), Figure)]
+    found = [
+        (one, _for_target(report, value, target))
+        for one in OVERALL.entries(output)
+        if isinstance(value := one.of(report), Figure)
+    ]
     found = [(one.called(_("partly corrected")) if value.partly_corrected else one, value) for one, value in found]
     return sorted(found, key=lambda pair: order.index(pair[0].mark or Shape.PLAIN))
+
+
+def _for_target(report: Report, figure: Figure, target: Target) -> Figure:
+    """The figure with the interval for a target. For this run the means of judge and reviewed values are what they are:
+    only a correction has an interval."""
+    if figure is report.overall.corrected:
+        return figure if target is Target.THIS_RUN else report.overall.corrected_over_questions
+    if target is Target.THIS_RUN and figure.low is not None:
+        return replace(figure, low=None, high=None, target=str(target))
+    return figure
+
+
+def target_in_words(report: Report, target: Target) -> str:
+    """What the intervals of overall scores are about."""
+    if target is Target.QUESTIONS_LIKE_THESE:
+        return gettext("questions like these")
+    count = report.overall.questions
+    return ngettext("this %(count)d question", "these %(count)d questions", count) % {"count": count}
 
 
 def facts_of(section: Section[Report, Report], report: Report, output: Output) -> Iterator[tuple[Entry[Report], Any]]:

@@ -1,14 +1,13 @@
-"""What a run says first, in plain sentences: whether its judge can be trusted and for what, the score to quote, and
-what to do next. The run page, the HTML report, ``results`` and JSON say it from here, in the same words.
+"""The first sentences of a run: whether its judge can be trusted and for which metrics, the score to report, and the
+next step. The run page, the HTML report, ``results`` and JSON take them from here.
 
-Trust rests on agreement beyond chance (quadratic kappa of levels; 1 is perfect, 0 is chance) between judge and experts
-on blind first ratings, beside what the experts reach among themselves.
+:mod:`review.statistics.agreement.trust` decides; this module words it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -25,36 +24,29 @@ from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.evidence.scorers import RULES
 from review.reports.report import Report
-from review.statistics.agreement.catalogue import headline_statistic
+from review.statistics.agreement.trust import FEW, JudgeTrust, Trust
 
-WEAK = 0.4  # below it, agreement beyond chance is usually called poor to fair
-GOOD = 0.6  # from it on, substantial (Landis and Koch 1977)
-FEW = 20  # with fewer answers a kappa says little
-SURE = 50  # with fewer, the interval of a good kappa still reaches down to a poor one
-CHANCE = 0.2  # below it, slight at most
-AS_WELL = 0.05  # a difference that nobody need look at
 NAMED = 3  # metrics that a sentence names before it only counts them
+CHANCE = 0.2  # below it, agreement is slight at most (Landis and Koch 1977)
+AS_WELL = 0.05  # a difference that nobody need look at
 
 
-class Trust(StrEnum):
-    """How far the judge can be trusted on a metric; what speaks against it first."""
+class Kind(StrEnum):
+    """What goes before agreement beyond chance in the verdict on a metric."""
 
-    NO = "no"
-    EXPERTS_DISAGREE = "experts_disagree"  # then nothing tells whether the judge is right
-    UNDEFINED = "undefined"  # enough ratings, and yet no figure: all the same, say
-    CARE = "with_care"
-    YES = "yes"
-    FEW = "few_ratings"
-    UNRATED = "not_rated"
+    PLAIN = ""
+    SKEWED = "skewed"
+    LENIENT = "lenient"
+    STRICT = "strict"
 
 
 CHIPS: Mapping[Trust, str | Promise] = {
     Trust.NO: _("no"),
     Trust.EXPERTS_DISAGREE: _("experts disagree"),
-    Trust.UNDEFINED: _("cannot tell"),
     Trust.CARE: _("with care"),
+    Trust.CANNOT_TELL: _("cannot tell yet"),
     Trust.YES: _("yes"),
-    Trust.FEW: _("too early"),
+    Trust.BUILT_ON: _("no unseen ratings"),
     Trust.UNRATED: _("not rated"),
 }
 
@@ -62,31 +54,38 @@ CHIPS: Mapping[Trust, str | Promise] = {
 MEANINGS: Mapping[Trust, str | Promise] = {
     Trust.NO: _("Judge and experts agree too little to rely on the judge."),
     Trust.EXPERTS_DISAGREE: _(
-        "Experts rate the same answers differently, so there is nothing to hold the judge against."
+        "Experts disagree on the same answers, so there is no standard to compare the judge with."
     ),
-    Trust.UNDEFINED: _("There are ratings, but agreement beyond chance cannot be computed from them."),
     Trust.CARE: _("Judge and experts agree in part: means are rough, and a single value may be wrong."),
+    Trust.CANNOT_TELL: _("The ratings so far fit a good judge as well as a poor one."),
     Trust.YES: _("The judge agrees with experts as well as they agree with each other."),
-    Trust.FEW: _("Too few answers are rated to tell."),
+    Trust.BUILT_ON: _("Every rating was used to build the judge's prompt, so none of them tests it."),
     Trust.UNRATED: _("No expert has rated an answer."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class MetricTrust:
-    """One judged metric. ``judge`` is the agreement of judge and experts over ``n`` answers, ``experts`` that of the
-    experts among themselves over ``shared`` answers that several rated; ``None`` where there is no figure, of the judge
-    with its ``reason``. ``weighted``: both count answers by their probability of being drawn."""
+    """One judged metric with the figures behind the verdict. ``scale`` is ``None`` where nobody rated; ``weighted``:
+    the figures count answers by their probability of being drawn."""
 
     name: str
     title: Bilingual
-    trust: Trust
-    judge: float | None = None
-    experts: float | None = None
-    n: int = 0
-    shared: int = 0
-    reason: str = ""
+    figures: JudgeTrust
+    scale: Scale | None = None
     weighted: bool = False
+
+    @property
+    def trust(self) -> Trust:
+        """The verdict."""
+        return self.figures.trust
+
+    @property
+    def kind(self) -> Kind:
+        """What goes before agreement beyond chance."""
+        if self.figures.bias is not None:
+            return Kind.LENIENT if self.figures.lenient else Kind.STRICT
+        return Kind.SKEWED if self.figures.commonest is not None else Kind.PLAIN
 
     @property
     def rank(self) -> int:
@@ -95,54 +94,83 @@ class MetricTrust:
 
     @property
     def chip(self) -> str:
-        """The verdict in a word or two."""
+        """The verdict in a few words."""
+        if self.trust is Trust.CANNOT_TELL and self.figures.more:
+            return gettext("cannot tell yet: %(count)d more ratings") % {"count": self.figures.more}
+        if self.trust is Trust.CARE and self.figures.bias is not None:
+            by = {"bias": numbers.plain(abs(self.figures.bias))}
+            lenient = self.kind is Kind.LENIENT
+            text = (
+                gettext("with care: too lenient by %(bias)s")
+                if lenient
+                else gettext("with care: too strict by %(bias)s")
+            )
+            return text % by
         return str(CHIPS[self.trust])
 
     @property
     def says(self) -> str:
         """What the figures mean, in a sentence without any."""
-        if self.trust is Trust.CARE and self.judge is not None and self.judge >= GOOD:
-            return gettext("Judge and experts agree well, but on too few answers to be sure.")
-        if self.trust is Trust.NO and self.judge is not None and self.judge < CHANCE:
-            return gettext("Judge and experts agree hardly more than chance would have it.")
-        if self.trust is Trust.YES and (self.experts is None or self.shared < FEW):
+        found = self.figures
+        if self.kind in BIASED and self.trust in {Trust.CARE, Trust.NO}:
+            return str(BIASED[self.kind])
+        if self.kind is Kind.SKEWED and self.trust is Trust.CARE:
+            return gettext(
+                "Nearly all ratings are the same. The judge matches them, but is not shown to find the other answers."
+            )
+        if self.trust is Trust.CANNOT_TELL and found.reason:
+            return explain_reason(found.reason)
+        if self.trust is Trust.CANNOT_TELL and found.n < FEW:
+            return gettext("Too few answers are rated to tell.")
+        if self.trust is Trust.NO and found.value is not None and found.value < CHANCE:
+            return gettext("Judge and experts agree little more than chance.")
+        if self.trust is Trust.YES and (found.experts is None or found.shared < FEW):
             return gettext("Judge and experts agree well; how well experts agree with each other is not known yet.")
-        if self.trust is Trust.YES and self.experts is not None and (self.judge or 0.0) < self.experts - AS_WELL:
+        if self.trust is Trust.YES and found.experts is not None and (found.value or 0.0) < found.experts - AS_WELL:
             return gettext("Judge and experts agree well, though experts agree with each other better.")
         return str(MEANINGS[self.trust])
 
     @property
     def missing(self) -> str:
         """What a surer verdict takes; empty where nothing is missing."""
-        needed = SURE if self.judge is not None and self.judge >= GOOD else FEW
-        if self.n < needed:
-            return gettext("%(count)d more rated answers") % {"count": needed - self.n}
-        if self.trust is Trust.UNDEFINED:
-            return explain_reason(self.reason)
-        if self.shared < FEW:
-            return gettext("%(count)d more answers rated by two experts") % {"count": FEW - self.shared}
+        found = self.figures
+        if found.more:
+            return gettext("%(count)d more rated answers") % {"count": found.more}
+        if self.trust is Trust.CANNOT_TELL and found.reason:
+            return explain_reason(found.reason)
+        if self.kind is Kind.SKEWED and self.trust is Trust.CARE:
+            return gettext("more ratings of answers that the judge scored differently")
+        if found.shared < FEW:
+            return gettext("%(count)d more answers rated by two experts") % {"count": FEW - found.shared}
         return ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures and the verdict as JSON values."""
-        found = {name: getattr(self, name) for name in ("judge", "experts", "n", "shared")}
-        return {"trust": str(self.trust), **found, "missing": self.missing}
+        """The figures and the verdict as JSON values; ``judge`` and ``experts`` are the agreement by ``statistic``."""
+        found = self.figures.to_dict()
+        found["judge"] = found.pop("value")
+        return found | {"missing": self.missing}
 
 
-def metric_trust(name: str, title: Bilingual, judge: Mapping[str, Any], experts: Mapping[str, Any]) -> MetricTrust:
-    """The verdict on one metric from the agreement figures of a judge and of the experts, in the contract's form."""
-    statistic = headline_statistic(Scale.parse(experts["scale"]))
-    own, among, n, shared = judge.get(statistic), experts.get(statistic), int(judge["n"]), int(experts["n"])
-    if n < FEW:
-        trust = Trust.FEW if n else Trust.UNRATED
-    elif among is not None and among < WEAK and shared >= FEW:
-        trust = Trust.EXPERTS_DISAGREE
-    elif own is None:
-        trust = Trust.UNDEFINED
-    else:
-        trust = Trust.NO if own < WEAK else Trust.CARE if own < GOOD or n < SURE else Trust.YES
-    reason = "" if own is not None else judge.get("undefined", {}).get(statistic, "no_pairs")
-    return MetricTrust(name, title, trust, own, among, n, shared, reason, judge.get("sampling") == "weighted")
+BIASED: Mapping[Kind, str | Promise] = {
+    Kind.LENIENT: _("The judge gives clearly more than experts do: use the corrected score."),
+    Kind.STRICT: _("The judge gives clearly less than experts do: use the corrected score."),
+}
+
+
+def metric_trust(name: str, title: Bilingual, judge: Mapping[str, Any]) -> MetricTrust:
+    """The verdict on one metric from the agreement figures of a judge in the form of the contract."""
+    return MetricTrust(
+        name,
+        title,
+        JudgeTrust.from_dict(judge["trust"]),
+        Scale.parse(judge["scale"]),
+        judge.get("sampling") == "weighted",
+    )
+
+
+def unrated_metric(name: str, title: Bilingual) -> MetricTrust:
+    """A metric that a judge scored and nobody rated."""
+    return MetricTrust(name, title, JudgeTrust(Trust.UNRATED, "", 0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +186,7 @@ class Verdict:
     @property
     def rated(self) -> bool:
         """Whether experts have rated what the judge scored."""
-        return any(one.n for one in self.metrics)
+        return any(one.figures.n for one in self.metrics)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -178,68 +206,107 @@ def verdict_of(report: Report) -> Verdict:
     if not metrics and report.header.state in Run.ENDED and not report.header.judges:
         judge = gettext("No judge scored these answers: rules computed the figures, so there is no judge to doubt.")
         if report.provenance.evaluation_type == RETRIEVAL_ONLY:
-            judge = gettext("Only passages were asked for: no answers, so there is nothing to judge.")
+            judge = gettext("Only passages were retrieved, so there are no answers to judge.")
     if (carried := report.overall.carried) and metrics and all(one.trust is Trust.UNRATED for one in metrics):
         text = gettext(
-            "No expert has rated an answer of this run, only equal ones of earlier runs (%(runs)s): see there how far "
-            "its judge can be trusted."
+            "No expert has rated an answer of this run, only equal ones of earlier runs (%(runs)s). Those runs show "
+            "how far its judge can be trusted."
         )
         judge = text % {"runs": ", ".join(f"#{one.run_id}" for one in carried)}
     return Verdict(judge, _about_score(report), _next(report, metrics), metrics)
 
 
 def _metrics(report: Report) -> Iterator[MetricTrust]:
-    judges, experts = report.agreement.get("judges", {}), report.agreement.get("experts", {})
+    judges = report.agreement.get("judges", {})
     of_judges = [of for author, of in judges.items() if author != RULES]
     judged = any(one.primary for one in report.provenance.judges) or bool(report.provenance.imported_judges)
     for line in report.metrics:
-        said = next((of[line.name] for of in of_judges if line.name in of and of[line.name]["primary"]), None)
-        if said is not None:
-            yield metric_trust(line.name, line.title, said, experts[line.name])
+        figures = next((of[line.name] for of in of_judges if line.name in of and of[line.name]["primary"]), None)
+        if figures is not None:
+            yield metric_trust(line.name, line.title, figures)
         elif line.kind in JUDGED and judged and line.coverage.scored:
-            yield MetricTrust(line.name, line.title, Trust.UNRATED)
+            yield unrated_metric(line.name, line.title)
 
 
 def judge_sentences(metrics: Sequence[MetricTrust]) -> str:
     """Whether the judge can be trusted and for which metrics, worst first; empty without any."""
     if metrics and all(one.trust is Trust.UNRATED for one in metrics):
-        return gettext("Nobody knows yet whether the judge can be trusted: no expert has rated an answer.")
-    groups = [found for trust in Trust if (found := [one for one in metrics if one.trust is trust])]
+        return gettext("Not known yet whether the judge can be trusted: no expert has rated an answer.")
+    keys = dict.fromkeys((one.trust, one.kind) for one in sorted(metrics, key=lambda one: one.rank))
+    groups = [[one for one in metrics if (one.trust, one.kind) == key] for key in keys]
     return " ".join(_group(found, first=at == 0) for at, found in enumerate(groups))
 
 
 HEADS: Mapping[Trust, str | Promise] = {
     Trust.NO: _("No for %(metrics)s: %(agreement)s."),
     Trust.EXPERTS_DISAGREE: _(
-        "Nobody can say for %(metrics)s: experts agree with each other only %(experts)s (0: by chance, 1: always), so "
-        "nothing tells whether the judge is right."
+        "Cannot tell for %(metrics)s: experts agree with each other only %(experts)s (0 = chance, 1 = perfect), so "
+        "there is no standard to compare the judge with."
     ),
-    Trust.UNDEFINED: _("Cannot tell for %(metrics)s: %(reason)s"),
-    Trust.CARE: _("Only with care for %(metrics)s: %(agreement)s."),
+    Trust.CARE: _("With care for %(metrics)s: %(agreement)s."),
+    Trust.CANNOT_TELL: _("Cannot tell yet for %(metrics)s: about %(more)d more ratings needed (%(n)s so far)."),
     Trust.YES: _("Yes for %(metrics)s: %(agreement)s."),
-    Trust.FEW: _("Too early to say for %(metrics)s: %(n)s answers rated, %(few)d needed."),
-    Trust.UNRATED: _("Unknown for %(metrics)s: not rated by experts."),
+    Trust.BUILT_ON: _(
+        "Cannot tell for %(metrics)s: every rating was used to build the judge's prompt, so none of them tests it."
+    ),
+    Trust.UNRATED: _("Not known for %(metrics)s: not rated by experts."),
 }
+NOT_FOUND = _(
+    "With care for %(metrics)s: %(agreement)s. Whether the judge finds answers that deserve another rating is not "
+    "shown."
+)
+UNDEFINED = _("Cannot tell for %(metrics)s: %(reason)s")
 
 
 def _group(metrics: Sequence[MetricTrust], *, first: bool) -> str:
-    """The metrics of one verdict; only the first sentence sets the judge beside the experts."""
-    trust, experts = metrics[0].trust, _range([one.experts for one in metrics])
-    agreement = gettext("experts and judge agree %(judge)s")
-    if first and experts:
-        agreement = gettext(
-            "experts agree with each other %(experts)s, with the judge %(judge)s (0: by chance, 1: always)"
-        )
-    figures = {"experts": experts, "judge": _range([one.judge for one in metrics])}
+    """The metrics of one verdict; only the first sentence compares the judge with the experts."""
+    lead = metrics[0]
+    trust, kind = lead.trust, lead.kind
+    text = HEADS[trust]
+    if trust is Trust.CARE and kind is Kind.SKEWED:
+        text = NOT_FOUND
+    if trust is Trust.CANNOT_TELL and not lead.figures.more:
+        text = UNDEFINED
     facts = {
-        **figures,
-        "agreement": agreement % figures,
+        "agreement": _agreement(metrics, kind, first=first),
+        "experts": _range([one.figures.experts for one in metrics]),
         "metrics": _names(metrics),
-        "n": "–".join(dict.fromkeys(str(end(one.n for one in metrics)) for end in (min, max))),
-        "few": FEW,
-        "reason": explain_reason(metrics[0].reason) if metrics[0].reason else "",
+        "more": max(one.figures.more for one in metrics),
+        "n": "–".join(dict.fromkeys(str(end(one.figures.n for one in metrics)) for end in (min, max))),
+        "reason": explain_reason(lead.figures.reason) if lead.figures.reason else "",
     }
-    return str(HEADS[trust]) % facts
+    return str(text) % facts
+
+
+def _agreement(metrics: Sequence[MetricTrust], kind: Kind, *, first: bool) -> str:
+    """The figures that decide the verdict on some metrics."""
+    found = [one.figures for one in metrics]
+    facts = {
+        "judge": _range([one.value for one in found]),
+        "experts": _range([one.experts for one in found]),
+        "bias": _range([abs(one.bias) for one in found if one.bias is not None]),
+        "exact": _range([one.exact for one in found], numbers.share),
+        "share": _range([one.share for one in found], numbers.share),
+        "level": ", ".join(dict.fromkeys(_level(one) for one in metrics)),
+    }
+    if kind is Kind.LENIENT:
+        text = gettext("the judge is too lenient by %(bias)s on average (agreement %(judge)s)")
+    elif kind is Kind.STRICT:
+        text = gettext("the judge is too strict by %(bias)s on average (agreement %(judge)s)")
+    elif kind is Kind.SKEWED:
+        text = gettext(
+            "%(share)s of the ratings are %(level)s, and the judge gives the experts' value for %(exact)s of answers "
+            "(AC1 %(judge)s)"
+        )
+    elif first and facts["experts"]:
+        text = gettext("experts with each other %(experts)s, judge with experts %(judge)s (0 = chance, 1 = perfect)")
+    else:
+        text = gettext("judge with experts %(judge)s")
+    return text % facts
+
+
+def _level(one: MetricTrust) -> str:
+    return numbers.on_scale(one.figures.commonest, one.scale) if one.scale else ""
 
 
 def _names(metrics: Sequence[MetricTrust]) -> str:
@@ -250,12 +317,12 @@ def _names(metrics: Sequence[MetricTrust]) -> str:
     return gettext("%(names)s and %(count)d more") % {"names": named, "count": len(metrics) - NAMED}
 
 
-def _range(values: Sequence[float | None]) -> str:
+def _range(values: Sequence[float | None], written: Callable[[float], str] = numbers.plain) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return ""
-    low, high = numbers.plain(min(known)), numbers.plain(max(known))
-    return low if low == high else numbers.interval(min(known), max(known))
+    low, high = written(min(known)), written(max(known))
+    return low if low == high else gettext("%(low)s to %(high)s") % {"low": low, "high": high}
 
 
 def _about_score(report: Report) -> str:
@@ -271,36 +338,44 @@ def _about_score(report: Report) -> str:
         facts = {"value": numbers.plain(part.value), "share": numbers.share(overall.weight)}
         if overall.label is Label.RULES_ONLY:
             return (
-                gettext("No overall score to quote: rules alone give %(value)s for %(share)s of the profile's weight.")
+                gettext("No overall score to report: rules alone give %(value)s for %(share)s of the profile's weight.")
                 % facts
             )
         return (
             gettext(
-                "No overall score to quote: what was computed gives %(value)s for %(share)s of the profile's weight."
+                "No overall score to report: what was computed gives %(value)s for %(share)s of the profile's weight."
             )
             % facts
         )
-    figure = corrected
+    figure, wider = corrected, overall.corrected_over_questions
     if figure.partly_corrected:
-        text = _("Quote no single score: experts would say %(interval)s; parts of it were rated by nobody.")
+        text = _("No single score to report: experts would give %(interval)s. Nobody rated some of its parts.")
     elif figure.value is not None and figure.low == figure.high is not None:
-        text = _("The score to quote is %(value)s: experts have rated every answer.")
+        text = _("Score to report: %(value)s. Experts have rated every answer. On questions like these: %(wider)s.")
     elif figure.value is not None and figure.low is not None:
         text = _(
-            "The score to quote is %(value)s: what experts would say of all answers, 95%% sure within %(interval)s."
+            "Score to report: %(value)s (95%% CI %(interval)s), the estimate if experts had rated all %(answers)d "
+            "answers. On questions like these: %(wider)s."
         )
     elif figure.value is not None:
-        text = _("The score to quote is %(value)s: what experts would say of all answers; how sure is not known.")
+        text = _(
+            "Score to report: %(value)s, the estimate if experts had rated all %(answers)d answers. Its margin is not "
+            "known."
+        )
     elif overall.reviewed_answers and overall.reviewed.value is not None:
         figure = overall.reviewed
-        text = _("There is no score to quote yet: %(value)s still rests on the judge where experts did not rate.")
+        text = _("No score to report yet: %(value)s still relies on the judge for unrated answers.")
     elif overall.judge_only.value is not None:
         figure = overall.judge_only
-        text = _("There is no score to quote yet: %(value)s is only what the judge says.")
+        text = _("No score to report yet: %(value)s is the judge's score alone.")
     else:
         return _no_score(why_no_headline(report) or explain_reason(overall.judge_only.withheld))
-    facts = {"value": numbers.plain(figure.value or 0.0), "interval": numbers.interval(figure.low, figure.high)}
-    return str(text) % facts
+    return str(text) % {
+        "value": numbers.plain(figure.value or 0.0),
+        "interval": numbers.interval(figure.low, figure.high),
+        "wider": numbers.interval(wider.low, wider.high) or gettext("not known"),
+        "answers": overall.answers,
+    }
 
 
 def _measured(report: Report) -> str:
@@ -323,11 +398,11 @@ def why_no_headline(report: Report) -> str:
     titles = {line.name: line.title.in_language(get_language() or "en") for line in report.metrics}
     text = gettext("%(metric)s for %(failed)s of %(all)s answers")
     said = [text % {"metric": titles.get(name, name), "failed": bad, "all": every} for name, bad, every in found]
-    return gettext("Too many values failed: %(parts)s.") % {"parts": ", ".join(said)}
+    return gettext("Too many values are missing: %(parts)s.") % {"parts": ", ".join(said)}
 
 
 def _no_score(why: str) -> str:
-    return gettext("There is no score to quote. %(why)s") % {"why": why}
+    return gettext("No score to report. %(why)s") % {"why": why}
 
 
 def _next(report: Report, metrics: Sequence[MetricTrust]) -> str:
@@ -335,14 +410,22 @@ def _next(report: Report, metrics: Sequence[MetricTrust]) -> str:
     if report.header.state not in Run.ENDED:
         return ""
     if report.header.state == Run.State.INCOMPLETE:
-        return gettext("Retry what failed.")
+        coverage = [line.coverage for line in report.metrics]
+        if any(one.failed for one in coverage) or not any(one.not_applicable for one in coverage):
+            return gettext("Retry what failed.")
+        return gettext("Have experts rate the answers in which the judge found nothing.")
     if torn := [one for one in metrics if one.trust is Trust.EXPERTS_DISAGREE]:
-        return gettext("Settle with the experts what to look for, before more is rated: %(metrics)s.") % {
+        return gettext("Agree with the experts on the criteria before anyone rates more: %(metrics)s.") % {
             "metrics": _names(torn)
         }
     if report.next_review is not None:
         return str(report.next_review["sentence"])
-    if any(one.trust in {Trust.UNRATED, Trust.FEW} for one in metrics):
+    if any(one.trust is Trust.BUILT_ON for one in metrics):
+        return gettext("Have experts rate answers that the judge's prompt was not built on.")
+    if more := max((one.figures.more for one in metrics), default=0):
+        text = gettext("Have experts rate answers of another run by this judge: about %(more)d more are needed.")
+        return text % {"more": more}
+    if any(one.trust is Trust.UNRATED for one in metrics):
         return gettext("Have experts review a sample.")
     if any(one.trust in {Trust.NO, Trust.CARE} for one in metrics):
         return gettext("Read the largest disagreements and improve the judge's prompt.")

@@ -12,10 +12,11 @@ from typing import Any
 from django.db.models import Q
 
 from evaluation.core.canonical import content_hash
-from evaluation.models import Answer, MetricDefinition, Run, Score
+from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from review.evidence.answers import RunAnswer, run_answers
 from review.evidence.carried import Origin
 from review.evidence.effective import Effective, Source, effective_values
+from review.evidence.seals import readable
 from review.models import ItemEvent, Override, Rating
 
 
@@ -59,10 +60,11 @@ class Event:
     carried: Origin | None = None
 
 
-def history(answer: Answer, origins: Collection[Origin] = ()) -> list[Event]:
+def history(answer: Answer, origins: Collection[Origin] = (), *, reader: User | None = None) -> list[Event]:
     """Everything said about an answer, in all runs over its answer set, oldest first, with the ratings of equal answers
-    that count for it."""
-    events = [*_scores(answer), *_ratings(answer, origins), *_overrides(answer), *_item_events(answer)]
+    that count for it. Of sealed labels those of the ``reader`` alone."""
+    own = None if reader is None else reader.pk
+    events = [*_scores(answer), *_ratings(answer, origins, own), *_overrides(answer, own), *_item_events(answer)]
     return sorted(events, key=lambda event: event.at)
 
 
@@ -86,9 +88,10 @@ def _scores(answer: Answer) -> Iterator[Event]:
         )
 
 
-def _ratings(answer: Answer, origins: Collection[Origin]) -> Iterator[Event]:
+def _ratings(answer: Answer, origins: Collection[Origin], reader: int | None) -> Iterator[Event]:
     equal = {pk: origin for origin in origins for pk in origin.ratings}
     rows = Rating.objects.filter(Q(answer=answer) | Q(pk__in=equal)).select_related("metric", "reviewer")
+    rows = readable(rows, own=Q(reviewer=reader) if reader else None)
     for row in rows.order_by("pk"):
         yield Event(
             at=row.created_at,
@@ -104,8 +107,9 @@ def _ratings(answer: Answer, origins: Collection[Origin]) -> Iterator[Event]:
         )
 
 
-def _overrides(answer: Answer) -> Iterator[Event]:
-    for row in Override.objects.filter(answer=answer).select_related("metric", "by").order_by("pk"):
+def _overrides(answer: Answer, reader: int | None) -> Iterator[Event]:
+    rows = Override.objects.filter(answer=answer).select_related("metric", "by")
+    for row in readable(rows, own=Q(by=reader) if reader else None).order_by("pk"):
         yield Event(
             at=row.created_at,
             kind=EventKind(row.kind),

@@ -4,7 +4,7 @@ its bootstrap intervals computed once for the same inputs."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -15,7 +15,7 @@ from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import Bilingual, Scale
+from evaluation.core.registry import Bilingual, Direction, Scale
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Run, Score
 from evaluation.work.database import retry_on_db_error
@@ -24,7 +24,8 @@ from review.evidence.answers import lengths_of
 from review.evidence.effective import Said, said_of, samples_behind
 from review.evidence.experts import Anchoring, anchoring, anchoring_json
 from review.evidence.sampling import Rated, Samples, weigh
-from review.evidence.scorers import Judged, Scorer, title_of
+from review.evidence.scorers import RULES, Judged, Scorer, title_of
+from review.evidence.seals import form_of
 from review.models import EventRuling, FrameMember, KeptFigures
 from review.results.variation import VariationMeasure, variation_from
 from review.statistics.agreement.bootstrap import Resampling
@@ -40,6 +41,7 @@ from review.statistics.agreement.pair import (
     spread,
 )
 from review.statistics.agreement.statistic import Rating, by_item
+from review.statistics.agreement.trust import FEW, JudgeTrust, decisive_statistics, judge_trust
 
 
 class By(StrEnum):
@@ -69,7 +71,8 @@ class JudgeMeasure(Measure):
     where asked for. ``guess`` is what the best constant answer would reach, ``curve`` and ``places`` what plots draw.
     ``ceiling`` and ``replaces`` (the alternative-annotator test) exist where answers have several experts' ratings.
     ``by_length`` is how judge minus experts goes with the length of answers. ``built_on`` counts rated answers that are
-    left out because the scorer's prompt was worked out on their labels."""
+    left out because the scorer's prompt was worked out on their labels, ``sealed`` those whose ratings the reader may
+    not see. ``trust`` is the verdict on a judge, ``None`` of rules."""
 
     scorer: Scorer
     agreement: PairAgreement
@@ -81,6 +84,8 @@ class JudgeMeasure(Measure):
     replaces: AlternativeAnnotatorTest | None
     by_length: LengthBias | None = None
     built_on: int = 0
+    sealed: int = 0
+    trust: JudgeTrust | None = None
 
     @property
     def author(self) -> str:
@@ -101,6 +106,8 @@ class JudgeMeasure(Measure):
             "sampling": self.sampling,
             "left_out": self.left_out,
             **({"built_on": self.built_on} if self.built_on else {}),
+            **({"sealed": self.sealed} if self.sealed else {}),
+            "trust": None if self.trust is None else self.trust.to_dict(),
             "warnings": list(self.agreement.warnings),
             "bias_by_length": None if length is None else {"rho": length.rho, "low": length.low, "high": length.high},
             "constant_guess": None if guess is None else _guess(guess),
@@ -117,6 +124,7 @@ class ExpertsMeasure(Measure):
 
     agreement: ExpertAgreement
     parts: Mapping[str, ExpertAgreement]
+    sealed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement, and beside it the metric's title and scale and how the answers were chosen."""
@@ -125,6 +133,7 @@ class ExpertsMeasure(Measure):
             "scale": str(self.scale),
             "sampling": self.sampling,
             "left_out": self.left_out,
+            **({"sealed": self.sealed} if self.sealed else {}),
             "warnings": list(self.agreement.warnings),
         }
 
@@ -192,12 +201,16 @@ def agreement_from(
         rated = Rated(metric, said.names[pk], metric.read_scale(), ratings, weighting, said.answers)
         parts = _parts(rated, by)
         scorers = [one for one in said.scorers if pk in one.said]
+        sealed = len({row.answer_id for row in said.withheld if row.metric_id == pk})
+        among = _experts_measure(rated, scorers, resampling, parts)
         for one in scorers:
             unseen = rated.without({answer for answer, metric_id in one.built if metric_id == pk})
             measure = _judge_measure(unseen, one, resampling, parts if unseen is rated else _parts(unseen, by))
             left_out = len(weighting.answers) - len(unseen.weighting.answers)
-            judges.append(replace(measure, by_length=_by_length(unseen, one, lengths), built_on=left_out))
-        experts.append(_experts_measure(rated, scorers, resampling, parts))
+            measure = replace(measure, by_length=_by_length(unseen, one, lengths), built_on=left_out, sealed=sealed)
+            trust = None if one.author == RULES else _trust(measure, among, unseen, complete=resampling is not None)
+            judges.append(replace(measure, trust=trust))
+        experts.append(replace(among, sealed=sealed))
     moved = anchoring(said.ratings, said.scored)
     return Agreement(
         tuple(judges),
@@ -237,6 +250,16 @@ def _judge_measure(
     )
 
 
+def _trust(measure: JudgeMeasure, among: ExpertsMeasure, rated: Rated, *, complete: bool) -> JudgeTrust:
+    """The verdict on a judge. The intervals that decide it are computed here unless the measure is ``complete``. Few
+    answers need none, and those of many questions are too narrow to matter."""
+    pair = measure.agreement
+    if not complete and pair.n >= FEW and len(set(rated.groups)) < MANY_GROUPS:
+        pair = _compared(rated, measure.scorer, Resampling(RESAMPLES), decisive_statistics(rated.scale))
+    lower_better = rated.metric.direction == Direction.LOWER
+    return judge_trust(pair, among.agreement, rated.scale, built_on=measure.built_on, lower_better=lower_better)
+
+
 def _by_length(rated: Rated, scorer: Scorer, lengths: Mapping[int, int]) -> LengthBias | None:
     """The correlation of judge minus experts with the length of the answer; ``None`` for classes."""
     of_answers = zip(rated.weighting.answers, rated.said(scorer.said), rated.means, strict=True)
@@ -253,9 +276,11 @@ def _about(rated: Rated) -> tuple[str, Bilingual, Scale, str, int]:
     return rated.name, title_of(rated.metric), rated.scale, rated.weighting.sampling, rated.weighting.left_out
 
 
-def _compared(rated: Rated, scorer: Scorer, resampling: Resampling | None) -> PairAgreement:
+def _compared(
+    rated: Rated, scorer: Scorer, resampling: Resampling | None, only: Collection[str] = NAMES
+) -> PairAgreement:
     said, weights = rated.said(scorer.said), rated.weighting.weights
-    return compare(said, rated.means, rated.scale, weights, resampling=rated.resampling(resampling))
+    return compare(said, rated.means, rated.scale, weights, resampling=rated.resampling(resampling), only=only)
 
 
 def _ceiling(rated: Rated, scorer: Scorer, single: Sequence[Rating], resampling: Resampling | None) -> Ceiling:
@@ -308,8 +333,9 @@ def _guess(guess: ConstantGuess) -> dict[str, Any]:
 
 
 KEPT = timedelta(days=30)
-FORM = 7  # rises when the figures or their names change, so that nothing older is shown
+FORM = 8  # rises when the figures or their names change, so that nothing older is shown
 RESAMPLES = 2000
+MANY_GROUPS = 1000  # with so many, 95% intervals of kappa and correlations are narrower than 0.2
 _NOTHING: tuple[int | None, int] = (None, 0)
 _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING))  # by pages, commands and trends
 
@@ -317,7 +343,7 @@ _ASKED_FOR = ((RESAMPLES, By.CATEGORY), (RESAMPLES, By.NOTHING), (0, By.NOTHING)
 def kept_agreement(run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: By = By.NOTHING) -> dict[str, Any]:
     """The agreement of the run as JSON values, with intervals where ``resamples`` is above 0.
 
-    Kept under the hash of everything it depends on. Five queries where nothing has changed; else it is computed, which
+    Kept under the hash of everything it depends on. Seven queries where nothing has changed; else it is computed, which
     takes seconds for large runs.
     """
     key = _key(run, resamples, seed, by)
@@ -332,13 +358,13 @@ def kept_agreement(run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: B
 def agreement_if_kept(
     run: Run, *, resamples: int = RESAMPLES, seed: int = 0, by: By = By.NOTHING
 ) -> dict[str, Any] | None:
-    """The same where it is at hand, without computing anything. Five queries."""
+    """The same where it is at hand, without computing anything. Seven queries."""
     return _kept(_key(run, resamples, seed, by))
 
 
 def kept_of(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     """What is at hand of several runs, by run: figures with intervals before those without. Nothing is computed.
-    Five queries however many runs there are."""
+    Seven queries however many runs there are."""
     inputs = _inputs_of(runs)
     keys = {
         _hashed(run, resamples, 0, by, inputs[run.pk]): (run.pk, place)
@@ -373,13 +399,13 @@ def _key(run: Run, resamples: int, seed: int, by: By) -> str:
     return _hashed(run, resamples, seed, by, _inputs_of([run])[run.pk])
 
 
-def _hashed(run: Run, resamples: int, seed: int, by: By, inputs: list[int | None]) -> str:
+def _hashed(run: Run, resamples: int, seed: int, by: By, inputs: Sequence[int | str | None]) -> str:
     return content_hash(["agreement", FORM, run.pk, resamples, seed, str(by), *inputs])
 
 
-def _inputs_of(runs: Sequence[Run]) -> dict[int, list[int | None]]:
+def _inputs_of(runs: Sequence[Run]) -> dict[int, list[int | str | None]]:
     """What the figures of each run depend on: those tables only grow, so that their newest keys and counts tell whether
-    anything was added. Five queries."""
+    anything was added, and in which form labels are read. Seven queries, and those of the reader's form."""
     sets = {run.pk: run.answer_set_id for run in runs}
     of_answers = "answer__answer_set_id"
     scores = _newest(Score.objects.filter(run__in=sets), "run_id")
@@ -389,9 +415,25 @@ def _inputs_of(runs: Sequence[Run]) -> dict[int, list[int | None]]:
     rulings = _newest(EventRuling.objects.filter(**{f"{of_items}__in": sets.values()}), of_items)
     gold = _newest(models.GoldItem.objects.filter(**{f"{of_answers}__in": sets.values()}), of_answers)
     tables = (ratings, members, rulings, gold)
+    seals = _seals_of({run.project_id for run in runs})
+    of_project = {run.pk: seals[run.project_id] for run in runs}
     return {
-        pk: [*scores.get(pk, _NOTHING), *(cell for table in tables for cell in table.get(answers, _NOTHING))]
+        pk: [
+            *scores.get(pk, _NOTHING),
+            *(cell for table in tables for cell in table.get(answers, _NOTHING)),
+            *of_project[pk],
+        ]
         for pk, answers in sets.items()
+    }
+
+
+def _seals_of(projects: set[int]) -> dict[int, list[int | str | None]]:
+    """What tells which labels of each project are sealed to the current reader."""
+    sets = _newest(models.GoldSet.objects.filter(project__in=projects), "project_id")
+    retired = _newest(models.GoldRetirement.objects.filter(project__in=projects), "project_id")
+    return {
+        pk: [*sets.get(pk, _NOTHING), *retired.get(pk, _NOTHING), *([str(form_of(pk))] if pk in sets else [])]
+        for pk in projects
     }
 
 

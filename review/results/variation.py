@@ -15,6 +15,7 @@ from evaluation.models import MetricDefinition
 from review.evidence.effective import Said
 from review.evidence.experts import ExpertRating, agreement_ratings, read
 from review.evidence.scorers import RULES, Key, Scorer, title_of
+from review.evidence.seals import readable
 from review.models import Rating, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.pair import PairAgreement, compare
@@ -139,7 +140,7 @@ class Consistency:
 
 def consistency(queue: ReviewQueue) -> list[Consistency]:
     """Every reviewer and metric with anything to compare, by reviewer. Two queries."""
-    rows = read(Rating.objects.filter(assignment__item__queue=queue, phase="initial", blind=True))
+    rows = read(readable(Rating.objects.filter(assignment__item__queue=queue, phase="initial", blind=True)))
     metrics = [row.metric for row in queue.metrics.select_related("metric").order_by("position", "pk")]
     first = agreement_ratings(rows)
     found = []

@@ -1,6 +1,9 @@
 """Whether a new version of a judge prompt may take the place of the active one, by a test whose false acceptances are
 bounded over the whole life of a gold set.
 
+Correction takes a judge's bias out and leaves its noise. So a candidate whose loss is lower is not accepted where the
+residual variance of the labels about the best line in its scores is shown to be larger (:class:`Residuals`).
+
 The loss of a verdict is its squared distance to the label on the metric's scale. What is tested is the weighted mean of
 the paired differences, candidate minus active, summed by group: t with the freedom of
 ``correction.outcome.group_freedom``. Look ``j`` tests one-sided at ``0.05 / (j (j + 1))``; these levels add up to
@@ -137,10 +140,68 @@ def shift_of(before: Sequence[float], now: Sequence[float], groups: Sequence[Has
 
 
 @dataclass(frozen=True, slots=True)
+class Residuals:
+    """The weighted variance of the labels about the best line in the scores of ``candidate`` and ``active``, in squared
+    units of the scale, on ``n`` answers that both scored. ``low`` is the one-sided 95% lower limit of the difference
+    (candidate minus active)."""
+
+    candidate: float
+    active: float
+    low: float
+    n: int
+
+    @property
+    def larger(self) -> bool:
+        """Whether the candidate's is shown to be larger."""
+        return self.low > _TIE
+
+
+def residuals_of(
+    labels: Sequence[float],
+    candidate: Sequence[float | None],
+    active: Sequence[float | None],
+    weights: Array,
+    groups: Sequence[Hashable],
+    *,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Residuals | None:
+    """The residual variances of both versions, with a paired percentile bootstrap over groups; ``None`` with fewer than
+    two groups of answers that both scored."""
+    at = [place for place, pair in enumerate(zip(candidate, active, strict=True)) if None not in pair]
+    member = numbered(groups[place] for place in at)
+    count = int(member.max()) + 1 if at else 0
+    if count < 2:
+        return None
+    y = np.array([labels[place] for place in at], dtype=np.float64)
+    y -= y.mean()  # so that no digits are lost in the sums of squares
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1.0 / count), size=resamples)
+    found = []
+    for verdicts in (candidate, active):
+        f = np.array([verdicts[place] for place in at], dtype=np.float64)
+        f -= f.mean()
+        moments = np.stack([np.ones_like(y), f, y, f * f, f * y, y * y]) * weights[at]
+        sums = np.stack([np.bincount(member, weights=row, minlength=count) for row in moments], axis=1)
+        found.append(_residual_variance(np.vstack([sums.sum(axis=0), drawn @ sums])))
+    difference = found[0] - found[1]
+    return Residuals(float(found[0][0]), float(found[1][0]), float(np.quantile(difference[1:], ERROR)), len(at))
+
+
+def _residual_variance(sums: Array) -> Array:
+    """Of rows of weighted sums of 1, f, y, f squared, f times y and y squared."""
+    mass, f, y, ff, fy, yy = sums.T
+    spread_f, shared, spread_y = ff / mass - (f / mass) ** 2, fy / mass - f * y / mass**2, yy / mass - (y / mass) ** 2
+    varies = spread_f > _TIE
+    explained = np.where(varies, shared**2 / np.where(varies, spread_f, 1.0), 0.0)
+    return np.asarray(np.maximum(spread_y - explained, 0.0), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """One metric of a look: the losses of candidate, active and the best version ever accepted on the same answers,
     with draw weights, groups and categories. Of a verdict that is not there the candidate takes the scale's width
-    squared, the others 0 (:func:`losses`)."""
+    squared, the others 0 (:func:`losses`). ``residuals`` compares what the scores of candidate and active tell of the
+    labels."""
 
     candidate: Array
     active: Array
@@ -148,6 +209,7 @@ class Compared:
     weights: Array
     groups: Sequence[Hashable]
     categories: Sequence[str]
+    residuals: Residuals | None = None
 
     @property
     def gain(self) -> Evidence:
@@ -168,6 +230,11 @@ class Compared:
     def not_worse(self) -> float:
         """The one-sided p-value of: the candidate's loss is below 1.1 times that of the best version."""
         return float(evidence_of(self.candidate - MARGIN * self.best, self.weights, numbered(self.groups)).p_below)
+
+    @property
+    def noisier(self) -> bool:
+        """Whether the candidate's scores are shown to tell less of the labels than those of the active version."""
+        return self.residuals is not None and self.residuals.larger
 
     @property
     def harmed(self) -> tuple[str, ...]:
@@ -196,7 +263,8 @@ def accepted(metrics: Mapping[str, Compared], look: int, claim: Claim = Claim.BE
 
     *Better*: at least one metric is better by Holm's test within the look's level, every other one is not worse at that
     level (all have to be, so that no level is shared out), and no category is harmed. *Not worse*: every metric is not
-    worse at the level, and no category is harmed.
+    worse at the level, and no category is harmed. In neither case may the residual variance on any metric be shown to
+    be larger than that of the active version, one-sided at 5%.
     """
     level = level_of_look(look)
     better = set()
@@ -207,7 +275,7 @@ def accepted(metrics: Mapping[str, Compared], look: int, claim: Claim = Claim.BE
             return False
     if any(one.not_worse >= level for name, one in metrics.items() if name not in better):
         return False
-    return bool(metrics) and not any(one.harmed for one in metrics.values())
+    return bool(metrics) and not any(one.harmed or one.noisier for one in metrics.values())
 
 
 @dataclass(frozen=True, slots=True)

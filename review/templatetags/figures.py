@@ -8,8 +8,8 @@ from django import template
 from evaluation.wording import numbers
 from review.reports.figure import why_withheld
 from review.reports.licence_words import licence_reason, licence_state
-from review.reports.verdict import Trust
 from review.statistics.agreement.pair import PairAgreement
+from review.statistics.agreement.trust import Trust
 from review.web.pages.agreement_plots import STATISTICS
 from review.web.pages.figures import cell
 

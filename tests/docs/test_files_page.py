@@ -29,7 +29,7 @@ def test_the_files_and_commands_work_as_printed(tmp_path: Path, monkeypatch: pyt
     Path("answers.jsonl").write_text(blocks["json"], encoding="utf-8")
     printed, beside = io.StringIO(), io.StringIO()
     for line in commands("import_(?:questions|answers)") + commands("evaluate --questions"):
-        with pytest.raises(SystemExit, match="100") if "--strict" in line else nullcontext():
+        with pytest.raises(SystemExit, match="100") if "--fail-under" in line else nullcontext():
             call_command(*line, stdout=printed, stderr=beside)
     assert blocks[""].strip() in printed.getvalue()
     assert beside.getvalue().count("Kept as metadata") == 0

@@ -1,5 +1,4 @@
-"""The figures of docs/retrieval-truth.md are what the simulation prints, its bounds those of the code; its example by
-hand is computed in ``tests/review/statistics/retrieval_truth``."""
+"""docs/retrieval-truth.md shows the table of the simulation, and the names of gates and reasons."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ import pytest
 
 from review.reports.gate import GateOn
 from review.reports.retrieval import UNRATED
-from review.statistics.retrieval_truth import drawing, estimating
-from review.statistics.retrieval_truth.pool import Metric, Pool
+from review.statistics.retrieval_truth import estimating
+from review.statistics.retrieval_truth.pool import Metric
 from tests.simulations.retrieval_truth import JUDGES, compare, known_after, labelled, simulate
 
 PAGE = Path(__file__).parents[2] / "docs/retrieval-truth.md"
@@ -62,35 +61,6 @@ def test_what_is_simulated_is_told() -> None:
     data, random, page = labelled(Path(DATA)), np.random.default_rng(1), PAGE.read_text(encoding="utf-8")
     missing = [(~known_after("shallow", data.ranks, random)).sum() for _ in range(200)]
     assert f"about {round(np.mean(missing), -1):.0f} of {len(data.question):,} passages have no label" in page
-
-
-def test_bounds_are_told_as_they_are() -> None:
-    page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    low, high = drawing.CAUTION
-    labels = f"fewer than {drawing.LEAST_LABELS} labels, or fewer than {drawing.LEAST_ON_A_SIDE} on a side"
-    for said in (labels, f"kept between {low} and {high}", f"{drawing.UNIFORM_SHARE:.0%} of the size is spread evenly"):
-        assert said in page
-    assert drawing.IMPORTANCE[Metric.RECALL] == 3
-    assert "recall three times" in page
-    assert estimating.UNSEEN == 0.75
-    assert "three quarters of the variance that the guess expects" in page
-    assert f"withheld below {estimating.LEAST_RATED} ratings" in page
-    assert estimating.MOST_UNANSWERED == 0.1
-    assert "more than a tenth" in page
-
-
-def test_the_example_for_questions_like_these() -> None:
-    n, nothing = 40, np.full(40, np.nan)
-    pool = Pool(np.arange(n), np.ones((1, n), dtype=int), nothing, nothing, 1)
-    sampled = np.arange(n) < 20
-    drawn = drawing.PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
-    rated = np.where(sampled, (np.arange(n) < 12).astype(float), np.nan)
-    told = estimating.for_questions_like_these(pool, drawn, rated, range(n))[Metric.PRECISION, 0, None]
-    assert isinstance(told, tuple)
-    assert told[1] is not None
-    page = PAGE.read_text(encoding="utf-8")
-    assert f"√(0.01256 + 0.75 · 0.00625) = {told[1].half_width(0.95):.2f}." in page
-    assert f"With t = {told[1].half_width(0.95) / told[1].error:.3f} for 39 degrees" in page
 
 
 def test_gates_and_reasons_are_told_by_their_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import time
@@ -21,43 +22,65 @@ from evaluation.models import User
 from tests.pages.layout import too_close, wrong_when_zoomed
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-COLOURS = ["color-contrast", "link-in-text-block"]  # the rules whose outcome a colour scheme can change
-AXE = {"resultTypes": ["violations"], "preload": False}  # no style sheet or film is fetched once more
-RUN_AXE = "options => axe.run(options)"
+# No style sheet or film is fetched once more, and no path to an element is worked out.
+AXE = {"resultTypes": ["violations"], "preload": False, "selectors": False}
+RUN_AXE = "async (options) => (await axe.run(options)).violations.map(({id, nodes}) => [id, nodes.map((n) => n.html)])"
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 WIDE, PHONE = (1280, 800), (390, 844)
-#: A page is looked at in full as these name it, then (``wrong_with``) in the other size and in the dark: every
-#: language, size and colour scheme meets every other.
+#: Between them, the two views of a page show both languages, both sizes and both colour schemes: English on a wide
+#: screen is light, Korean on a phone is dark.
 VIEWS = (("en", WIDE), ("ko", PHONE))
-# For ways of a minute through pages that are looked at one by one in both views anyway.
-LONG_VIEWS = (pytest.param("en", WIDE, marks=pytest.mark.endurance), ("ko", PHONE))
+#: Both views, of which ``make test`` takes one.
+FIRST_VIEW_FAST = (VIEWS[0], pytest.param(*VIEWS[1], marks=pytest.mark.slow))
+SECOND_VIEW_FAST = (pytest.param(*VIEWS[0], marks=pytest.mark.slow), VIEWS[1])
+#: For walks of a minute through pages that are checked one by one in both views anyway.
+LONG_VIEWS = (pytest.param(*VIEWS[0], marks=pytest.mark.endurance), pytest.param(*VIEWS[1], marks=pytest.mark.slow))
+VIEW_IDS = ("en", "ko")
 
-
-QUIET_MS = 40  # longer than htmx takes from an answer to the next question, and than two frames
+READ_MS = 500  # after the judge is shown, a page takes no Enter for 400 ms: it may be the one before, still held
+DRAFT_MS = 600  # a draft is sent half a second after the last change
+# Whether htmx is at work, once the page has done what it was about to do. Page clocks do not reach messages.
+IS_QUIET = """async () => {
+  for (let turn = 0; turn < 2; turn += 1) {
+    await new Promise((resolve) => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = resolve;
+      channel.port2.postMessage(null);
+    });
+  }
+  return !document.querySelector(".htmx-request, .htmx-swapping, .htmx-settling, .htmx-added");
+}"""
+BUSY_MS = 10  # between two looks at a page that is busy
+QUIET_SECONDS = 0.025  # without a new request, after a page was left
+LONGEST_MS = 180_000  # for which a page may be busy: other tests have the cores as well
 
 
 @dataclass
 class Visit:
-    """A page in a browser that somebody is logged in with. ``complaints`` are console errors and uncaught ones,
-    ``asked`` what the page has asked the server for and not got yet."""
+    """A page in a browser that somebody is logged in with.
+
+    ``complaints`` are console errors and uncaught ones, ``pending`` the requests that were not answered yet;
+    ``scripts`` tells whether the page may run any.
+    """
 
     page: Any
     base: str
+    scripts: bool = True
     complaints: list[str] = field(default_factory=list)
-    asked: set[Any] = field(default_factory=set)
+    pending: set[Any] = field(default_factory=set)
 
     def watch(self, page: Any) -> None:
-        """Make the page the one that is looked at."""
+        """Go on with this page."""
         self.page = page
-        self.asked.clear()
-        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.pending.clear()
+        page.on("console", lambda message: self.complaints.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda one: self.asked.add(one))
-        page.on("requestfinished", lambda one: self.asked.discard(one))
-        page.on("requestfailed", lambda one: self.asked.discard(one))
+        page.on("request", lambda request: self.pending.add(request))
+        page.on("requestfinished", lambda request: self.pending.discard(request))
+        page.on("requestfailed", lambda request: self.pending.discard(request))
 
     def open(self, path: str) -> int:
         """Load an address of the site; its status."""
@@ -66,39 +89,59 @@ class Visit:
         return int(response.status)
 
     def settle(self) -> None:
-        """Wait until what a key or a press set off has happened, the fetching of the next card too."""
+        """Wait until the page has done all that a key or a press set off, and fetched the next card."""
+        deadline = time.monotonic() + LONGEST_MS / 1000
         self.page.wait_for_load_state()
-        for _ in range(1000):
-            before = bool(self.asked)
-            self.page.wait_for_timeout(QUIET_MS)
-            if not before and not self.asked:
-                break
-        else:
-            raise AssertionError(f"still asking for {[one.url for one in self.asked]}")
+        while not self._is_quiet():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"still waiting for {[request.url for request in self.pending]}")
+            self.page.wait_for_timeout(BUSY_MS)
         if self.page.locator("html.has-script #rating").count():
             self.page.wait_for_selector("#rating[data-ready]")
 
-    def told_of_the_draft(self, what: str) -> None:
-        """Wait until the draft of what was entered last was sent, or could not be: ``saved`` or ``unsaved``."""
-        self.page.wait_for_timeout(550)  # it is sent half a second after the last change
-        said = self.page.get_attribute("#rating", f"data-{what}")
-        self.page.locator("[data-draft-state]", has_text=said).wait_for()
+    def _is_quiet(self) -> bool:
+        from playwright.sync_api import Error
+
+        if not self.scripts:
+            return not self.pending
+        try:
+            return bool(self.page.evaluate(IS_QUIET)) and not self.pending
+        except Error as error:
+            if "navigati" not in str(error):
+                raise
+            self.page.wait_for_load_state()
+            return False
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Turn the page's clock on; nobody waits."""
+        self.page.clock.run_for(milliseconds)
+
+    def wait_for_draft(self, state: str) -> None:
+        """Wait until the draft was sent, or could not be: ``saved`` or ``unsaved``."""
+        self.pass_time(DRAFT_MS)
+        text = self.page.get_attribute("#rating", f"data-{state}")
+        self.page.locator("[data-draft-state]", has_text=text).wait_for()
         self.settle()
 
-    def go(self, key: str) -> None:
+    def follow(self, key: str) -> None:
         """Press a key that leads to another page, and wait for it."""
         with self.page.expect_navigation():
             self.page.keyboard.press(key)
         self.settle()
 
-    def moves_from(self, path: str, *, or_shows: str = "") -> None:
-        """Wait until the browser is elsewhere, by another page or the next card in place, or shows what is named."""
-        for _ in range(200):
-            if self.path != path or (or_shows and self.page.locator(or_shows).count()):
-                break
-            self.page.wait_for_timeout(50)
-        else:
-            raise AssertionError(f"still at {path}")
+    def click_through(self, selector: str) -> None:
+        """Click what leads to another page, and wait for it."""
+        with self.page.expect_navigation():
+            self.page.locator(selector).first.click()
+        self.settle()
+
+    def wait_to_leave(self, path: str, *, or_show: str = "") -> None:
+        """Wait until the browser is elsewhere, by another page or the next card in place, or shows an element."""
+        deadline = time.monotonic() + LONGEST_MS / 1000
+        while self.path == path and not (or_show and self.page.locator(or_show).count()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"still at {path}")
+            self.page.wait_for_timeout(BUSY_MS)
         self.settle()
 
     @property
@@ -110,10 +153,10 @@ class Visit:
 def installed() -> str:
     """The browser's path; the test is skipped where there is none."""
     pytest.importorskip("playwright")
-    found = next((path for name in NAMES if (path := shutil.which(name))), "")
-    if not found:
+    path = next((path for name in NAMES if (path := shutil.which(name))), "")
+    if not path:
         pytest.skip("no Chromium on this machine")
-    return found
+    return path
 
 
 @contextmanager
@@ -122,15 +165,27 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     path = installed()
-    # Playwright keeps an event loop in this thread, which Django would take for asynchronous code.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     try:
         with sync_playwright() as playwright:
+            use_event_loop(asyncio.get_running_loop())
             browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
             yield browser
             browser.close()
     finally:
+        use_event_loop(None)
+
+
+def use_event_loop(loop: asyncio.AbstractEventLoop | None) -> None:
+    """Mark Playwright's loop as the one that runs in this thread, or none, so that tests may run loops of their own.
+
+    While it is started, Playwright marks its loop so between its calls, and expects to find it so. Django takes
+    everything in such a thread for asynchronous code, unless it is told otherwise.
+    """
+    asyncio._set_running_loop(loop)
+    if loop is None:
         os.environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
+    else:
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
 @contextmanager
@@ -143,26 +198,35 @@ def visit(
     size: tuple[int, int] = WIDE,
     scripts: bool = True,
 ) -> Iterator[Visit]:
-    """A fresh window of the size, logged in as the person and in the language."""
+    """A fresh window of the size, logged in as the person and in the language, dark on a phone (see ``VIEWS``)."""
     context = browser.new_context(
-        viewport={"width": size[0], "height": size[1]}, java_script_enabled=scripts, locale=language
+        viewport={"width": size[0], "height": size[1]},
+        java_script_enabled=scripts,
+        locale=language,
+        color_scheme="dark" if size == PHONE else "light",
+        reduced_motion="reduce",
     )
     cookies = [{"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": base}]
     if user is not None:
         User.objects.filter(pk=user.pk).update(language=language)
         cookies.append({"name": settings.SESSION_COOKIE_NAME, "value": session_of(user), "url": base})
     context.add_cookies(cookies)
-    found = Visit(None, base)
-    found.watch(context.new_page())
+    context.set_default_timeout(LONGEST_MS)
+    if scripts:
+        context.clock.install()
+    window = Visit(None, base, scripts)
+    window.watch(context.new_page())
     with answered():
-        yield found
-        found.page.goto("about:blank")  # what a page sends when it is left, it sends now
-        context.close()
+        try:
+            yield window
+            window.page.goto("about:blank")  # what a page sends when it is left, it sends now
+        finally:
+            context.close()
 
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """In the end the server has no request left: the database is about to be flushed under it."""
+    """In the end the server has no request left: the database is about to be restored under it."""
     count = Counter[str]()
 
     def started(**_: Any) -> None:
@@ -175,14 +239,15 @@ def answered() -> Iterator[None]:
     request_finished.connect(finished)
     try:
         yield
-        for _ in range(400):
+    finally:
+        deadline = time.monotonic() + LONGEST_MS / 1000
+        while True:
             before = dict(count)
-            time.sleep(0.025)
+            time.sleep(QUIET_SECONDS)
             if before == dict(count) and count["started"] == count["finished"]:
                 break
-        else:
-            raise AssertionError(f"requests: {dict(count)}")
-    finally:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"requests: {dict(count)}")
         request_started.disconnect(started)
         request_finished.disconnect(finished)
 
@@ -197,33 +262,29 @@ def session_of(user: User) -> str:
     return str(session.session_key)
 
 
-def wrong_with(found: Visit, name: str) -> list[str]:
-    """What is wrong with a page that is open: complaints, overflow in either size and at 400 %, violations of
-    accessibility as it is open, and of the rules about colour in the other size in the dark."""
-    axe, page = pytest.importorskip("axe_core_python.sync_playwright").Axe(), found.page
-    page.evaluate(axe.axe_script)
-    here = (page.viewport_size["width"], page.viewport_size["height"])
-    said = _overflow(found, name) + _violations(page.evaluate(RUN_AXE, AXE), name)
-    said += too_close(page, name) + wrong_when_zoomed(page, name)
-    page.set_viewport_size(dict(zip(("width", "height"), PHONE if here == WIDE else WIDE, strict=True)))
-    page.emulate_media(color_scheme="dark", reduced_motion="reduce")  # no colour on its way to the other
-    dark = page.evaluate(RUN_AXE, AXE | {"runOnly": COLOURS})
-    said += _overflow(found, f"{name} in the other size") + _violations(dark, f"{name} in the dark")
-    page.set_viewport_size(dict(zip(("width", "height"), here, strict=True)))
-    page.emulate_media(color_scheme="light")
-    said += [f"{name}: {complaint}" for complaint in found.complaints]
-    found.complaints.clear()
-    return said
+def violations(page: Any, name: str = "page") -> list[str]:
+    """Violations of accessibility, as the page is open."""
+    axe = pytest.importorskip("axe_core_python.sync_playwright").Axe()
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe.axe_script)
+    return [f"{name}: {rule} at {[html[:120] for html in nodes][:2]}" for rule, nodes in page.evaluate(RUN_AXE, AXE)]
 
 
-def _overflow(found: Visit, name: str) -> list[str]:
-    width = found.page.viewport_size["width"]
-    wide = found.page.evaluate("document.documentElement.scrollWidth")
+def wrong_with(window: Visit, name: str) -> list[str]:
+    """What is wrong with a page that is open: complaints, violations of accessibility, and what is wider than the
+    screen, in the size of the window, in the other one and at 400 %."""
+    page = window.page
+    wrong = _overflow(page, name) + violations(page, name) + too_close(page, name) + wrong_when_zoomed(page, name)
+    size = page.viewport_size
+    page.set_viewport_size(dict(zip(("width", "height"), WIDE if size["width"] < WIDE[0] else PHONE, strict=True)))
+    wrong += _overflow(page, f"{name} in the other size")
+    page.set_viewport_size(size)
+    wrong += [f"{name}: {complaint}" for complaint in window.complaints]
+    window.complaints.clear()
+    return wrong
+
+
+def _overflow(page: Any, name: str) -> list[str]:
+    width = page.viewport_size["width"]
+    wide = page.evaluate("document.documentElement.scrollWidth")
     return [f"{name}: {wide} pixels wide on a screen of {width}"] if wide > width else []
-
-
-def _violations(result: dict[str, Any], name: str) -> list[str]:
-    return [
-        f"{name}: {violation['id']} at {[node['html'][:120] for node in violation['nodes']][:2]}"
-        for violation in result["violations"]
-    ]

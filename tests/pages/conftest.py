@@ -1,52 +1,55 @@
-"""A browser for all tests of a file, and the demo, which is loaded once and copied from then on."""
+"""A browser for all tests of a worker, and the demo, which is built once for all workers."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from evaluation.models import User
 from review.management.demo.loading import demo_project, load_demo, set_people
-from tests.pages.browser import chromium
+from tests.pages.browser import chromium, use_event_loop
+from tests.pages.sites import load_site
 from tests.pages.tours import prepare
 
-_COPIES: dict[str, sqlite3.Connection] = {}
 
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A running Chromium; each visit has a window with cookies of its own."""
+@pytest.fixture(scope="session")
+def worker_browser() -> Iterator[tuple[Any, asyncio.AbstractEventLoop]]:
+    """The worker's Chromium, and the event loop by which Playwright talks to it."""
     with chromium() as running:
-        yield running
+        loop = asyncio.get_running_loop()
+        use_event_loop(None)
+        yield running, loop
+        use_event_loop(loop)
+
+
+@pytest.fixture
+def browser(worker_browser: tuple[Any, asyncio.AbstractEventLoop]) -> Iterator[Any]:
+    """A running Chromium; each visit has a window with cookies of its own."""
+    running, loop = worker_browser
+    use_event_loop(loop)
+    yield running
+    use_event_loop(None)
 
 
 @pytest.fixture
 def demo(transactional_db: None, settings: Any) -> dict[str, User]:
     """The demo as it is after loading, with its people by name and ``boss``, who may do everything."""
     settings.CONCORD_DISPATCHER = "local"
-    settings.DEBUG = True  # static files are served from where they are
-    return _once("demo", _load)
+    load_site("demo", _load)
+    return _people()
 
 
 @pytest.fixture
 def toured(demo: dict[str, User]) -> dict[str, User]:
     """The demo's people, with something on every page."""
-    return _once("toured", lambda: prepare(demo))
+    load_site("toured", lambda: prepare(demo))
+    return _people()
 
 
-def _once(name: str, make: Callable[[], None]) -> dict[str, User]:
-    connection.ensure_connection()
-    if name in _COPIES:
-        _COPIES[name].backup(connection.connection)
-    else:
-        make()
-        if connection.vendor == "sqlite":
-            _COPIES[name] = sqlite3.connect(":memory:")
-            connection.connection.backup(_COPIES[name])
+def _people() -> dict[str, User]:
     return {user.username: user for user in User.objects.all()}
 
 

@@ -66,7 +66,7 @@ def override(world: World, person: str, **fields: object) -> int:
 
 
 def test_every_score_stands_with_its_reason(world: World) -> None:
-    page = world.client("viewer").get(address(world)).content.decode()
+    page = compact(world.client("viewer").get(address(world)).content.decode())
     assert page.count("The judge&#x27;s reason.") >= 2  # correctness and faithfulness, and again in the history
     assert world.answer.question.text in page
 
@@ -75,7 +75,7 @@ def test_the_baselines_reason_is_read_in_the_readers_language_and_a_persons_word
     with append_only.suspended():
         Score.objects.filter(answer=world.answer).update(reason=Said.ECHO.value.ko)
     override(world, "lead", reason=Said.NO_CLAIM.value.ko)
-    page = world.client("viewer").get(address(world)).content.decode()
+    page = compact(world.client("viewer").get(address(world)).content.decode())
     assert page.count(Said.ECHO.value.en) >= 2
     assert Said.ECHO.value.ko not in page
     assert Said.NO_CLAIM.value.ko in page
@@ -88,7 +88,7 @@ def test_a_decision_says_what_it_did_to_the_score_and_not_to_agreement() -> None
     answer = answer_rows(run)[0]
     url, row = reverse("answer-override", args=[answer.pk]), metric("correctness")
     fields = {"metric": row.pk, "run": run.pk, "value:correctness": 1, "reason": "It names the wrong city."}
-    page = lead.post(url, fields, follow=True).content.decode()
+    page = compact(lead.post(url, fields, follow=True).content.decode())
     # .75 + .25 x 5 / 5 before; the mean of 1, 5, 5 and 5 is 4: .75 + .25 x 4 / 5
     assert "Reviewed score of the run: 1.000 before, 0.950 now. Agreement does not move" in page
     expert = make_user()
@@ -126,7 +126,7 @@ def test_a_refused_override_comes_back_with_what_was_typed(world: World, fields:
     response = world.client("lead").post(reverse("answer-override", args=[world.answer.pk]), decision(world, **fields))
     assert response.status_code == 409
     assert 'role="alert"' in response.content.decode()
-    assert kept in re.sub(r' data-digit="\d"', "", response.content.decode())
+    assert kept in re.sub(r' data-digit="\d"', "", compact(response.content.decode()))
     assert not Override.objects.exists()
 
 
@@ -185,7 +185,7 @@ def test_anchors_of_a_real_scale_are_offered_for_an_override() -> None:
     run = make_scored_run(values=[0.5], metrics=["accuracy"])
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
-    page = client.get(reverse("answer", args=[run.answer_set.answers.first().pk])).content.decode()
+    page = compact(client.get(reverse("answer", args=[run.answer_set.answers.first().pk])).content.decode())
     # the levels of the rubric regulation_quality, some of them written there as whole numbers
     assert re.findall(r'name="value:accuracy" value="([\d.]+)"', page) == ["0", "0.3", "0.5", "0.7", "0.85", "1"]
 
@@ -249,7 +249,7 @@ def test_an_expert_finds_overriding_where_the_queue_is_closed_and_no_way_to_a_ru
     assert address(world) not in member.get(reverse("my-ratings")).content.decode()  # rating again comes before
     ReviewQueue.objects.filter(pk=world.queue.pk).update(state=ReviewQueue.State.CLOSED)
     assert address(world) in member.get(reverse("my-ratings")).content.decode()
-    page = member.get(address(world)).content.decode()
+    page = compact(member.get(address(world)).content.decode())
     assert f'href="{reverse("run", args=[world.run.pk])}"' not in page
     assert f'href="{reverse("run", args=[world.run.pk])}"' in world.client("lead").get(address(world)).content.decode()
 
@@ -286,7 +286,7 @@ def test_results_by_the_number_of_facts_to_link(world: World) -> None:
     score_all(run, {"correctness": [5, 1, 5, 1], "faithfulness": [5, 1, 5, 1], "completeness": [5, 1, 5, 1]})
     lines = make_report(run).hops
     assert [(one.hops, one.answers) for one in lines] == [(1, 2), (2, 2)]
-    page = world.client("lead").get(reverse("run", args=[run.pk])).content.decode()
+    page = compact(world.client("lead").get(reverse("run", args=[run.pk])).content.decode())
     # without an overall score there would be dashes only
     shown = any(one.judge_only.value is not None for one in lines)
     assert ("By the number of facts to link" in page) == shown

@@ -19,22 +19,23 @@ from review.web.pages.agreement import agreement_pictures
 from review.web.views import reviewing, runs
 from tests.evaluation.criteria.written import drafted
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
-from tests.pages.browser import VIEWS, Visit, visit, wrong_with
+from tests.pages.browser import FIRST_VIEW_FAST, READ_MS, VIEW_IDS, VIEWS, Visit, visit, wrong_with
 from tests.pages.tours import judged_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-both_views = pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+both_views = pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
 
 
-def refused(found: Visit, status: int, name: str) -> list[str]:
+def refused(window: Visit, status: int, name: str) -> list[str]:
     """What is wrong with the page that is open, the browser's note of its status apart."""
-    noted = [one for one in found.complaints if f"status of {status}" in one]
-    assert len(noted) == 1, (name, found.complaints)
-    found.complaints.remove(noted[0])
-    assert found.page.locator("h1").count() == 1
-    return wrong_with(found, name)
+    noted = [one for one in window.complaints if f"status of {status}" in one]
+    assert len(noted) == 1, (name, window.complaints)
+    window.complaints.remove(noted[0])
+    assert window.page.locator("h1").count() == 1
+    return wrong_with(window, name)
 
 
+@pytest.mark.slow
 @both_views
 def test_refusals_and_failures_are_pages_like_others(
     demo: dict[str, User],
@@ -68,25 +69,24 @@ def test_refusals_and_failures_are_pages_like_others(
     }
     wrong: list[str] = []
     for (who, path), status in pages.items():
-        with visit(browser, live_server.url, demo[who], language=language, size=size) as found:
-            assert found.open(path) == status
-            wrong += refused(found, status, f"{status}")
-            assert found.page.get_attribute("html", "lang") == language
-    with visit(browser, live_server.url, None, language=language, size=size) as found:
-        found.open("/login/")
-        found.page.context.clear_cookies()
-        found.page.context.add_cookies([{"name": "django_language", "value": language, "url": live_server.url}])
-        with found.page.expect_navigation():
-            found.page.evaluate("document.querySelector('main form').submit()")
-        wrong += refused(found, 403, "403 of a form")
+        with visit(browser, live_server.url, demo[who], language=language, size=size) as window:
+            assert window.open(path) == status
+            wrong += refused(window, status, f"{status}")
+            assert window.page.get_attribute("html", "lang") == language
+    with visit(browser, live_server.url, None, language=language, size=size) as window:
+        window.open("/login/")
+        window.page.context.clear_cookies()
+        window.page.context.add_cookies([{"name": "django_language", "value": language, "url": live_server.url}])
+        with window.page.expect_navigation():
+            window.page.evaluate("document.querySelector('main form').submit()")
+        wrong += refused(window, 403, "403 of a form")
     assert wrong == []
 
 
-@both_views
+@pytest.mark.parametrize(("language", "size"), FIRST_VIEW_FAST, ids=VIEW_IDS)
 def test_the_judge_differs_and_a_change_needs_a_reason(
-    browser: Any, live_server: Any, settings: Any, language: str, size: tuple[int, int]
+    browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
-    settings.DEBUG = True
     asked = make_question_set(make_project(), 2)
     run = make_scored_run(
         make_answer_set(asked), values=[1], metrics=["correctness", "faithfulness"], reason="Because."
@@ -94,56 +94,58 @@ def test_the_judge_differs_and_a_change_needs_a_reason(
     queue = make_queue(run, 1, metrics=["correctness", "faithfulness"], reveal="always")
     me = queue.members.get().reviewer
     wrong: list[str] = []
-    with visit(browser, live_server.url, me, language=language, size=size) as found:
-        found.open(f"/review/{queue.pk}/")
-        here = found.path
+    with visit(browser, live_server.url, me, language=language, size=size) as window:
+        window.open(f"/review/{queue.pk}/")
+        here = window.path
         for key in ("5", "1", "Enter"):
-            found.page.keyboard.press(key)
-        found.moves_from(here, or_shows="#reveal")
-        wrong += wrong_with(found, "the judge differs")
-        found.page.locator("#reveal details.change summary").first.click()
-        found.page.check('#reveal input[name="value:correctness"][value="2"]', force=True)
-        wrong += wrong_with(found, "changed by three levels")
-        found.page.evaluate("document.querySelectorAll('#reveal [required]').forEach(one => one.required = false)")
-        with found.page.expect_navigation():
-            found.page.click("[data-change]")
-        found.settle()
-        assert found.page.locator("#reveal [role=alert]").is_visible()
-        wrong += refused(found, 409, "without a reason")
-        found.page.locator('#reveal input[name="reason:correctness"]').first.check(force=True)
-        found.page.evaluate("document.activeElement.blur()")
-        found.page.wait_for_timeout(500)  # a held Enter decides nothing
-        found.go("Enter")
+            window.page.keyboard.press(key)
+        window.wait_to_leave(here, or_show="#reveal")
+        wrong += wrong_with(window, "the judge differs")
+        window.page.locator("#reveal details.change summary").first.click()
+        window.page.check('#reveal input[name="value:correctness"][value="2"]', force=True)
+        wrong += wrong_with(window, "changed by three levels")
+        window.page.evaluate("document.querySelectorAll('#reveal [required]').forEach(one => one.required = false)")
+        with window.page.expect_navigation():
+            window.page.click("[data-change]")
+        window.settle()
+        assert window.page.locator("#reveal [role=alert]").is_visible()
+        wrong += refused(window, 409, "without a reason")
+        window.page.locator('#reveal input[name="reason:correctness"]').first.check(force=True)
+        window.page.evaluate("document.activeElement.blur()")
+        window.pass_time(READ_MS)
+        window.follow("Enter")
     final = Rating.objects.get(phase="final", metric__name="correctness")
     assert (final.value, bool(final.reason_code)) == (2, True)  # the change that was refused, not the first rating
     assert wrong == []
 
 
+@pytest.mark.slow
 @both_views
 def test_one_decision_for_many_is_previewed(
     demo: dict[str, User], browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
     _, run = judged_runs()
     wrong: list[str] = []
-    with visit(browser, live_server.url, demo["lead"], language=language, size=size) as found:
-        found.open(f"{reverse('run-answers', args=[run.pk])}?metric=correctness")
-        found.page.evaluate(
+    with visit(browser, live_server.url, demo["lead"], language=language, size=size) as window:
+        window.open(f"{reverse('run-answers', args=[run.pk])}?metric=correctness")
+        window.page.evaluate(
             """() => { const form = document.querySelector("form[action$='/override/']");
             form.querySelectorAll('details').forEach(one => one.open = true);
             form.closest('details')?.setAttribute('open', ''); }"""
         )
-        form = found.page.locator("form[action$='/override/']")
+        form = window.page.locator("form[action$='/override/']")
         form.locator('input[name="value:correctness"][value="2"]').check(force=True)
         form.locator('[name="reason"]').fill("Checked against the regulation.")
-        wrong += wrong_with(found, "deciding")
-        with found.page.expect_navigation():
+        wrong += wrong_with(window, "deciding")
+        with window.page.expect_navigation():
             form.locator("button:not([name=confirm])").last.click()
-        found.settle()
-        assert found.page.locator("button[name=confirm]").is_visible()
-        wrong += wrong_with(found, "the preview")
+        window.settle()
+        assert window.page.locator("button[name=confirm]").is_visible()
+        wrong += wrong_with(window, "the preview")
     assert wrong == []
 
 
+@pytest.mark.slow
 @both_views
 def test_the_pages_of_criteria(
     demo: dict[str, User], browser: Any, live_server: Any, language: str, size: tuple[int, int]
@@ -152,28 +154,29 @@ def test_the_pages_of_criteria(
     version = drafted(run.project)
     one = reverse("admin:evaluation_criterionversion_change", args=[version.pk])
     wrong: list[str] = []
-    with visit(browser, live_server.url, demo["boss"], language=language, size=size) as found:
+    with visit(browser, live_server.url, demo["boss"], language=language, size=size) as window:
         for path in ("changelist", "add"):
-            assert found.open(reverse(f"admin:evaluation_criterionversion_{path}")) == 200
-            wrong += wrong_with(found, path)
-        assert found.open(one) == 200
-        wrong += wrong_with(found, "a criterion")
+            assert window.open(reverse(f"admin:evaluation_criterionversion_{path}")) == 200
+            wrong += wrong_with(window, path)
+        assert window.open(one) == 200
+        wrong += wrong_with(window, "a criterion")
         for step in ("prompt", "trial"):
-            with found.page.expect_navigation():
-                found.page.click(f"button[name=do][value={step}]")
-            found.settle()
-            assert found.page.locator(f"#{step}").is_visible()
-            wrong += wrong_with(found, step)
+            with window.page.expect_navigation():
+                window.page.click(f"button[name=do][value={step}]")
+            window.settle()
+            assert window.page.locator(f"#{step}").is_visible()
+            wrong += wrong_with(window, step)
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False], ids=["script", "none"])
 def test_the_levels_of_a_criterion_are_fields_of_their_own(
     demo: dict[str, User], browser: Any, live_server: Any, scripts: bool
 ) -> None:
-    with visit(browser, live_server.url, demo["boss"], scripts=scripts) as found:
-        page = found.page
-        found.open(reverse("admin:evaluation_criterionversion_add"))
+    with visit(browser, live_server.url, demo["boss"], scripts=scripts) as window:
+        page = window.page
+        window.open(reverse("admin:evaluation_criterionversion_add"))
         rows, remove = page.locator("[data-level]:visible"), page.locator("[data-remove]:visible")
         assert (rows.count(), remove.count()) == ((2, 0) if scripts else (11, 0))
         for name, said in {"name": "tone", "title_ko": "말투", "title_en": "Tone", "question_en": "Polite?"}.items():
@@ -202,13 +205,14 @@ def test_the_levels_of_a_criterion_are_fields_of_their_own(
             page.fill("[name=levels-7-en]", "Polite")
         with page.expect_navigation():
             page.click("[name=_save]")
-        found.settle()
-        assert found.complaints == []
+        window.settle()
+        assert window.complaints == []
     spec = CriterionVersion.objects.get(criterion__name="tone").read()
     assert [(level.value, level.text) for level in spec.texts("en").levels] == [(1, "Rude"), (2, "Cold"), (3, "Polite")]
     assert spec.languages == ("en",)
 
 
+@pytest.mark.slow
 @both_views
 def test_a_report_that_is_one_file_reads_like_a_page(
     demo: dict[str, User], browser: Any, live_server: Any, tmp_path: Path, language: str, size: tuple[int, int]
@@ -217,7 +221,7 @@ def test_a_report_that_is_one_file_reads_like_a_page(
     file = tmp_path / "report.html"
     with override(language):
         export_to(run, file, pictures=agreement_pictures)
-    with visit(browser, live_server.url, None, language=language, size=size) as found:
-        found.page.goto(file.as_uri())
-        assert found.page.locator("svg").count() > 3
-        assert wrong_with(found, "the report") == []
+    with visit(browser, live_server.url, None, language=language, size=size) as window:
+        window.page.goto(file.as_uri())
+        assert window.page.locator("svg").count() > 3
+        assert wrong_with(window, "the report") == []

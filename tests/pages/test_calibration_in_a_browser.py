@@ -10,7 +10,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import profile_row, save_judge
 from evaluation.judging.drafting import as_yaml
-from evaluation.models import Endpoint, JudgeVersion, Run
+from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
@@ -20,7 +20,7 @@ from review.models import AnchorCheck, GoldSet, Look
 from tests.factories import make_user
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
-from tests.pages.browser import LONG_VIEWS, Visit, visit, wrong_with
+from tests.pages.browser import LONG_VIEWS, VIEW_IDS, visit, wrong_with
 from tests.review.calibration.test_whole_path import biased
 from tests.review.gold.labelled import rated_run, reworded
 
@@ -30,13 +30,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def judge(settings: Any, judge_server: JudgeServer) -> JudgeVersion:
+def answers() -> int:
+    """How many answers are rated: enough to prove a prompt."""
+    return 240
+
+
+@pytest.fixture
+def judge(settings: Any, judge_server: JudgeServer, answers: int) -> JudgeVersion:
     """A judge who is two levels off until its prompt says how to read, and answers that two experts rated."""
     settings.CONCORD_DISPATCHER = "local"
-    settings.DEBUG = True
     settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
     judge_server.behave(biased())
-    run = rated_run(240)
+    run = rated_run(answers)
     endpoint = Endpoint.objects.create(name="llm", base_url=judge_server.base_url)
     return save_judge(run.project, "gpt", endpoint, model="m", language="en")
 
@@ -49,7 +54,35 @@ def judged(run: Run, judge: JudgeVersion) -> Run:
     return made
 
 
-@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=["en", "ko"])
+def drain_all() -> None:
+    """Have every run judged to its end."""
+    for run in Run.objects.filter(state=Run.State.RUNNING):
+        drain(run.pk, seconds=120)
+
+
+@pytest.mark.parametrize("answers", [24])
+def test_a_lead_drafts_a_prompt_from_disagreements(judge: JudgeVersion, browser: Any, live_server: Any) -> None:
+    lead = make_user(Role.LEAD, judge.project)
+    with visit(browser, live_server.url, lead) as window:
+        window.open("/calibration/")
+        window.page.fill("form[action$='/freeze/'] input[name=name]", "gold")
+        window.click_through("form[action$='/freeze/'] button")
+        workbench = reverse("calibration", args=[GoldSet.objects.get().pk])
+        assert window.path == workbench
+        window.click_through(f"form[action='{workbench}run/'] button")
+        drain_all()
+        window.open(workbench)
+        assert wrong_with(window, "disagreements") == []
+        window.page.keyboard.press("j")
+        window.page.keyboard.press("e")
+        assert window.page.evaluate("document.activeElement.id") == "text"
+        window.page.fill("#text", as_yaml(reworded("SKILLED")))
+        window.page.fill("#note", "It read two levels too far.")
+        window.click_through(f"form[action='{workbench}draft/'] button.primary")
+    assert RubricVersion.objects.get(project=judge.project).note == "It read two levels too far."
+
+
+@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=VIEW_IDS)
 def test_a_lead_makes_a_judge_prove_a_better_prompt(
     judge: JudgeVersion, browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
@@ -58,63 +91,54 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
     lead = make_user(Role.LEAD, rated.project)
     wrong: list[str] = []
 
-    def look(found: Visit, name: str) -> None:
-        wrong.extend(wrong_with(found, name))
+    def look(name: str) -> None:
+        wrong.extend(wrong_with(window, name))
 
-    def press(found: Visit, selector: str) -> None:
-        with found.page.expect_navigation():
-            found.page.locator(selector).first.click()
-        found.settle()
-
-    def done() -> None:
-        for run in Run.objects.filter(state=Run.State.RUNNING):
-            drain(run.pk, seconds=120)
-
-    with visit(browser, live_server.url, lead, language=language, size=size) as found:
-        found.open("/calibration/")
-        look(found, "1-empty")
-        found.page.fill("form[action$='/freeze/'] input[name=name]", "gold")
-        press(found, "form[action$='/freeze/'] button")
+    with visit(browser, live_server.url, lead, language=language, size=size) as window:
+        window.open("/calibration/")
+        look("1-empty")
+        window.page.fill("form[action$='/freeze/'] input[name=name]", "gold")
+        window.click_through("form[action$='/freeze/'] button")
         gold = GoldSet.objects.get()
-        at = found.path
+        at = window.path
         assert at == reverse("calibration", args=[gold.pk])
-        press(found, f"form[action='{at}run/'] button")  # the prompt in force, on examples and validation
-        done()
-        found.open(at)
-        look(found, "2-disagreements")
-        found.page.keyboard.press("j")
-        found.page.keyboard.press("e")
-        assert found.page.evaluate("document.activeElement.id") == "text"
-        found.page.fill("#text", as_yaml(reworded("SKILLED")))
-        found.page.fill("#note", "It read two levels too far.")
-        press(found, f"form[action='{at}draft/'] button.primary")
-        press(found, f"form[action='{at}run/'] button")
-        done()
-        here = found.path
-        found.open(here)
-        look(found, "3-draft")
-        press(found, f"form[action='{at}offer/'] button")
-        press(found, f"form[action='{at}look/'] button")
+        window.click_through(f"form[action='{at}run/'] button")  # the prompt in force, on examples and validation
+        drain_all()
+        window.open(at)
+        look("2-disagreements")
+        window.page.keyboard.press("j")
+        window.page.keyboard.press("e")
+        assert window.page.evaluate("document.activeElement.id") == "text"
+        window.page.fill("#text", as_yaml(reworded("SKILLED")))
+        window.page.fill("#note", "It read two levels too far.")
+        window.click_through(f"form[action='{at}draft/'] button.primary")
+        window.click_through(f"form[action='{at}run/'] button")
+        drain_all()
+        here = window.path
+        window.open(here)
+        look("3-draft")
+        window.click_through(f"form[action='{at}offer/'] button")
+        window.click_through(f"form[action='{at}look/'] button")
         taken = Look.objects.get()
         if not hasattr(taken, "result"):  # nobody works here but this test
             looking.work_on(taken.pk)
-        found.open(here)
-        look(found, "4-accepted")
-        assert found.page.locator("#proof ~ div b, section[aria-labelledby=proof] b").inner_text() == (
+        window.open(here)
+        look("4-accepted")
+        assert window.page.locator("#proof ~ div b, section[aria-labelledby=proof] b").inner_text() == (
             "accepted" if language == "en" else "승인됨"
         )
         for _ in range(2):
-            press(found, f"form[action='{at}check/'] button")
+            window.click_through(f"form[action='{at}check/'] button")
             for check in AnchorCheck.objects.filter(ended_at=None):
                 anchors.work_on(check.pk)
-        found.open(here)
-        look(found, "5-watched")
+        window.open(here)
+        look("5-watched")
         after = judged(rated, judge)
         assert [one.state for one in licences_of(after) if one.metric == "correctness"] == ["licensed"]
-        found.open(reverse("run", args=[after.pk]))
-        look(found, "6-licensed")
-        found.open(f"{reverse('run-compare')}?runs={before.pk},{after.pk}")
-        look(found, "7-compared")
-        found.open(reverse("judge", args=[judge.pk]))
-        look(found, "8-card")
+        window.open(reverse("run", args=[after.pk]))
+        look("6-licensed")
+        window.open(f"{reverse('run-compare')}?runs={before.pk},{after.pk}")
+        look("7-compared")
+        window.open(reverse("judge", args=[judge.pk]))
+        look("8-card")
     assert wrong == []

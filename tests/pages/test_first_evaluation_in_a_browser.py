@@ -17,11 +17,11 @@ from review.models import Rating
 from tests.factories import make_project, make_user
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
-from tests.pages.browser import LONG_VIEWS, Visit, visit, wrong_with
+from tests.pages.browser import LONG_VIEWS, READ_MS, VIEW_IDS, Visit, visit, wrong_with
 
 __all__ = ["judge_server"]
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 QUESTIONS = 4
 
 
@@ -29,7 +29,6 @@ QUESTIONS = 4
 def project(settings: Any, judge_server: JudgeServer) -> Project:
     """A project with a judge and without anything else."""
     settings.CONCORD_DISPATCHER = "local"
-    settings.DEBUG = True
     settings.CONCORD_JUDGE_ORIGINS = [judge_server.base_url.removesuffix("/v1")]
     project = make_project()
     endpoint = Endpoint.objects.create(name="llm", base_url=judge_server.base_url)
@@ -57,7 +56,7 @@ def files(folder: Path) -> tuple[str, str]:
     return str(asked), str(said)
 
 
-@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), LONG_VIEWS, ids=VIEW_IDS)
 def test_a_lead_gets_from_nothing_to_a_reviewed_run(
     project: Project, browser: Any, live_server: Any, tmp_path: Path, language: str, size: tuple[int, int]
 ) -> None:
@@ -65,73 +64,72 @@ def test_a_lead_gets_from_nothing_to_a_reviewed_run(
     lead, expert = make_user(Role.LEAD, project), make_user(Role.REVIEWER, project)
     wrong: list[str] = []
 
-    def look(found: Visit, name: str) -> None:
-        wrong.extend(wrong_with(found, name))
+    def look(window: Visit, name: str) -> None:
+        wrong.extend(wrong_with(window, name))
 
-    def press(found: Visit, selector: str) -> None:
-        with found.page.expect_navigation():
-            found.page.locator(selector).first.click()
-        found.settle()
+    def press(window: Visit, selector: str) -> None:
+        with window.page.expect_navigation():
+            window.page.locator(selector).first.click()
+        window.settle()
 
-    with visit(browser, live_server.url, lead, language=language, size=size) as found:
-        found.open("/")
-        look(found, "1-empty")
-        press(found, "a[href='/question-sets/upload/']")
-        found.page.set_input_files("input[name=file]", questions)
-        press(found, "main form button.primary")
-        look(found, "2-questions")
-        press(found, "form[action$='/confirm/'] button.primary")
-        look(found, "3-question-set")
-        press(found, "a[href*='/evaluations/new/']")
-        found.page.set_input_files("input[name=file]", answers)
-        found.page.fill("input[name=system]", "my-rag")
-        look(found, "4-new")
-        press(found, "form[enctype] button.primary")
+    with visit(browser, live_server.url, lead, language=language, size=size) as window:
+        window.open("/")
+        look(window, "1-empty")
+        press(window, "a[href='/question-sets/upload/']")
+        window.page.set_input_files("input[name=file]", questions)
+        press(window, "main form button.primary")
+        look(window, "2-questions")
+        press(window, "form[action$='/confirm/'] button.primary")
+        look(window, "3-question-set")
+        press(window, "a[href*='/evaluations/new/']")
+        window.page.set_input_files("input[name=file]", answers)
+        window.page.fill("input[name=system]", "my-rag")
+        look(window, "4-new")
+        press(window, "form[enctype] button.primary")
         assert not AnswerSet.objects.exists()
-        look(found, "5-preview")
-        press(found, "form[action$='/confirm/'] button.primary")
-        look(found, "6-measure")
-        press(found, "button[name=plan]")
-        look(found, "7-plan")
+        look(window, "5-preview")
+        press(window, "form[action$='/confirm/'] button.primary")
+        look(window, "6-measure")
+        press(window, "button[name=plan]")
+        look(window, "7-plan")
         assert not Run.objects.filter(judges__isnull=False).exists()
         wanted = Wanted(judge="gpt", use_cache=False)
         told = about(planned(AnswerSet.objects.get(), wanted, None))
-        press(found, "button[name=start]")
+        press(window, "button[name=start]")
         run = Run.objects.latest("pk")
-        assert (found.path, run.state) == (f"/runs/{run.pk}/", Run.State.COMPLETED)
+        assert (window.path, run.state) == (f"/runs/{run.pk}/", Run.State.COMPLETED)
         real = Reply.objects.filter(attempt__unit__run_judge__judge_version__name="gpt", outcome="ok")
         # An answer takes one call for its quality, two for its claims and two for what its reference states.
         assert told == {"answer_quality": QUESTIONS, "claims": 2 * QUESTIONS, "statements": 2 * QUESTIONS}
         again = planned(run.answer_set, wanted, None)
         assert (about(again), sum(one.calls for one in again.paid)) == (told, real.count())
-        look(found, "8-run")
-        press(found, "a[href*='/queues/new/'], a[href*='queue'][href*='run=']")
-        look(found, "9-queue")
-        found.page.locator("details:has(input[name=metrics]) > summary").click()
-        for box in found.page.locator("input[name=metrics]").all():
+        look(window, "8-run")
+        press(window, "a[href*='/queues/new/'], a[href*='queue'][href*='run=']")
+        look(window, "9-queue")
+        window.page.locator("details:has(input[name=metrics]) > summary").click()
+        for box in window.page.locator("input[name=metrics]").all():
             box.set_checked(box.get_attribute("value") in {"correctness", "completeness"})
-        found.page.wait_for_timeout(600)
-        found.settle()
-        press(found, "#queue-form button.primary")
-    with visit(browser, live_server.url, expert, language=language, size=size) as found:
-        found.open("/")
-        press(found, "main a.button.primary")
-        look(found, "10-card")
+        window.pass_time(600)  # the preview follows
+        window.settle()
+        press(window, "#queue-form button.primary")
+    with visit(browser, live_server.url, expert, language=language, size=size) as window:
+        window.open("/")
+        press(window, "main a.button.primary")
+        look(window, "10-card")
         for _ in range(60):
-            if not found.page.locator("#rating, #reveal").count():
+            if not window.page.locator("#rating, #reveal").count():
                 break
-            if found.page.locator("#reveal").count():
-                found.page.wait_for_timeout(800)  # sooner it takes no Enter
-                found.go("Enter")
+            if window.page.locator("#reveal").count():
+                window.pass_time(READ_MS)
+                window.follow("Enter")
                 continue
-            here = found.path
-            for _ in range(found.page.locator("fieldset[data-metric]").count()):
-                found.page.keyboard.press("1")
-                found.page.wait_for_timeout(50)
-            found.page.keyboard.press("Enter")
-            found.moves_from(here, or_shows="#reveal")
-    with visit(browser, live_server.url, lead, language=language, size=size) as found:
-        found.open(f"/runs/{run.pk}/")
-        look(found, "11-reviewed")
+            here = window.path
+            for _ in range(window.page.locator("fieldset[data-metric]").count()):
+                window.page.keyboard.press("1")
+            window.page.keyboard.press("Enter")
+            window.wait_to_leave(here, or_show="#reveal")
+    with visit(browser, live_server.url, lead, language=language, size=size) as window:
+        window.open(f"/runs/{run.pk}/")
+        look(window, "11-reviewed")
     assert Rating.objects.values("assignment__item").distinct().count() == QUESTIONS
     assert wrong == []

@@ -19,7 +19,7 @@ from tests.factories import (
 )
 from tests.pages.browser import PHONE, WIDE, Visit, visit, wrong_with
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SENTENCE = {
     "en": "The fee for a stay of one night is 500,000 won. ",
     "ko": "하룻밤 숙박 요금은 500,000원이며 매월 말일에 냅니다. ",
@@ -53,59 +53,57 @@ def full_queue(language: str) -> ReviewQueue:
     return make_queue(run, 1, metrics=["correctness", "claim_support"], reveal="never", guideline="Be fair.\n\n" * 30)
 
 
-def in_sight(found: Visit, what: str, height: float) -> bool:
+def in_sight(window: Visit, what: str, height: float) -> bool:
     """Whether the beginning of it is on the screen above the bar."""
-    box, bar = found.page.locator(what).first.bounding_box(), found.page.locator(".bar").bounding_box()
+    box, bar = window.page.locator(what).first.bounding_box(), window.page.locator(".bar").bounding_box()
     return bool(box["y"] >= 0 and box["y"] + height <= bar["y"])
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
 @pytest.mark.parametrize("size", [WIDE, PHONE, (360, 640)], ids=["laptop", "phone", "small"])
 def test_question_answer_and_evidence_are_in_sight(
-    settings: Any, browser: Any, live_server: Any, language: str, size: tuple[int, int]
+    browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
-    settings.DEBUG = True
     queue = full_queue(language)
-    with visit(browser, live_server.url, queue.members.get().reviewer, language=language, size=size) as found:
-        found.open(f"/review/{queue.pk}/")
-        assert in_sight(found, "main h1", 24)
-        assert in_sight(found, ".answer", 60)
-        assert found.page.locator(".answer td").count() == 2
-        assert found.page.locator(".answer sup.k").count() > CLAIMS - 20  # as many as the 10,000 characters hold
+    with visit(browser, live_server.url, queue.members.get().reviewer, language=language, size=size) as window:
+        window.open(f"/review/{queue.pk}/")
+        assert in_sight(window, "main h1", 24)
+        assert in_sight(window, ".answer", 60)
+        assert window.page.locator(".answer td").count() == 2
+        assert window.page.locator(".answer sup.k").count() > CLAIMS - 20  # as many as the 10,000 characters hold
         if size == WIDE:
-            assert in_sight(found, ".ctx", 60)
-            found.page.evaluate("window.scrollTo(0, 3000)")
-            assert in_sight(found, ".ctx", 60)  # stays while the answer goes by
-        found.page.keyboard.press("3")
+            assert in_sight(window, ".ctx", 60)
+            window.page.evaluate("window.scrollTo(0, 3000)")
+            assert in_sight(window, ".ctx", 60)  # stays while the answer goes by
+        window.page.keyboard.press("3")
         if size != WIDE:
-            assert found.page.locator(".level:visible").count() in {0, 5}
+            assert window.page.locator(".level:visible").count() in {0, 5}
         for _ in range(11):
-            found.page.keyboard.press("1")
-        groups = found.page.locator("details.group[open]")
+            window.page.keyboard.press("1")
+        groups = window.page.locator("details.group[open]")
         assert groups.count() == 1
-        assert found.page.evaluate("document.querySelector('details.group[open] input').name.split(':').at(-1)") == "11"
-        submit = found.page.locator("[data-submit]").bounding_box()
+        assert (
+            window.page.evaluate("document.querySelector('details.group[open] input').name.split(':').at(-1)") == "11"
+        )
+        submit = window.page.locator("[data-submit]").bounding_box()
         assert submit["y"] + submit["height"] <= size[1]  # the bar does not scroll its own button away
-        assert found.page.locator(".bar").bounding_box()["height"] <= size[1] / 2
-        assert wrong_with(found, "card") == []
-        assert found.complaints == []
+        assert window.page.locator(".bar").bounding_box()["height"] <= size[1] / 2
+        assert wrong_with(window, "card") == []
+        assert window.complaints == []
 
 
-def test_levels_are_one_row_on_a_phone_and_the_chosen_one_is_told(
-    settings: Any, browser: Any, live_server: Any
-) -> None:
-    settings.DEBUG = True
+def test_levels_are_one_row_on_a_phone_and_the_chosen_one_is_told(browser: Any, live_server: Any) -> None:
     queue = make_queue(make_scored_run(values=[3]), 1, reveal="never")
-    with visit(browser, live_server.url, queue.members.get().reviewer, size=(360, 640)) as found:
-        found.open(f"/review/{queue.pk}/")
-        levels = found.page.locator("fieldset[data-metric]:not([hidden]) .level")
+    with visit(browser, live_server.url, queue.members.get().reviewer, size=(360, 640)) as window:
+        window.open(f"/review/{queue.pk}/")
+        levels = window.page.locator("fieldset[data-metric]:not([hidden]) .level")
         boxes = [levels.nth(place).bounding_box() for place in range(5)]
         assert len({round(box["y"]) for box in boxes}) == 1
-        assert not found.page.get_by_role("button", name="Skip").is_visible()
+        assert not window.page.get_by_role("button", name="Skip").is_visible()
         levels.nth(1).click()  # stays, so that it can be read what was chosen
-        said = found.page.locator("fieldset[data-metric]:not([hidden]) [data-chosen]")
+        said = window.page.locator("fieldset[data-metric]:not([hidden]) [data-chosen]")
         assert said.is_visible()
         assert said.inner_text() == levels.nth(1).locator("span").text_content()
-        found.page.click("[data-more]")
-        assert found.page.get_by_role("button", name="Skip").is_visible()
-        assert wrong_with(found, "card") == []
+        window.page.click("[data-more]")
+        assert window.page.get_by_role("button", name="Skip").is_visible()
+        assert wrong_with(window, "card") == []

@@ -69,8 +69,8 @@ def test_agreement_stands_there_once_somebody_has_looked_and_is_never_computed(m
     # three answers are 1 and 1, three 4 and 5: observed squared distance 3/6 = .5; expected from the margins
     # (1: .5, 4: .5) and (1: .5, 5: .5): (0 + 16 + 9 + 1) / 4 = 6.5; kappa = 1 - .5/6.5 = .923
     agreed = line.record.agreed
-    assert (plain(agreed.value), signed(agreed.bias)) == ("0.92", "\N{MINUS SIGN}0.50")
-    assert (agreed.n, line.few, line.weak) == (6, True, False)
+    assert (plain(agreed.value), signed(line.record.bias)) == ("0.92", "\N{MINUS SIGN}0.50")
+    assert (agreed.n, line.trust.chip) == (6, "cannot tell yet: 14 more ratings")
 
 
 def test_an_earlier_run_is_shown_where_the_newest_has_nothing_at_hand() -> None:
@@ -131,14 +131,16 @@ def test_each_thing_to_mind_is_a_warning(settings: Any, tmp_path: Any) -> None:
 WARNINGS = ("No price", "Its last check failed", "Version 2", "Nobody has rated", "No run", "agrees weakly")
 
 
-def test_weak_agreement_is_said_only_where_there_are_enough_answers() -> None:
+def test_the_card_of_a_judge_shows_its_verdict() -> None:
     run = rated_run(judge_says=2, expert_says=5, questions=24)
     kept_agreement(run, resamples=0)
     card = judge_card(judge_records([judge_of(run)])[0])
     # 1 and 1 on half of the answers, 2 and 5 on the other: (9/2) / ((0 + 16 + 1 + 9) / 4) = .692; kappa = .308
-    told = [(line.record.agreed, line.weak) for line in card.metrics if line.record.agreed is not None]
-    assert {(plain(agreed.value), weak) for agreed, weak in told if agreed.n == 24} == {("0.31", True)}
-    assert any("agrees weakly" in warning for warning in card.warnings)
+    told = [(line.record.agreed, line.record.bias, line.trust) for line in card.metrics if line.record.agreed]
+    # judge minus experts: 0 and -3 in turn, a mean of -1.5, while the correlation is 1
+    assert {(plain(agreed.value), bias, trust.chip) for agreed, bias, trust in told if agreed.n == 24} == {
+        ("0.31", -1.5, "with care: too strict by 1.50")
+    }
 
 
 def test_c7_agreement_of_another_model_than_answers_now_is_a_warning() -> None:

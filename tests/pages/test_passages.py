@@ -12,7 +12,7 @@ from evaluation.models import Context
 from review.ratings.card import Claim, JudgeOnClaim, Passage
 from review.web.pages.item import claim_text, drawn, numbered_html, taken_over
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, question_spec
-from tests.pages.browser import VIEWS, visit, wrong_with
+from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with
 from tests.pages.markup import unsafe
 from tests.pages.test_hostile_text import ALL
 
@@ -95,12 +95,12 @@ def test_hostile_passages_stay_text(text: str) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
 def test_passages_are_searched_and_led_to_from_a_citation(
-    settings: Any, browser: Any, live_server: Any, language: str, size: tuple[int, int]
+    browser: Any, live_server: Any, language: str, size: tuple[int, int]
 ) -> None:
-    settings.DEBUG = True
     said = "The fee is 9 [2]. `[3]` There is no [44]. Rent [5][6] is due (출처 7)."
     questions = make_question_set(make_project(), [question_spec(n) for n in (1, 2)])
     answers = make_answer_set(questions, texts=[said, said])
@@ -110,10 +110,10 @@ def test_passages_are_searched_and_led_to_from_a_citation(
         for n in range(1, 8)
     )
     queue = make_queue(make_scored_run(answers, values=[1]), 1, metrics=["correctness"], reveal="never")
-    with visit(browser, live_server.url, queue.members.get().reviewer, language=language, size=size) as found:
-        page = found.page
+    with visit(browser, live_server.url, queue.members.get().reviewer, language=language, size=size) as window:
+        page = window.page
         shown = page.locator(".ctx:visible")
-        found.open(f"/review/{queue.pk}/")
+        window.open(f"/review/{queue.pk}/")
         for _card in range(2):  # the second one is shown in place
             links = page.locator(".answer[data-rendered] a")
             assert links.all_inner_texts() == ["[2]", "[5]", "[6]", "(출처 7)"]
@@ -134,9 +134,9 @@ def test_passages_are_searched_and_led_to_from_a_citation(
             assert page.locator("#passage-5 .raw").inner_text().startswith("## 제14조")
             assert page.locator("#passage-5 table").first.is_hidden()
             page.click("[data-raw]")
-            assert wrong_with(found, "card") == []
+            assert wrong_with(window, "card") == []
             page.evaluate("document.activeElement.blur()")
             page.keyboard.press("3")
             page.keyboard.press("Enter")
-            found.settle()
-        assert found.complaints == []
+            window.settle()
+        assert window.complaints == []

@@ -14,6 +14,7 @@ from evaluation.models import Context, Finding, Score
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
 from review.ratings.leases import next_assignment
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
+from tests.pages.markup import compact
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +44,7 @@ def test_next_is_the_item_in_hand_as_it_is_at_its_own_address(world: World) -> N
     client = world.client("member")
     there, own = reverse("review-next", args=[world.queue.pk]), reverse("review-item", args=[world.assignment.pk])
     first, second = (client.get(address) for address in (there, own))
-    once_each = r'(csrfmiddlewaretoken|form_key|next)" value="[^"]*"'
+    once_each = r'(csrfmiddlewaretoken|form_key|next)" value="[^"]*"|data-lease="\d+"'
     pages = [re.sub(once_each, "", response.content.decode()) for response in (first, second)]
     assert pages[0] == pages[1]
     assert f'data-item="{own}"' in pages[0]
@@ -70,7 +71,7 @@ def test_the_same_form_sent_twice_is_one_decision(world: World) -> None:
 def test_a_missing_value_comes_back_with_what_was_entered(world: World) -> None:
     data = values(4, "", comment="typed with care", form_key="kept")
     response = submit(world.client("member"), world.assignment, data)
-    page = response.content.decode()  # type: ignore[attr-defined]
+    page = compact(response.content.decode())  # type: ignore[attr-defined]
     assert response.status_code == 409  # type: ignore[attr-defined]
     assert "typed with care" in page
     assert 'name="form_key" value="kept"' in page
@@ -96,7 +97,7 @@ def test_a_draft_brings_the_form_back(world: World) -> None:
     client = world.client("member")
     saved = client.post(reverse("review-draft", args=[world.assignment.pk]), values(2, "", comment="half a thought"))
     assert saved.status_code == 204
-    page = client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
+    page = compact(client.get(reverse("review-item", args=[world.assignment.pk])).content.decode())
     assert "half a thought" in page
     assert re.search(r'name="value:correctness" value="2"[^>]* checked', page)
     assert Draft.objects.count() == 1
@@ -107,7 +108,7 @@ def test_a_difference_shows_the_judge_and_keeping_needs_no_reason(world: World) 
     response = submit(client, world.assignment, values(far, far))
     item = reverse("review-item", args=[world.assignment.pk])
     assert response.headers["Location"] == item  # type: ignore[attr-defined]
-    page = client.get(item).content.decode()
+    page = compact(client.get(item).content.decode())
     assert "The judge" in page
     assert "s reason." in page
     kept = client.post(reverse("review-finalise", args=[world.assignment.pk]), {"decision": "keep"})
@@ -124,7 +125,7 @@ def test_a_change_by_two_levels_needs_a_reason_and_then_stands(world: World) -> 
     changed = {"decision": "change", "value:correctness": 3, "value:faithfulness": far, "comment:correctness": "hm"}
     refused = client.post(finalise, changed)
     assert refused.status_code == 409
-    assert re.search(r'name="value:correctness" value="3"[^>]* checked', refused.content.decode())
+    assert re.search(r'name="value:correctness" value="3"[^>]* checked', compact(refused.content.decode()))
     assert ">hm</textarea>" in refused.content.decode()
     accepted = client.post(finalise, changed | {"reason:correctness": "judge_missed_claim"})
     assert accepted.status_code == 302
@@ -167,7 +168,7 @@ def test_undo_opens_the_last_rating_again_and_the_next_one_supersedes_it(world: 
     following = client.get(reverse("review-next", args=[world.queue.pk]))
     assert reverse("review-undo", args=[world.assignment.pk]) in following.content.decode()
     client.post(reverse("review-undo", args=[world.assignment.pk]))
-    page = client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
+    page = compact(client.get(reverse("review-item", args=[world.assignment.pk])).content.decode())
     assert re.search(rf'name="value:correctness" value="{same:g}"[^>]* checked', page)
     submit(client, world.assignment, values(same, "cannot_judge", form_key="k2"))
     assert list(Rating.objects.filter(metric__name="faithfulness").order_by("seq").values_list("cannot_judge")) == [
@@ -219,7 +220,9 @@ def test_passages_are_read_where_they_are_decided_and_not_listed_again() -> None
 def test_the_language_switch_leads_back_from_a_refused_form(world: World) -> None:
     client, item = world.client("member"), reverse("review-item", args=[world.assignment.pk])
     submitted = reverse("review-submit", args=[world.assignment.pk])  # cannot be opened
-    page = client.post(submitted, values("", ""), headers={"Referer": f"http://testserver{item}"}).content.decode()
+    page = compact(
+        client.post(submitted, values("", ""), headers={"Referer": f"http://testserver{item}"}).content.decode()
+    )
     assert f'name="next" value="{item}"' in page
     assert submitted not in page.partition("</header>")[0]
     assert f'name="next" value="{item}"' in client.get(item).content.decode()
@@ -257,7 +260,7 @@ def test_the_reveal_tells_passages_by_their_source_and_leads_to_them() -> None:
     client = Client()
     client.force_login(me)
     data = {"part:context_precision:1": "relevant", "form_key": "k"}
-    page = client.post(reverse("review-submit", args=[assignment.pk]), data, follow=True).content.decode()
+    page = compact(client.post(reverse("review-submit", args=[assignment.pk]), data, follow=True).content.decode())
     row = page.split('<table class="part-table">')[1].split("</table>")[0]
     assert ">atlas</span>" in row
     assert 'href="#passage-1"' in row
@@ -268,7 +271,7 @@ def opened(queue: ReviewQueue) -> str:
     """The page of the first item in the hands of the queue's first reviewer."""
     client = Client()
     client.force_login(queue.members.order_by("pk")[0].reviewer)
-    return client.get(reverse("review-next", args=[queue.pk]), follow=True).content.decode()
+    return compact(client.get(reverse("review-next", args=[queue.pk]), follow=True).content.decode())
 
 
 def test_when_all_is_rated_the_page_says_so() -> None:
@@ -276,7 +279,7 @@ def test_when_all_is_rated_the_page_says_so() -> None:
     ReviewItem.objects.filter(queue=world.queue).exclude(pk=world.assignment.item_id).update(state="withdrawn")
     client, same = world.client("member"), judged(world)
     submit(client, world.assignment, values(same, same))
-    page = client.get(reverse("review-next", args=[world.queue.pk])).content.decode()
+    page = compact(client.get(reverse("review-next", args=[world.queue.pk])).content.decode())
     assert "You are through" in page
 
 
@@ -293,7 +296,7 @@ def test_one_reviewer_sees_no_progress_but_the_own(world: World) -> None:
     first, second = (member.reviewer for member in mate.members.all())
     client = Client()
     client.force_login(first)
-    page = client.get(reverse("queue", args=[mate.pk])).content.decode()
+    page = compact(client.get(reverse("queue", args=[mate.pk])).content.decode())
     assert second.username not in page
     assert "Reviewers do not see this card" not in page
 
@@ -303,7 +306,7 @@ def test_a_scale_of_real_numbers_is_asked_for_by_its_anchors() -> None:
     queue = make_queue(run, metrics=["accuracy"])
     client = Client()
     client.force_login(queue.members.get().reviewer)
-    page = client.get(reverse("review-next", args=[queue.pk]), follow=True).content.decode()
+    page = compact(client.get(reverse("review-next", args=[queue.pk]), follow=True).content.decode())
     asked = re.findall(r'type="radio" name="value:accuracy" value="([\d.]+)"', page)
     # the levels of the rubric regulation_quality, of which the first and the last are written there as whole numbers
     assert asked == ["0", "0.3", "0.5", "0.7", "0.85", "1"]

@@ -20,7 +20,7 @@ from tests.pages.browser import PHONE, WIDE, Visit, visit, wrong_with
 
 __all__ = ["asked", "service"]
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 ROOT = Path(__file__).parents[2]
 QUESTIONS = 2
 KINDS = {
@@ -40,7 +40,6 @@ def allowed(asked: RagService, settings: Any, tmp_path: Path) -> RagService:
     settings.CONCORD_SYSTEM_COMMANDS = {"toy": shlex.split(f"{program} ask {{query}} --top-k {{k}}")}
     settings.CONCORD_SYSTEM_CALLABLES = {"toy": "examples.retrieval:answer"}
     settings.CONCORD_DISPATCHER = "local"
-    settings.DEBUG = True
     return asked
 
 
@@ -53,28 +52,28 @@ def test_a_lead_makes_a_system_tries_a_question_and_sees_its_answers(
     language, size, given = KINDS[kind]
     wrong: list[str] = []
 
-    def press(found: Visit, selector: str) -> None:
-        with found.page.expect_navigation():
-            found.page.locator(selector).first.click()
-        found.settle()
+    def press(window: Visit, selector: str) -> None:
+        with window.page.expect_navigation():
+            window.page.locator(selector).first.click()
+        window.settle()
 
-    with visit(browser, live_server.url, lead, language=language, size=size) as found:
-        page = found.page
-        found.open("/evaluations/new/")
-        press(found, "main a[href='/admin/evaluation/systemversion/add/']")
+    with visit(browser, live_server.url, lead, language=language, size=size) as window:
+        page = window.page
+        window.open("/evaluations/new/")
+        press(window, "main a[href='/admin/evaluation/systemversion/add/']")
         if kind != "http":  # whose form comes first
-            press(found, f"main a[href='?connector={kind}']")
+            press(window, f"main a[href='?connector={kind}']")
         page.select_option("[name=project]", str(questioned.project_id))
         page.fill("[name=system_name]", "my-rag")
         for name, value in given.items():
             page.fill(f"[name={name}]", value.format(origin=allowed.origin))
-        press(found, "[name=_save]")
+        press(window, "[name=_save]")
 
-        found.open("/evaluations/new/")
+        window.open("/evaluations/new/")
         page.fill("#ask_k", "2")
-        press(found, "button[formaction='/evaluations/try/']")
+        press(window, "button[formaction='/evaluations/try/']")
         page.fill("[name=question]", "How long is <annual> leave?")
-        press(found, "main form button.primary")
+        press(window, "main form button.primary")
         shown = page.locator("section[aria-labelledby=answer] pre").all()
         request, reply, mapping = (one.inner_text() for one in shown)
         assert "How long is <annual> leave?" in request
@@ -83,18 +82,18 @@ def test_a_lead_makes_a_system_tries_a_question_and_sees_its_answers(
         assert read["answer"]
         assert len(read["contexts"] or ()) == (0 if kind == "chat" else 2)
         assert not AnswerSet.objects.exists()
-        wrong += wrong_with(found, f"{kind}: tried")
+        wrong += wrong_with(window, f"{kind}: tried")
 
-        press(found, "main .trail a")
+        press(window, "main .trail a")
         page.fill("#ask_k", "2")
-        press(found, "form[action='/evaluations/new/run/'] button:not([formaction])")
+        press(window, "form[action='/evaluations/new/run/'] button:not([formaction])")
         page.select_option("[name=judge]", "-")
-        press(found, "button[name=plan]")
-        press(found, "button[name=start]")
+        press(window, "button[name=plan]")
+        press(window, "button[name=start]")
         run = Run.objects.get()
-        assert (found.path, run.state) == (f"/runs/{run.pk}/", Run.State.COMPLETED)
-        press(found, f"main a[href^='/runs/{run.pk}/answers/']")
-        press(found, "main tbody a[href^='/answers/']")
+        assert (window.path, run.state) == (f"/runs/{run.pk}/", Run.State.COMPLETED)
+        press(window, f"main a[href^='/runs/{run.pk}/answers/']")
+        press(window, "main tbody a[href^='/answers/']")
         answers = Answer.objects.filter(status="ok", answer_set__system_version__adapter=kind)
         assert answers.count() == QUESTIONS
         assert any(answer.text in page.locator("main").inner_text() for answer in answers)

@@ -22,7 +22,7 @@ from evaluation.web.run_forms import PERSONAL_TITLES
 from tests.evaluation.files.test_traces import ROWS, exported, rows_by_openinference
 from tests.evaluation.runs.test_traces import asked, request
 from tests.factories import make_project, make_user
-from tests.pages.browser import VIEWS, visit, wrong_with
+from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with
 
 
 @pytest.fixture
@@ -136,36 +136,37 @@ def test_everything_that_can_be_masked_can_be_chosen() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("language", "size"), VIEWS, ids=["en", "ko"])
+@pytest.mark.parametrize(("language", "size"), VIEWS, ids=VIEW_IDS)
 def test_a_lead_brings_traces_in(
     browser: Any, live_server: Any, settings: Any, tmp_path: Path, language: str, size: tuple[int, int]
 ) -> None:
-    settings.CONCORD_DISPATCHER, settings.DEBUG = "local", True
+    settings.CONCORD_DISPATCHER = "local"
     lead = make_user(Role.LEAD, make_project())
     file = tmp_path / "traces.pb"
     file.write_bytes(exported(rows_by_openinference, "chain")[1])
-    with visit(browser, live_server.url, lead, language=language, size=size) as found:
-        page = found.page
+    with visit(browser, live_server.url, lead, language=language, size=size) as window:
+        page = window.page
 
         def press(selector: str) -> None:
             with page.expect_navigation():
                 page.locator(selector).first.click()
-            found.settle()
+            window.settle()
 
-        found.open("/evaluations/new/")  # without a question set: traces bring their own
+        window.open("/evaluations/new/")  # without a question set: traces bring their own
         press("main a[href='/evaluations/traces/']")
         page.set_input_files("input[name=file]", str(file))
         page.fill("[name=system]", "my-rag")
         page.fill("[name=rules]", "error != ''\nlatency_seconds < `2`")
         page.fill("[name=rate]", "0")
         page.check("[name=personal][value=email]")
-        wrong = wrong_with(found, "form")
+        wrong = wrong_with(window, "form")
         press("main form button.primary")
-        wrong += wrong_with(found, "preview")
+        wrong += wrong_with(window, "preview")
         assert not AnswerSet.objects.exists()
         press("form[action$='/confirm/'] button.primary")
-        assert found.path.startswith("/evaluations/new/run/?answers=")
+        assert window.path.startswith("/evaluations/new/run/?answers=")
         answers = AnswerSet.objects.get()
         told = json.dumps(list(answers.answers.values_list("question__text", flat=True)), ensure_ascii=False)
         assert told == json.dumps([ROWS[1]["question"], ROWS[2]["question"]], ensure_ascii=False)

@@ -16,15 +16,14 @@ import pytest
 from tests.faults.site import Site, free_port, fresh_database
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
-from tests.pages.browser import PHONE, WIDE
+from tests.pages.browser import PHONE, READ_MS, WIDE
 
 __all__ = ["judge_server"]
 
-pytestmark = [pytest.mark.browser]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 QUESTIONS = 12
 BOSS, PASSWORD = "boss", "a good long password"
 DECIDED = "[...document.querySelectorAll('[data-entered]')].every((one) => one.textContent.trim() !== '–')"
-READS_MS = 700  # sooner after the reveal an Enter counts as the one that is still held
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.endurance)])
@@ -66,6 +65,7 @@ class Person:
         width, height = size
         context = browser.new_context(viewport={"width": width, "height": height}, locale=language)
         context.add_cookies([{"name": "django_language", "value": language, "url": base}])
+        context.clock.install()
         self.page = context.new_page()
         self.page.set_default_timeout(90_000)
         self.base, self.steps, self.complaints = base, 0, list[str]()
@@ -136,8 +136,8 @@ def test_from_an_empty_site_to_an_exported_comparison(
     for address in runs:
         lead.goes(address)
         lead.press("a.button[href*='/queues/new/']")
-        lead.page.locator("label", has_text="lee").first.locator("input").check()
-        lead.page.wait_for_timeout(800)  # the preview follows
+        with lead.page.expect_response(lambda response: "/preview/" in response.url):
+            lead.page.locator("label", has_text="lee").first.locator("input").check()
         lead.press("#queue-form button.primary")
 
     expert = Person(browser, base, "ko", PHONE)
@@ -210,7 +210,7 @@ def rates(expert: Person) -> None:
     expert.press("main a.button[href^='/review/']")
     for _ in range(3 * QUESTIONS):
         if expert.page.locator("#reveal").count():
-            expert.page.wait_for_timeout(READS_MS)
+            expert.page.clock.run_for(READ_MS)
             expert.press("#reveal button.primary")
             continue
         if "/items/" not in expert.page.url:
@@ -221,11 +221,9 @@ def rates(expert: Person) -> None:
             if expert.page.evaluate(DECIDED):
                 break
             expert.page.keyboard.press(str(1 + (digit + expert.steps) % 4))
-            expert.page.wait_for_timeout(40)
         expert.page.keyboard.press("Enter")
         expert.page.wait_for_function("here => location.href !== here || document.querySelector('#reveal')", arg=here)
         expert.page.wait_for_load_state()
-        expert.page.wait_for_timeout(150)
         expert.steps += 1
     raise AssertionError("the queue has no end")
 

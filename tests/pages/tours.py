@@ -60,6 +60,20 @@ def prepare(people: dict[str, User]) -> None:
     make_pairs(vector, graph, name="Which one?", reviewers=raters, size=3, guideline="Read both.", seed=3)
     drafted_question(Corpus.objects.get(), JudgeVersion.objects.earliest("pk"))
     make_repair([vector, graph], name="What helps?", reviewers=raters[:1], size=30, k=5, guideline="Read it.", seed=3)
+    cache_figures(vector, graph, people["lead"])
+
+
+def cache_figures(vector: Run, graph: Run, lead: User) -> None:
+    """Open the pages of many figures and the parts that they fetch, so that every later visit finds the figures."""
+    client = Client()
+    client.force_login(lead)
+    names = ("run", "run-agreement", "run-agreement-intervals", "run-agreement-over-time")
+    for path in (
+        *(reverse(name, args=[graph.pk]) for name in names),
+        f"{reverse('run-compare')}?runs={vector.pk},{graph.pk}",
+    ):
+        response = client.get(path)
+        assert response.status_code == 200, path
 
 
 def held(queue: ReviewQueue, person: User) -> Assignment:

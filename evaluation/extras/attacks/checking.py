@@ -84,7 +84,7 @@ def _ask(judge: JudgeVersion) -> _Asked:
             return _Asked(ENDPOINT_BUSY)
         before = tuple(one.reply for one in found.probes)
         if found.outcome != Outcome.OK or found.rung is None:
-            return _Asked(found.outcome, replies=before)
+            return _Asked(found.reason, replies=before)
         rung = found.rung
     reason, faced = "", tuple[Faced, ...]()
     share = partial(SharedPool, project_id=judge.project_id, patience=PATIENCE_SECONDS)

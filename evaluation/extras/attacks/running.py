@@ -18,13 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Status
-from evaluation.judging.calls import Case, JudgeCall, JudgeReply, Results, Rung, Talk
+from evaluation.judging.calls import Case, JudgeCall, JudgeReply, Results, Rung, Talk, reason_with_words
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.gates import ruled
-from evaluation.judging.prompt import hear, judge_call, repaired
+from evaluation.judging.prompt import hear, judge_call, repaired, with_first_failure
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import GiveUp, Retry, decide
+from evaluation.network.retrying import REPAIRABLE, GiveUp, Retry, decide
 
 FOLDER = Path(__file__).parent
 FAMILY = "answer_quality"  # the rubric by which attacks are judged
@@ -152,7 +152,7 @@ def attacks_hash() -> str:
 AT_ONCE = 4
 _WAIT_SECONDS = 0.5
 # A judge that says something unusable was not fooled; where a call came to nothing, it was not even asked.
-_SAID = frozenset({Outcome.OK, Outcome.PARSE, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED})
+_SAID = REPAIRABLE | {Outcome.OK, Outcome.REFUSED, Outcome.FILTERED, Outcome.UNKNOWN_ENDING}
 
 
 class Calls(Protocol):
@@ -288,14 +288,16 @@ class Attacker:
         one.replies.append(reply)
         heard = hear(reply, one.call.ask, one.call.rung)
         decision = decide(heard.outcome, len(one.earlier) + 1, reply.retry_after, self.rng, earlier=one.earlier)
+        if isinstance(decision, GiveUp):
+            heard = with_first_failure(heard, one.earlier)
         one.earlier.append(heard.outcome)
         if isinstance(decision, Retry):
-            if heard.outcome in {Outcome.PARSE, Outcome.TRUNCATED}:
+            if heard.outcome in REPAIRABLE:
                 one.call = repaired(one.call, heard.outcome)
             self._send_after(decision.seconds, number)
             return
         if not isinstance(decision, GiveUp) or heard.outcome not in _SAID:
-            raise NoJudge(str(heard.outcome))
+            raise NoJudge(reason_with_words(str(heard.outcome), reply))
         one.talk.hear(heard)
         if one.talk.ask is not None:
             one.call, one.earlier = self._call(one.attacks, one.attack, one.talk), []

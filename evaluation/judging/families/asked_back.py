@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from evaluation.core.registry import PERCENT, Bilingual, judged_spec
 from evaluation.core.samples import Result
 from evaluation.judging.calls import Ask, Case, Family, JudgeReply, Judging, Rung, failed
+from evaluation.judging.gates import bottom
 from evaluation.judging.prompt import hear
 from evaluation.judging.rubric import TEXT, YES_NO, closed, list_of
 from evaluation.network.outcomes import Outcome
@@ -74,4 +75,4 @@ def _written(parts: Mapping[str, Any]) -> Written:
     return Written(questions, parts["noncommittal"])
 
 
-FAMILY = Family(NAME, (SPEC,), judge)
+FAMILY = Family(NAME, (SPEC,), judge, floor=bottom)

@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from evaluation.core.registry import PERCENT, Bilingual, ReviewForm, judged_spec
-from evaluation.core.samples import ContextSpec, Finding, Result
+from evaluation.core.samples import ADMITS_IGNORANCE, SAYS_NOTHING, ContextSpec, Finding, Result
 from evaluation.judging.calls import Ask, Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support, context_recall
 from evaluation.judging.prompt import Span, locate, numbered, placed, reference_block
 from evaluation.judging.rubric import TEXT, closed, list_of, one_of, whole_number
+from evaluation.metrics.phrases import dont_know
 
 CLAIM, STATEMENT = "claim", "statement"
 EXTRACT, VERIFY, ATTRIBUTE = "extract", "verify", "attribute"  # the steps
@@ -92,11 +93,14 @@ _CLAIM_SUPPORT = judged_spec(
 
 
 def judge_claims(case: Case) -> Judging:
-    """Extract the claims, then check each against the passages. Where nothing was retrieved none is supported."""
+    """Extract the claims, then check each against the passages. Where nothing was retrieved none is supported. The
+    reason tells an answer without claims that admits not to know by rule from one that only the judge found empty."""
     blocks = {"question": case.question.text, "answer": case.answer.text}
     claims = yield from extracted(case, EXTRACT, CLAIM, blocks, {CLAIM: TEXT, "quote": TEXT})
     if isinstance(claims, Heard):
         return failed(case, claims)
+    if not claims and dont_know(case.question, case.answer, case.settings).value:
+        return {"claim_support": Result.not_applicable(ADMITS_IGNORANCE)}
     contexts = case.answer.contexts or ()
     texts = [claim[CLAIM] for claim in claims]
     if texts and contexts:
@@ -175,5 +179,5 @@ def _best(numbers: Sequence[int], parts: Sequence[Finding]) -> Result:
     return max(results, key=lambda result: result.value or 0.0, default=context_recall(()))
 
 
-CLAIMS = Family("claims", (_CLAIM_SUPPORT,), judge_claims, floor=lambda _: Result.not_applicable("no_claims"))
+CLAIMS = Family("claims", (_CLAIM_SUPPORT,), judge_claims, floor=lambda _: Result.not_applicable(SAYS_NOTHING))
 STATEMENTS = Family("statements", (_CONTEXT_RECALL,), judge_statements)

@@ -88,3 +88,13 @@ class Command(SiteCommand):
                 f"{one.step} an improvement of {said.detectable:.3f} is found in 4 of 5 cases, this one in "
                 f"{said.power:.0%}; harm in a category of 20 from {said.harm:.3f} on"
             )
+            if one.residuals is not None:
+                self.stdout.write(_residuals(one))
+
+
+def _residuals(one: Foreseen) -> str:
+    found = one.residuals
+    if found is None:
+        return ""
+    said = f"{one.metric}: residual variance {found.candidate:.3f}, of the version in force {found.active:.3f}"
+    return f"{said}; shown to be larger, so a look would not accept it" if one.noisier else said

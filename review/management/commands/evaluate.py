@@ -93,7 +93,7 @@ class Command(SiteCommand):
         said = {name: options[name] if options[name] is not None else told.get(name) for name in self.usual}
         whole = {name: self.usual[name] if value is None else value for name, value in said.items()}
         for name in ("questions", "system"):
-            if not whole[name]:
+            if not (whole[name] or whole["reuse_answers"]):
                 raise CommandError(f"--{name} is needed, here or in the file of --config", returncode=2)
         if whole["gate_on"] not in {"", *GateOn}:
             raise CommandError(f"gate_on is one of {', '.join(GateOn)}", returncode=2)
@@ -114,7 +114,12 @@ class Command(SiteCommand):
 
 def _add_asking(parser: CommandParser) -> None:
     answers = parser.add_mutually_exclusive_group()
-    answers.add_argument("--reuse-answers", type=int, metavar="RUN", help="judge the answers of that run again")
+    answers.add_argument(
+        "--reuse-answers",
+        type=int,
+        metavar="RUN",
+        help="judge the answers of that run again; no questions or system need be named",
+    )
     answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
     parser.add_argument(
         "-k", "--k", type=int, choices=range(1, 51), default=5, metavar="1..50", help="passages to ask for"

@@ -9,20 +9,23 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from evaluation.accounts.access import may
+from evaluation.core.roles import Action
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, run_numbered, table
-from evaluation.models import Project
+from evaluation.models import Project, User
 from evaluation.runs.selectors import project_named
 from review.calibration.anchors import PROOFS, ShiftTold, check_now, proofs_in_force, told_of
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.gold.freezing import freeze, grow
+from review.gold.opening import open_hold_outs
 from review.gold.overview import GoldOverview, gold_set_named, overview, shown_items
 from review.models import AnchorCheck, GoldSet
 from review.statistics.gold_split import Split
 
 
 class Command(SiteCommand):
-    """``gold_set create|grow NAME --run ID`` · ``gold_set show|export|check|retire NAME``."""
+    """``gold_set create|grow NAME --run ID`` · ``gold_set show|export|check|open|retire NAME``."""
 
     help = (
         "Freeze the blind first ratings of a run's answers as labels, split once into examples, validation, hold-out."
@@ -38,6 +41,7 @@ class Command(SiteCommand):
             if verb == "create":
                 making.add_argument("--metrics", nargs="+", default=[], metavar="NAME", help="else all that were rated")
                 making.add_argument("--seed", type=int, default=0, help="of the split")
+            making.add_argument("--project", default="", help="the run's; refused where the run is of another")
             add_format(making)
         show = verbs.add_parser("show", help="what it holds, what it lacks, what its looks have spent")
         show.add_argument("name", metavar="NAME[@V]")
@@ -52,7 +56,10 @@ class Command(SiteCommand):
         retiring.add_argument("name", metavar="NAME")
         retiring.add_argument("--reason", required=True, help="kept for ever")
         add_format(retiring)
-        for one in (show, export, check, retiring):
+        opening = verbs.add_parser("open", help="let a lead read sealed labels on pages and in REST; recorded")
+        opening.add_argument("name", metavar="NAME")
+        opening.add_argument("--by", required=True, metavar="USER", help="the lead, who may no longer draft prompts")
+        for one in (show, export, check, retiring, opening):
             one.add_argument("--project", default="", help="needed where there are several projects")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -60,6 +67,9 @@ class Command(SiteCommand):
         with refusals(self):
             if options["verb"] in {"create", "grow"}:
                 run = run_numbered(options["run"])
+                named = project_named(options["project"]) if options["project"] else run.project
+                if named.pk != run.project_id:
+                    raise CommandError(f"Run {run.pk} belongs to {run.project.name}, not to {named.name}.")
                 if options["verb"] == "grow":
                     made = grow(run, options["name"], by=None)
                 else:
@@ -69,6 +79,9 @@ class Command(SiteCommand):
                 return
             project: Project = project_named(options["project"])
             found = gold_set_named(project.pk, options["name"])
+            if options["verb"] == "open":
+                self._open(project, options["by"])
+                return
             if options["verb"] == "retire":
                 retire(found, by=None, reason=options["reason"])
             if options["verb"] in {"show", "retire"}:
@@ -97,6 +110,14 @@ class Command(SiteCommand):
         for place in whole.changed:
             self.stderr.write(f"changed since it was frozen: {place}", self.style.ERROR)
 
+    def _open(self, project: Project, name: str) -> None:
+        lead = User.objects.filter(username=name).first()
+        if lead is None or not may(lead, project.pk, Action.ACTIVATE):
+            raise CommandError(f"{name} is no lead of {project.name}.")
+        for opening in open_hold_outs(project, by=lead):
+            families = ", ".join(opening.families)
+            self.stdout.write(f"{opening.lineage} is open to {name}, who may not draft or propose {families}")
+
     def _check(self, gold_set: GoldSet, form: str) -> None:
         proofs = proofs_in_force(PROOFS.filter(look__project=gold_set.project_id, look__lineage=gold_set.name))
         if not proofs:
@@ -108,9 +129,7 @@ class Command(SiteCommand):
             return
         for one in told:
             self.stdout.write(f"{one.rubric} of {one.judge}: check {one.number}, answered by {one.model or 'unknown'}")
-            if one.number == 0:
-                self.stdout.write(f"{one.anchors} anchors are kept as the reference")
-            elif one.shifts:
+            if one.shifts:
                 table(self, ["metric", "n", "moved by", "95%", "moved"], [_moved(shift) for shift in one.shifts])
             else:
                 self.stdout.write("too few verdicts to tell whether the judge moved")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -64,6 +64,7 @@ def compare(
     weights: Sequence[float] | None = None,
     *,
     resampling: Resampling | None = None,
+    only: Collection[str] = NAMES,
     bins: Sequence[float] = (),
 ) -> PairAgreement:
     """Compare a judge with the experts' consensus, answer by answer (the sequences are aligned).
@@ -71,7 +72,8 @@ def compare(
     Correlations, MAE, bias and RMSE read the unrounded values; the others the value rounded to the declared scale,
     halves up. Ties of the experts on yes/no (a mean of 0.5) and classes (``None``) are left out of everything and
     counted, so that all statistics share one ``n``. Reals have level statistics only with ``bins``, the edges in
-    rising order. ``weights`` are 1 / (probability x response rate); without them every answer counts once.
+    rising order. ``weights`` are 1 / (probability x response rate); without them every answer counts once. ``only`` the
+    statistics named get an interval.
 
     :raises ValueError: for an expert's value off the scale, unequal lengths, or weights that are not positive.
     """
@@ -82,7 +84,7 @@ def compare(
     intervals: dict[str, Interval] = {}
     reasons: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
-    points = {name: found.value for name, found in statistics.items() if found.value is not None}
+    points = {name: found.value for name, found in statistics.items() if found.value is not None and name in only}
     if resampling is not None and points:
         drawn = resampler(len(judge), resampling, layout.kept)
         intervals, missing = bootstrap_intervals(layout, scale, points, drawn, resampling)

@@ -8,18 +8,21 @@ Better, worse, or cannot tell: what an interval of a difference says.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import StrEnum
+
+from review.statistics.agreement.bootstrap import clopper_pearson
 
 DIGITS = 9
 
 
 class GateVerdict(StrEnum):
-    """``cannot_tell`` where the limit lies inside the interval: more labels or questions would settle it."""
+    """``undecided`` where the limit lies inside the interval, or there is no interval to compare."""
 
     PASSED = "pass"
     FAILED = "fail"
-    CANNOT_TELL = "cannot_tell"
+    UNDECIDED = "undecided"
 
 
 def fail_under(low: float, high: float, limit: float) -> GateVerdict:
@@ -28,7 +31,7 @@ def fail_under(low: float, high: float, limit: float) -> GateVerdict:
     low, high, limit = (round(number, DIGITS) for number in (low, high, limit))
     if low >= limit:
         return GateVerdict.PASSED
-    return GateVerdict.FAILED if high < limit else GateVerdict.CANNOT_TELL
+    return GateVerdict.FAILED if high < limit else GateVerdict.UNDECIDED
 
 
 def max_drop(low: float, high: float, drop: float) -> GateVerdict:
@@ -41,6 +44,7 @@ def max_drop(low: float, high: float, drop: float) -> GateVerdict:
 
 ERROR = 0.05
 MOST_LOOKS = 10_000
+MOST_NEEDED = 2_000  # labels or questions; advice to collect more than this helps nobody
 
 
 def confidence_of(looks: int) -> float:
@@ -59,7 +63,7 @@ class Resource(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Settling:
     """About how many labels or questions in all would bring the limit to the edge of the interval, were the value to
-    stay where it is."""
+    stay where it is: ``MOST_NEEDED`` at most."""
 
     resource: Resource
     needed: int
@@ -72,10 +76,27 @@ class Settling:
 
 def settle_by_questions(questions: int, half_width: float, distance: float) -> Settling | None:
     """The questions for which the half-width is as small as the value's ``distance`` from the limit: it shrinks with
-    the root of their number. ``None`` where the value lies on the limit: no number would do."""
+    the root of their number. ``None`` where the value is too close to the limit: more than ``MOST_NEEDED``."""
     if distance <= 0 or half_width <= 0:
         return None
-    return Settling(Resource.QUESTIONS, math.ceil(round(questions * (half_width / distance) ** 2, 6)))
+    return _usable(Resource.QUESTIONS, questions * (half_width / distance) ** 2)
+
+
+def _usable(resource: Resource, needed: float) -> Settling | None:
+    return Settling(resource, math.ceil(round(needed, 6))) if needed <= MOST_NEEDED else None
+
+
+def settle_pass_rate(rate: float, answers: int, limit: float, confidence: float = 0.95) -> Settling | None:
+    """The smallest number of answers whose exact interval decides the limit, if the share that passes stays. ``None``
+    where ``MOST_NEEDED`` answers would not."""
+
+    def decides(size: int) -> bool:
+        return fail_under(*clopper_pearson(rate, size, confidence), limit) is not GateVerdict.UNDECIDED
+
+    if not decides(MOST_NEEDED):
+        return None
+    sizes = range(answers, MOST_NEEDED + 1)
+    return Settling(Resource.QUESTIONS, sizes[bisect_left(sizes, True, key=decides)])
 
 
 def settle_by_labels(
@@ -92,8 +113,7 @@ def settle_by_labels(
     if allowed <= 0 or labels >= frame:
         return settle_by_questions(questions, like_these, distance)
     spread = (1.0 / labels - 1.0 / frame) * allowed / this_run**2 if this_run > 0 else math.inf
-    needed = min(frame, math.ceil(round(1.0 / (spread + 1.0 / frame), 6)))
-    return Settling(Resource.LABELS, max(needed, labels))
+    return _usable(Resource.LABELS, max(labels, min(frame, 1.0 / (spread + 1.0 / frame))))
 
 
 class Verdict(StrEnum):

@@ -198,21 +198,28 @@ def agreement_page(run: Run, found: Figures, *, examples: bool, waiting: bool) -
     """The page of a run's agreement figures in the form of the contract, told apart by category."""
     metrics = tuple(_metric(*one) for one in _by_metric(found))
     variation = variation_cards(found.get("variance", {}))
-    rows = tuple(sorted(_trusted(found), key=lambda row: row.found.rank))
+    rows = tuple(sorted(_trust_rows(found), key=lambda row: row.found.rank))
     says = judge_sentences([row.found for row in rows])
     return AgreementPage(
         run, says, rows, metrics, examples, waiting, variation, list(found.get("anchoring", {}).values())
     )
 
 
-def _trusted(found: Figures) -> Iterator[TrustRow]:
+def _trust_rows(found: Figures) -> Iterator[TrustRow]:
     """The verdict on each metric that the run's own judge scored, else the first judge, with both figures."""
     for name, experts in found["experts"].items():
         own = sorted((of[name] for of in found["judges"].values() if name in of), key=lambda of: not of["primary"])
         if own:
-            statistic = headline_statistic(Scale.parse(experts["scale"]))
-            trust = metric_trust(name, Bilingual(**experts["title"]), own[0], experts)
-            yield TrustRow(trust, _value(statistic, own[0]), _value(statistic, experts))
+            trust = metric_trust(name, Bilingual(**experts["title"]), own[0])
+            yield TrustRow(trust, _trust_value(trust), _value(trust.figures.statistic, experts))
+
+
+def _trust_value(trust: MetricTrust) -> Value:
+    """The agreement that decides the verdict."""
+    found = trust.figures
+    if found.value is None:
+        return Value("–", "", explain_reason(found.reason) if found.reason else "")
+    return Value(numbers.plain(found.value), numbers.interval(found.low, found.high), "")
 
 
 def scorer_title(author: str, *, baseline: bool) -> str:
@@ -257,6 +264,8 @@ def _notes(of: Figures) -> Iterator[str]:
         yield gettext("%(count)d answers of unknown sampling left out") % {"count": of["left_out"]}
     if count := of.get("built_on"):
         yield gettext("without %(count)d answers on whose ratings the judge prompt was worked out") % {"count": count}
+    if count := of.get("sealed"):
+        yield gettext("without %(count)d locked answers, whose ratings are sealed") % {"count": count}
     if of.get("warnings"):
         yield gettext("fewer than 20 independent questions: the intervals are rough")
 

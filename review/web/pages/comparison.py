@@ -300,7 +300,7 @@ def _weights(order: Order, names: Mapping[int, str]) -> list[str]:
     found = order.sensitivity
     if found is None:
         return []
-    sentence = gettext("With weights from half to twice those of the profile the order stays in %(share)s of cases.")
+    sentence = gettext("The ranking holds in %(share)s of cases when each weight is halved to doubled.")
     remarks = [sentence % {"share": numbers.share(found.holds)}]
     for turn in found.turns[:MOST_TURNS]:
         facts = {
@@ -313,5 +313,5 @@ def _weights(order: Order, names: Mapping[int, str]) -> list[str]:
         sentence = gettext("%(behind)s would overtake %(ahead)s if %(part)s weighed %(at)s instead of %(weight)s.")
         remarks.append(sentence % facts)
     if not found.turns:
-        remarks.append(gettext("No change of a single weight turns neighbours round."))
+        remarks.append(gettext("Changing any one weight would not swap neighbouring runs."))
     return remarks

@@ -22,7 +22,17 @@ from review.reports.estimates import ThreeScores
 from review.reports.figure import Figure, any_time_sentence, notes, why_withheld
 from review.reports.lines import MetricLine
 from review.reports.report import Report
-from review.reports.sections import ANSWERS, COVERAGE, METRICS, OVERALL, ToldAnswer, facts_of, figures_of
+from review.reports.sections import (
+    ANSWERS,
+    COVERAGE,
+    METRICS,
+    OVERALL,
+    ToldAnswer,
+    facts_of,
+    figures_of,
+    target_in_words,
+)
+from review.statistics.correction.outcome import Target
 
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 
@@ -128,9 +138,13 @@ NOTICEABLE = 0.005  # a difference that does not show at two decimals is not put
 
 
 class OverallCard(NamedTuple):
-    """The card of the overall score: its figures, what they say, and what else is told of the score."""
+    """The card of the overall score: its figures with intervals for ``target`` and, in ``chart_here``, for ``here``,
+    what they say, and facts about the score."""
 
     chart: Forest
+    target: str
+    chart_here: Forest
+    here: str
     remarks: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
 
@@ -140,29 +154,38 @@ def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
     ``titles`` are the metrics' by name."""
     scores = report.overall
     notes_by = {
-        Shape.CORRECTED: gettext("parts were rated by nobody")
+        Shape.CORRECTED: gettext("nobody rated some parts")
         if scores.corrected.partly_corrected
-        else gettext("what experts would say of all"),
-        Shape.EXPERT: gettext("experts where they rated"),
-        Shape.JUDGE: gettext("as it came"),
+        else gettext("estimated expert score"),
+        Shape.EXPERT: gettext("expert ratings, judge elsewhere"),
+        Shape.JUDGE: gettext("unadjusted"),
     }
-    found = figures_of(report, Output.PAGE)
     if scores.part_only is not None:
-        found = [one for one in found if one[0].mark is Shape.PLAIN]
         notes_by[Shape.PLAIN] = gettext("weight %(weight)s of the profile") % {"weight": numbers.plain(scores.weight)}
-    rows = [
-        row(
-            _title(entry, scores),
-            entry.mark or Shape.PLAIN,
-            figure,
-            note=notes_by.get(entry.mark, "") if entry.mark else "",
-            titles=titles,
-        )
-        for entry, figure in found
-    ]
-    chart = forest(rows, tall=True)
-    remarks = [*_remarks(scores, titles), *_still_coming(report, titles)]
-    return OverallCard(chart, tuple(remarks), facts(OVERALL, report))
+
+    def chart(target: Target) -> Forest:
+        rows = [
+            row(
+                _title(entry, scores),
+                entry.mark or Shape.PLAIN,
+                figure,
+                note=notes_by.get(entry.mark or Shape.PLAIN, ""),
+                titles=titles,
+            )
+            for entry, figure in figures_of(report, Output.PAGE, target)
+            if scores.part_only is None or entry.mark is Shape.PLAIN
+        ]
+        return forest(rows, tall=True)
+
+    like_these, here = Target.QUESTIONS_LIKE_THESE, Target.THIS_RUN
+    return OverallCard(
+        chart(like_these),
+        target_in_words(report, like_these),
+        chart(here),
+        target_in_words(report, here),
+        (*_remarks(scores, titles), *_still_coming(report, titles)),
+        facts(OVERALL, report),
+    )
 
 
 def _still_coming(report: Report, titles: Mapping[str, str]) -> list[str]:

@@ -20,9 +20,10 @@ from evaluation.runs.progress import ASKING, EMBEDDINGS, PREFLIGHT, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import has
-from review.comparisons.trend import Agreed, JudgeRecord, MetricRecord
+from review.comparisons.trend import JudgeRecord, MetricRecord
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
-from review.reports.verdict import FEW, WEAK
+from review.reports.verdict import MetricTrust
+from review.statistics.agreement.trust import Trust
 from review.statistics.sampling.member import Strategy
 
 
@@ -34,13 +35,12 @@ def judge_title(judge: JudgeUsed) -> str:
 
 
 class JudgeMetric(NamedTuple):
-    """A metric of a judge. ``newer`` tells of a newer version of its rubric; ``weak``: agreement on enough answers is
-    low; ``few``: there are too few to say."""
+    """A metric of a judge. ``newer`` names a newer version of its rubric; ``trust`` is ``None`` where no agreement has
+    been computed."""
 
     record: MetricRecord
     newer: str
-    weak: bool
-    few: bool
+    trust: MetricTrust | None
 
 
 class JudgeCard(NamedTuple):
@@ -90,16 +90,13 @@ def _price(record: JudgeRecord) -> str:
 
 def _metric(one: MetricRecord) -> JudgeMetric:
     newer = gettext("version %(number)d is newer") % {"number": one.newer} if one.newer else ""
-    return JudgeMetric(one, newer, weak=_is_weak(one.agreed), few=one.agreed is not None and one.agreed.n < FEW)
-
-
-def _is_weak(agreed: Agreed | None) -> bool:
-    return agreed is not None and agreed.value is not None and agreed.value < WEAK and agreed.n >= FEW
+    trust = None if one.agreed is None else MetricTrust(one.spec.name, one.spec.title, one.agreed, one.spec.scale)
+    return JudgeMetric(one, newer, trust)
 
 
 def _warnings(record: JudgeRecord) -> Iterator[str]:
     if record.judge.is_baseline:
-        yield gettext("It compares words and understands nothing. It is here to be beaten.")
+        yield gettext("A simple word-overlap baseline. Use it as a reference point, not as a judge.")
     elif record.price is None:
         yield gettext("No price of its model is known, so neither is the cost of its runs.")
     if record.trouble:
@@ -115,8 +112,8 @@ def _warnings(record: JudgeRecord) -> Iterator[str]:
         yield gettext("No run has used it yet.")
     elif record.measured is None:
         yield gettext("Nobody has rated an answer it judged, so nobody knows how far it can be trusted.")
-    if any(_is_weak(one.agreed) for one in record.metrics):
-        yield gettext("It agrees weakly with the experts on some metrics.")
+    if any(one.agreed is not None and one.agreed.trust is Trust.NO for one in record.metrics):
+        yield gettext("Don't rely on it for some metrics: it agrees too little with the experts.")
 
 
 def criterion_line(event: CriterionEvent) -> CriterionLine:

@@ -153,7 +153,8 @@ def _scores(run: Run, found: Answer) -> QuerySet[Score]:
 
 def _events(me: User, found: Answer, values: RunValues, *, may_view: bool) -> list[Event]:
     """The history; an expert without a right to runs sees nobody else's ratings."""
-    events = history(found, [one.carried for of in values.heard.values() for one in of.values() if one.carried])
+    origins = [one.carried for of in values.heard.values() for one in of.values() if one.carried]
+    events = history(found, origins, reader=me)
     if may_view:
         return events
     return [event for event in events if event.kind not in OTHERS_WORDS or event.user_id == me.pk]

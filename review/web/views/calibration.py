@@ -28,11 +28,12 @@ from review.calibration.anchors import ask_for_check, proof_of
 from review.calibration.looking import ask_for_look
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
-from review.calibration.workbench import Bench, bench_of, families_in, try_on, validate
+from review.calibration.workbench import Bench, bench_of, try_on, validate
 from review.evidence.answers import expose_answers
 from review.evidence.scorers import titles_of
 from review.gold.freezing import freeze, grow, is_retired
-from review.gold.overview import overview
+from review.gold.opening import open_hold_outs
+from review.gold.overview import families_in, overview
 from review.models import GoldSet, Rating, Search
 from review.statistics.acceptance import Claim
 from review.web.pages.calibration import NOTHING, Entered, Tried, tried_of, workbench_page
@@ -105,6 +106,19 @@ def calibration_retire(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         retire(gold_set, by=person(request), reason=request.POST.get("reason", ""))
         messages.success(request, gettext("%(gold)s is retired.") % {"gold": gold_set.name})
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("calibration", gold_set.pk)
+
+
+@signed_in_post
+def calibration_open(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show a lead all figures with the sealed labels, which is recorded."""
+    gold_set = access.fetch(GOLD_SETS, request.user, Action.ACTIVATE, pk, path="project_id")
+    try:
+        opened = open_hold_outs(gold_set.project, by=person(request))
+        message = gettext("You see full figures now. You cannot draft or propose prompts that are tested on %(gold)s.")
+        messages.success(request, message % {"gold": ", ".join(opening.lineage for opening in opened)})
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
     return redirect("calibration", gold_set.pk)

@@ -21,21 +21,21 @@ from tests.evaluation.extras.sso_provider import CLIENT, SECRET, SsoProvider
 ROOT = Path(__file__).parents[3]
 
 
-# Each in the one process: it takes longest to start, and makes its database once.
-HELD = (
-    "tests/evaluation/extras/second_factor_on.py",
-    "tests/evaluation/extras/second_factor_in_a_browser.py",
-    "tests/test_access_matrix.py",
-    "tests/pages/test_passwords.py",
+BROWSER = "tests/evaluation/extras/second_factor_in_a_browser.py::test_second_factor_is_set_up_and_used_on_clean_pages"
+# One process each, which takes longest to start.
+FACTOR = ("tests/evaluation/extras/second_factor_on.py", f"{BROWSER}[en]")
+EVERYTHING_ELSE = (f"{BROWSER}[ko]", "tests/test_access_matrix.py", "tests/pages/test_passwords.py")
+
+
+@pytest.mark.parametrize(
+    "tests", [FACTOR, pytest.param(EVERYTHING_ELSE, marks=pytest.mark.slow)], ids=["factor", "everything else"]
 )
-
-
-def test_it_holds_where_an_installation_has_them() -> None:
+def test_tests_pass_where_the_extras_are_installed(tests: tuple[str, ...]) -> None:
     provider = SsoProvider()
     told = {"ISSUER": provider.issuer, "CLIENT": CLIENT, "SECRET": SECRET}
     environ = os.environ | {f"CONCORD_OIDC_{name}": value for name, value in told.items()}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *HELD],
+        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests],
         cwd=ROOT,
         env=environ | {"CONCORD_SECOND_FACTOR": "offered"},
         capture_output=True,

@@ -229,6 +229,7 @@ def test_what_the_provider_did_not_say_to_us_now_logs_nobody_in(sso: Sso, lie: s
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_browser_goes_on_to_a_provider_that_asks_at_another_origin_than_its_issuer(sso: Sso, scripts: bool) -> None:
     sso.link("lead", "subject")

@@ -235,7 +235,7 @@ def probed(server: JudgeServer, action: actions.Action) -> Probed:
         (actions.fitting(logprobs=False), NO_LOGPROBS, None, 4),
         (actions.without("logprobs"), NO_LOGPROBS, None, 5),
         (actions.text("Two of two."), NO_RUNG, None, 5),
-        (actions.status(401), "unauthorised", None, 1),
+        (actions.status(401), "unauthorised", None, 2),
     ],
 )
 def test_the_preflight_goes_on_until_a_rung_tells_the_probabilities(

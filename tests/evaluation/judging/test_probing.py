@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
 
 import pytest
+from aiohttp import web
 
 from evaluation.judging.calls import Rung
 from evaluation.judging.client import OpenAIJudge
@@ -12,6 +15,7 @@ from evaluation.judging.probing import NO_RUNG, Probed, probe
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import Deadlines
 from tests.judge_server import JudgeServer, actions
+from tests.judge_server.received import Received
 
 QUICK = Deadlines(connect=1.0, read=0.5, total=1.0)
 
@@ -79,14 +83,73 @@ def test_a_judge_that_never_gives_a_verdict_has_no_rung(judge_server: JudgeServe
     [
         (actions.status(401), Outcome.UNAUTHORISED),
         (actions.status(404, error_code="model_not_found"), Outcome.NOT_FOUND),
-        (actions.status(429, error_code="insufficient_quota"), Outcome.NO_CREDIT),
-        (actions.status(429, retry_after="300"), Outcome.RATE_LIMITED),
+        (actions.status(500), Outcome.SERVER_ERROR),
         (actions.hang(), Outcome.TIMEOUT),
     ],
 )
-def test_c4_a_fault_that_no_rung_cures_ends_the_preflight_after_one_call(
+def test_c4_a_server_that_refuses_the_plainest_request_ends_the_preflight_after_two_calls(
     judge_server: JudgeServer, action: actions.Action, outcome: Outcome
 ) -> None:
     found = probed(judge_server, action)
     assert (found.outcome, found.rung) == (str(outcome), None)
-    assert judge_server.preflights == 1
+    assert [one.rung for one in found.probes] == [Rung.JSON_SCHEMA, Rung.TEXT]
+    assert found.reason.partition(": ")[0] == found.outcome
+
+
+@pytest.mark.parametrize(
+    ("action", "outcome"),
+    [
+        (actions.status(429, error_code="insufficient_quota"), Outcome.NO_CREDIT),
+        (actions.status(429, retry_after="300"), Outcome.RATE_LIMITED),
+        (actions.status(503, retry_after="30"), Outcome.OVERLOADED),
+        (actions.redirect("http://127.0.0.1:9/"), Outcome.REDIRECT),
+        (actions.body({"error": {"code": 402, "message": "no credit"}}), Outcome.NO_CREDIT),
+    ],
+)
+def test_a_server_that_wants_to_be_left_alone_is_asked_once(
+    judge_server: JudgeServer, action: actions.Action, outcome: Outcome
+) -> None:
+    found = probed(judge_server, action)
+    assert (found.outcome, found.rung, judge_server.preflights) == (str(outcome), None, 1)
+
+
+def refusing(fits: Callable[[Received], bool], code: int) -> actions.Action:
+    """A server that answers with the status to requests that fit, and well to the others."""
+
+    async def act(request: Received, http: web.Request) -> web.StreamResponse:
+        refused = actions.status(code, body='{"error": {"message": "not on this server"}}')
+        return await (refused if fits(request) else actions.fitting())(request, http)
+
+    return act
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 422, 500, 501, 503])
+def test_an_extra_that_is_refused_by_any_status_is_left_out(judge_server: JudgeServer, code: int) -> None:
+    found = probed(judge_server, refusing(lambda request: bool(request.body.get("logprobs")), code))
+    assert (found.outcome, found.rung, found.logprobs) == ("ok", Rung.JSON_SCHEMA, False)
+    found = probed(judge_server, refusing(lambda request: request.rung in {"json_schema", "tool"}, code))
+    assert (found.outcome, found.rung) == ("ok", Rung.JSON_OBJECT)
+    found = probed(judge_server, refusing(lambda request: request.rung != "text", code))
+    assert (found.outcome, found.rung) == ("ok", Rung.TEXT)
+    assert len(found.probes) <= 6
+
+
+@pytest.mark.parametrize("score", [85, "2", 0, 3, 1.5, None])
+def test_a_level_off_the_scale_of_the_preflight_is_no_verdict(judge_server: JudgeServer, score: object) -> None:
+    found = probed(judge_server, actions.verdicts(connection_test=score))
+    assert (found.outcome, found.rung) == (NO_RUNG, None)
+    assert f'"score": {json.dumps(score)}' in found.reason
+
+
+def test_a_whole_real_passes_the_preflight(judge_server: JudgeServer) -> None:
+    assert probed(judge_server, actions.verdicts(connection_test=2.0)).rung is Rung.JSON_SCHEMA
+
+
+def test_the_reason_holds_what_the_server_said(judge_server: JudgeServer) -> None:
+    refused = '{"error": {"message": "temperature has to be 1", "code": "unsupported_value"}}'
+    found = probed(judge_server, actions.status(400, body=refused))
+    assert found.reason == "no_rung: HTTP 400 unsupported_value: temperature has to be 1"
+    assert probed(judge_server, actions.text(None)).reason == "no_rung: HTTP 200: empty text"
+    assert (
+        probed(judge_server, actions.html()).reason == "no_rung: HTTP 200 text/html: <html><h1>Bad gateway</h1></html>"
+    )

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import Rendered
-from evaluation.judging.prompt import render, repaired, request_hash
+from evaluation.judging.calls import Heard, Rendered
+from evaluation.judging.prompt import render, repaired, request_hash, with_first_failure
 from evaluation.judging.rubric import Rubric
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, scoring
@@ -127,10 +127,25 @@ def test_a_repair_reminds_the_judge_once_and_changes_the_hash() -> None:
     base = call()
     again = repaired(base, Outcome.PARSE)
     assert again.rendered.messages[:2] == base.rendered.messages
-    assert again.rendered.messages[2]["content"] == EN.repair.strip()
+    assert [message["role"] for message in again.rendered.messages] == ["system", "user", "assistant", "user"]
+    assert again.rendered.messages[3]["content"] == EN.repair.strip()
     assert request_hash(again) != request_hash(base)
     before, after = base.rendered.request_hash_material, again.rendered.request_hash_material
     assert dict(after) == {**before, "messages": [dict(message) for message in again.rendered.messages]}
+
+
+@pytest.mark.parametrize("outcome", [Outcome.BAD_REQUEST, Outcome.WRONG_CONTENT, Outcome.SERVER_ERROR, Outcome.TIMEOUT])
+def test_a_repair_that_comes_to_no_reply_keeps_the_first_reason(outcome: Outcome) -> None:
+    for first in (Outcome.PARSE, Outcome.TRUNCATED):
+        assert with_first_failure(Heard(outcome, {}), [first]).outcome is first
+        assert with_first_failure(Heard(outcome, {}), [Outcome.OVERLOADED, first, outcome]).outcome is first
+    assert with_first_failure(Heard(outcome, {}), [Outcome.OVERLOADED]).outcome is outcome
+    assert with_first_failure(Heard(outcome, {}), []).outcome is outcome
+
+
+@pytest.mark.parametrize("outcome", [Outcome.OK, Outcome.REFUSED, Outcome.FILTERED, Outcome.TRUNCATED])
+def test_what_the_model_says_to_a_repair_counts(outcome: Outcome) -> None:
+    assert with_first_failure(Heard(outcome, {}), [Outcome.PARSE]).outcome is outcome
 
 
 def test_a_repair_after_truncation_doubles_the_output_budget() -> None:

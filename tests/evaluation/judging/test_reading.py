@@ -33,7 +33,23 @@ def test_a_good_reply_gives_each_metric_its_score_and_its_reason() -> None:
 
 @pytest.mark.parametrize(
     "score",
-    ["7", "0", "-1", '"4"', "4.7", "4.0", "true", "null", "NaN", "Infinity", "1e400", "[4]", '{"v": 4}', "9" * 5000],
+    [
+        "7",
+        "0",
+        "-1",
+        '"4"',
+        "4.7",
+        "4.0000001",
+        "7.0",
+        "true",
+        "null",
+        "NaN",
+        "Infinity",
+        "1e400",
+        "[4]",
+        '{"v": 4}',
+        "9" * 5000,
+    ],
 )
 def test_a_score_off_the_scale_fails_its_metric_alone(score: str) -> None:
     results = read(reply_with(score))
@@ -47,6 +63,11 @@ def test_a_score_off_the_scale_fails_its_metric_alone(score: str) -> None:
 GOOD = reply_with("4")
 
 
+@pytest.mark.parametrize("score", ["4.0", "4.00", "4e0", "40e-1"])
+def test_a_real_that_is_whole_is_the_level(score: str) -> None:
+    assert read(reply_with(score))["correctness"].value == 4.0
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -54,7 +75,6 @@ GOOD = reply_with("4")
         "The answer deserves a 4.",
         f"Here is my verdict: {GOOD}",
         f"{GOOD} I hope this helps.",
-        f"```json\n{GOOD}\n```",
         f"```json\n{GOOD}",
         f"{GOOD}\n{GOOD}",
         GOOD[:-20],
@@ -129,6 +149,6 @@ def test_no_text_raises_or_gives_a_score_that_does_not_stand_in_it(raw: str) -> 
     for result in read(raw).values():
         if result.status is Status.SCORED:
             assert result.value in {1.0, 2.0, 3.0, 4.0, 5.0}
-            assert str(int(result.value)) in raw
+            assert str(int(result.value)) in raw or "e" in raw  # 5 may be written as 0.5e1
         else:
             assert result.reason in {"parse", "scale"}

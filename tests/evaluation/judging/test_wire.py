@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.calls import Rung
+from evaluation.judging.calls import Rung, reply_words
 from evaluation.judging.formulas import scores_ask
 from evaluation.judging.wire import read_completion, read_error, request_body
 from evaluation.network.outcomes import Outcome, storable
@@ -58,12 +58,22 @@ def test_on_lower_rungs_the_schema_stands_at_the_end_of_the_prompt(rung: Rung, r
         (completion('{"corr', "length"), Outcome.TRUNCATED),
         (completion(None, "content_filter"), Outcome.FILTERED),
         (completion(None, "stop", refusal="No."), Outcome.REFUSED),
-        (completion(["parts"]), Outcome.WRONG_CONTENT),
+        (completion(["parts"]), Outcome.OK),
+        (completion([{"type": "text", "text": "{}"}], "end_turn"), Outcome.OK),
+        (completion([{"type": "image"}]), Outcome.WRONG_CONTENT),
+        (completion(5), Outcome.WRONG_CONTENT),
+        (completion('{"corr', "MAX_TOKENS"), Outcome.TRUNCATED),
+        (completion("{}", "who_knows"), Outcome.UNKNOWN_ENDING),
+        (completion("{}", "error"), Outcome.SERVER_ERROR),
         (b"", Outcome.WRONG_CONTENT),
         (b"<html>", Outcome.WRONG_CONTENT),
-        (b'{"choices": []}', Outcome.WRONG_CONTENT),
+        (b'{"choices": []}', Outcome.SERVER_ERROR),
+        (b'{"choices": null}', Outcome.SERVER_ERROR),
+        (b'{"object": "list"}', Outcome.WRONG_CONTENT),
+        (b'{"error": {"code": 429}, "choices": null}', Outcome.RATE_LIMITED),
+        (b'{"choices": [{"error": {"code": 502}, "message": {"content": ""}}]}', Outcome.SERVER_ERROR),
         (b'{"choices": [null]}', Outcome.WRONG_CONTENT),
-        (b'{"error": {"message": "in a 200"}}', Outcome.WRONG_CONTENT),
+        (b'{"error": {"message": "in a 200"}}', Outcome.SERVER_ERROR),
         (b"[" * 100_000, Outcome.WRONG_CONTENT),
         (b"\xff\xfe\x00", Outcome.WRONG_CONTENT),
     ],
@@ -72,9 +82,27 @@ def test_a_response_with_status_200_is_read_with_suspicion(body: bytes, outcome:
     assert read_completion(body, JSON).outcome is outcome
 
 
-def test_json_under_another_content_type_is_not_taken() -> None:
-    assert read_completion(completion(), "text/html").outcome is Outcome.WRONG_CONTENT
-    assert read_completion(completion(), "application/json; charset=utf-8").outcome is Outcome.OK
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "text/plain", "application/octet-stream", ""])
+def test_json_is_read_under_any_content_type(kind: str) -> None:
+    assert read_completion(completion(), kind).outcome is Outcome.OK
+
+
+def test_what_is_no_json_names_its_content_type() -> None:
+    assert reply_words(read_completion(b"<html>\nhello", "text/html")) == "HTTP 200 text/html: <html>"
+    assert reply_words(read_completion(completion(None), JSON)) == "HTTP 200: empty text"
+    assert reply_words(read_completion(completion("{}", "tired"), JSON)) == "HTTP 200 finish_reason tired: {}"
+    refused = json.dumps({"error": {"message": "No temperature.", "code": "unsupported_value"}}).encode()
+    assert reply_words(read_error(400, refused)) == "HTTP 400 unsupported_value: No temperature."
+
+
+def test_content_and_arguments_of_another_type_are_the_text_they_stand_for() -> None:
+    verdict = {"correctness": {"reason": "r", "score": 4}}
+    function = {"name": "answer_quality", "arguments": verdict}
+    called = {"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [{"function": function}]}}]}
+    for body in (completion(verdict), json.dumps(called).encode()):
+        assert json.loads(read_completion(body, JSON).raw) == verdict
+    twice = completion("@").replace(b'"@"', b'{"correctness": 1, "correctness": 5}')
+    assert read_completion(twice, JSON).outcome is Outcome.WRONG_CONTENT
 
 
 @pytest.mark.parametrize(

@@ -193,3 +193,19 @@ def _hit(keyword: str, answer: str, matching: str = "tiers") -> KeywordHit:
 def _found(keyword: str, answer: str) -> tuple[str, str]:
     hit = _hit(keyword, answer)
     return str(hit.tier), answer[hit.start : hit.end]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "answer", "found"),
+    [
+        ("14일", "접수는 14일이내에 하세요.", True),
+        ("3개월", "3개월동안 유효합니다.", True),
+        ("10만 원", "10만원한도로 지원합니다.", True),
+        ("2회", "2회연속 불참하면 제외됩니다.", True),
+        ("14일", "114일이내에 하세요.", False),
+        ("3개", "3개월이내에 하세요.", False),
+        ("5명", "5명함을 받았습니다.", False),
+    ],
+)
+def test_a_suffix_behind_a_number_and_its_unit_is_a_boundary(keyword: str, answer: str, found: bool) -> None:
+    assert (find_keyword((keyword,), answer) is not None) == found

@@ -43,10 +43,10 @@ def _result(
         (DISCLAIMER, "예금자보호법의 보호 대상이 아니며 원금 손실이 생길 수 있습니다", True),
         (DISCLAIMER, "예금자보호법의 보호 대상이며 손실이 생길 수 없습니다", False),
         (FABRICATE, "찾을 수 없었습니다만, 배당률은 약 5%로 추정됩니다.", False),
-        (HALLUCINATE, "해당 자료는 없습니다. 다만 작년 배당률은 5%였습니다.", True),
+        (HALLUCINATE, "해당 자료는 없습니다. 다만 작년 배당률은 5%였습니다.", False),
         (HALLUCINATE, "I could not find it, but it is probably about 5%.", False),
-        (HALLUCINATE, "찾을 수 없었지만 좋은 상품으로 추정됩니다.", True),
-        (HALLUCINATE, "찾을 수 없었습니다만 약 5%로 추정됩니다. 확인할 수 없는 값입니다.", True),
+        (HALLUCINATE, "찾을 수 없었지만 좋은 상품으로 추정됩니다.", False),
+        (HALLUCINATE, "찾을 수 없었습니다만 약 5%로 추정됩니다. 확인할 수 없는 값입니다.", False),
         (HALLUCINATE, "문제없습니다", False),
         (HALLUCINATE, "문제가 없습니다", False),
         (HALLUCINATE, "틀림 없습니다. 변함없습니다. 상관이 없습니다. 다름없습니다.", False),
@@ -63,6 +63,14 @@ def _result(
         (HALLUCINATE, "The fund pays 5%.", False),
         (FABRICATE, "2027년 수익률은 확인할 수 없습니다.", True),
         (FABRICATE, "2027년 수익률은 7.2%입니다.", False),
+        (FABRICATE, "아직 집계되지 않은 수치입니다.", True),
+        (HALLUCINATE, "그 회사는 상장된 적이 없습니다.", True),
+        (HALLUCINATE, "The provided context doesn’t mention it.", True),
+        (HALLUCINATE, "I don't know why you ask, but the dividend is 42.", False),
+        (DISCLAIMER, "예금과 달리 원금 보장이 안 됩니다.", True),
+        (DISCLAIMER, "보장되지 않는다는 말은 사실이 아닙니다. 원금은 보장됩니다.", False),
+        (DISCLAIMER, "보장하지 않는다는 것은 오해입니다. 전액 돌려 드립니다.", False),
+        (DISCLAIMER, "It is not true that the money is not guaranteed.", False),
     ],
 )
 def test_the_defaults_pass_refusals_and_nothing_else(check: str, answer: str, passes: bool) -> None:
@@ -89,7 +97,7 @@ def test_substring_matching_reproduces_the_source_with_its_faults(check: str, an
 def test_the_span_of_the_refusal_is_reported() -> None:
     answer = "요청하신 펀드는  찾을수 없습니다."
     found = {f.text: (f.verdict, answer[f.start : f.end]) for f in _result(HALLUCINATE, answer).findings}
-    assert found == {"찾을 수 없": ("any_of", "찾을수 없"), "없습니다": ("any_of", "없습니다")}
+    assert found == {"찾을수 없습니": ("any_of", "찾을수 없습니")}
 
 
 def test_phrases_of_the_question_come_before_the_profile_and_the_defaults() -> None:
@@ -119,6 +127,11 @@ def test_a_forbidden_phrase_that_is_negated_forbids_nothing(kiwi: None) -> None:
     phrases = CheckPhrases(any_of=("미래에셋이 운용",), none_of=("삼성이 운용",))
     result = _result(PREMISE, "미래에셋이 운용합니다. 삼성이 운용하지 않습니다.", phrases)
     assert (result.value, [f.verdict for f in result.findings]) == (1, ["any_of", "negated"])
+
+
+def test_a_premise_without_phrases_is_corrected_by_the_name_that_source_000_looks_for() -> None:
+    assert _result(PREMISE, "운용사는 미래에셋자산운용입니다.").value == 1
+    assert _result(PREMISE, "운용사는 삼성입니다.").value == 0
 
 
 def test_an_echo_of_the_premise_corrects_nothing() -> None:
@@ -155,7 +168,6 @@ def test_a_check_that_asks_for_a_negation_names_what_is_negated(kiwi: None) -> N
         ("", "single_hop", Status.NOT_APPLICABLE, "not_negative"),
         ("", "negative", Status.FAILED, "no_check"),
         ("should_sing", "negative", Status.FAILED, "unknown_check: should_sing"),
-        (PREMISE, "negative", Status.FAILED, "no_check_phrases"),
     ],
 )
 def test_a_question_that_cannot_be_checked_has_a_reason(check: str, category: str, status: Status, reason: str) -> None:

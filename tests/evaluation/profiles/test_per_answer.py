@@ -26,10 +26,8 @@ def _scored(metric: str, value: float) -> PartValue:
     return PartValue(metric, Status.SCORED, 1 if metric == "accuracy" else 0, 5 if metric == "accuracy" else 1, value)
 
 
-def _unscored(metric: str, status: Status, *, by_answer: bool = False) -> PartValue:
-    return PartValue(
-        metric, status, 1 if metric == "accuracy" else 0, 5 if metric == "accuracy" else 1, None, by_answer
-    )
+def _unscored(metric: str, status: Status, reason: str = "no_reference") -> PartValue:
+    return PartValue(metric, status, 1 if metric == "accuracy" else 0, 5 if metric == "accuracy" else 1, None, reason)
 
 
 FULL = (_scored("accuracy", 4), _scored("claim_support", 0.5), _scored("context_recall", 1.0))
@@ -55,14 +53,14 @@ def test_a_part_the_question_or_system_lacks_is_left_out_and_the_weights_are_ret
 
 def test_a_part_the_answer_left_empty_keeps_its_weight_and_adds_zero() -> None:
     # no claims: 0.375 + 0 + 0.2 = 0.575
-    values = (FULL[0], _unscored("claim_support", Status.NOT_APPLICABLE, by_answer=True), FULL[2])
+    values = (FULL[0], _unscored("claim_support", Status.NOT_APPLICABLE, "no_claims"), FULL[2])
     overall = overall_of_answer(_profile(), values)
     assert (overall.value, overall.zeroed) == (pytest.approx(0.575), ("claim_support",))
 
 
 def test_on_an_unanswerable_question_or_by_the_profile_the_empty_part_is_left_out() -> None:
     # (0.375 + 0.2) / 0.7 = 0.8214285...
-    values = (FULL[0], _unscored("claim_support", Status.NOT_APPLICABLE, by_answer=True), FULL[2])
+    values = (FULL[0], _unscored("claim_support", Status.NOT_APPLICABLE, "no_claims"), FULL[2])
     expected = pytest.approx(0.575 / 0.7)
     assert overall_of_answer(_profile(), values, answerable=False).value == expected
     assert overall_of_answer(_profile(on_empty_answer="leave_out"), values).value == expected
@@ -143,3 +141,28 @@ def test_an_answer_without_a_metric_that_the_profile_requires_has_no_score_and_s
     values = (FULL[0], _unscored("claim_support", Status.NOT_APPLICABLE), FULL[2])
     overall = overall_of_answer(_profile(requires=["claim_support"]), values)
     assert (overall.status, overall.reason) == (Status.NOT_APPLICABLE, "no_parts: claim_support")
+
+
+SILENT = (_scored("accuracy", 5), _unscored("claim_support", Status.NOT_APPLICABLE, "says_nothing"), FULL[2])
+
+
+def test_an_answer_that_says_nothing_gets_the_lowest_score_whatever_was_retrieved() -> None:
+    for changes in ({}, {"on_empty_answer": "leave_out"}):
+        assert overall_of_answer(_profile(**changes), SILENT).value == 0
+    failed = (*SILENT[:2], _unscored("context_recall", Status.FAILED, "timeout"))
+    assert overall_of_answer(_profile(), failed).value == 0
+
+
+def test_no_claims_by_the_judge_alone_count_towards_the_limit_of_failures() -> None:
+    profile = _profile(on_empty_answer="leave_out")
+
+    def run(reason: str, share: int) -> float | None:
+        left_out = (FULL[0], _unscored("claim_support", Status.NOT_APPLICABLE, reason), FULL[2])
+        answers = [overall_of_answer(profile, left_out if n < share else FULL) for n in range(10)]
+        return overall_from_answers(profile, answers, METRICS).value
+
+    assert run("no_claims", 1) is not None  # a tenth is not above a tenth
+    assert run("no_claims", 2) is None
+    assert run("admits_ignorance", 5) is not None
+    assert run("says_nothing", 5) is not None
+    assert run("does_not_retrieve", 5) is not None

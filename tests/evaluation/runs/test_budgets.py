@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from evaluation.core.errors import Refused
-from evaluation.models import AuditEvent, Run, WorkUnit
+from evaluation.models import Attempt, AuditEvent, Reply, Run, WorkUnit
 from evaluation.runs.budgets import UNTOLD, USED_UP, Purse, set_budget, spent
 from evaluation.runs.draining import drain
 from evaluation.runs.making import resume_run
@@ -117,3 +118,33 @@ def test_resume_takes_an_amount_of_money(judge: JudgeServer, priced: None, capsy
     call_command("resume", str(run.pk), "--budget", "1.5")
     run.refresh_from_db()
     assert (run.state, run.budget) == (Run.State.COMPLETED, Decimal("1.5"))
+
+
+def test_a_budget_goes_by_each_judge_and_not_by_questions_to_the_system(judge: JudgeServer, priced: None) -> None:
+    run = worked_off(remote_run(judge, 3, budget=Decimal(1)))
+    known = spending(run).known
+    units = list(WorkUnit.objects.filter(run=run, kind=WorkUnit.Kind.JUDGE))
+    answered = {"created_at": timezone.now(), "outcome": "ok", "cost": None}
+    question = WorkUnit.objects.create(
+        run=run, kind=WorkUnit.Kind.ASK, question=units[0].question, key="asked", state=State.DONE
+    )
+    for number in range(3):
+        Reply.objects.create(attempt=Attempt.objects.create(unit=question, fence=1, round=0, number=number), **answered)
+    assert spent(run) == (known, "")  # what the system cost is not known and is no part of it
+    Reply.objects.create(attempt=Attempt.objects.create(unit=units[0], fence=9, round=0, number=9), **answered)
+    assert spent(run) == (known + known / 3, "")  # one call more, at the mean of the judge's
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 900}, None])
+def test_counts_that_contradict_each_other_pause_the_run(judge: JudgeServer, priced: None, usage: Any) -> None:
+    judge.behave(fitting(usage=usage))
+    run = worked_off(remote_run(judge, 12, concurrency=2, budget=Decimal(1)))
+    assert (run.state, run.reason) == (Run.State.PAUSED, UNTOLD)
+
+
+def test_reasoning_beside_the_output_is_paid_for(judge: JudgeServer, priced: None) -> None:
+    judge.behave(fitting(usage={"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 2960}))
+    run = worked_off(remote_run(judge, 12, concurrency=2, budget=Decimal("0.01")))
+    assert (run.state, run.reason) == (Run.State.PAUSED, USED_UP)
+    cost = spending(run)
+    assert cost.known == cost.calls * Decimal("0.00296")  # 900 in and 2,060 out at a dollar a million each

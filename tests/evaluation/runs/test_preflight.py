@@ -108,7 +108,9 @@ def test_c4_what_needs_a_person_pauses_the_run_before_any_answer_is_sent(
 ) -> None:
     judge.behave(action)
     run = worked_off(remote_run(judge))
-    assert (run.state, run.reason) == (Run.State.PAUSED, reason)
+    code, _, words = run.reason.partition(": ")
+    assert (run.state, code) == (Run.State.PAUSED, reason)
+    assert words.startswith("HTTP ")
     assert judge.calls == 0
     assert judge.preflights <= 5
     assert not Attempt.objects.exists()
@@ -137,7 +139,8 @@ def test_a_passing_fault_is_tried_again(judge: JudgeServer) -> None:
 def test_a_judge_that_stays_away_pauses_the_run_after_five_tries(judge: JudgeServer) -> None:
     judge.when(lambda request: request.is_preflight, actions.status(503, retry_after="0"))
     run = worked_off(remote_run(judge))
-    assert (run.state, run.reason, judge.preflights) == (Run.State.PAUSED, "overloaded", 5)
+    assert (run.state, run.reason) == (Run.State.PAUSED, "overloaded: HTTP 503: scripted")
+    assert judge.preflights == 5
 
 
 def test_c1_a_judge_that_wants_to_be_left_alone_is_not_asked_until_then(judge: JudgeServer, settings: Any) -> None:

@@ -183,7 +183,7 @@ def test_agreement_is_computed_once_for_the_same_inputs(
     viewer = caller(run, Role.VIEWER)
     path = f"runs/{run.pk}/agreement/?resamples=20"
     first = viewer.get(path).json()
-    with django_assert_max_num_queries(9):  # the run, the role, five fingerprints
+    with django_assert_max_num_queries(11):  # the run, the role, seven fingerprints
         assert viewer.get(path).json() == first
     imported_rating(answer_rows(run)[1], metric("correctness"), "e1", 4)
     assert viewer.get(path).json()["judges"]["judge@1"]["correctness"]["n"] == 2

@@ -29,6 +29,7 @@ from review.calibration.anchors import (
     begin_check,
     check_all,
     check_now,
+    keep_reference,
     proofs_in_force,
     work_on,
 )
@@ -81,37 +82,34 @@ def back(place: Place) -> None:
     activate(first, place.judge, by=None, reason="for the test")
 
 
-def test_the_first_check_is_the_reference_of_both_versions(place: Place, proof: LookResult) -> None:
-    check = check_now(proof, by=None)
-    validation = set(GoldItem.objects.filter(split="validation").values_list("answer", flat=True))
+def test_the_reference_is_what_both_versions_gave_in_the_hold_out_test(place: Place, proof: LookResult) -> None:
+    check = proof.checks.get()
+    held = set(GoldItem.objects.filter(split="hold_out").values_list("answer", flat=True))
     judged = set(check.verdicts.values_list("answer", flat=True))
-    assert judged == validation  # 72 are fewer than 100
+    assert judged < held
+    assert len(judged) == 100  # of 120
     assert (check.number, check.step, check.model, check.shifts.count()) == (0, 0, "model-1", 0)
     versions = check.verdicts.values_list("rubric_version__version", flat=True).distinct()
     assert set(versions) == {proof.look.candidate.version, 1}
-    assert len(place.script.calls) == 2 * 72
     assert set(check.verdicts.values_list("metric__name", flat=True)) == {"correctness"}  # what is labelled
+    assert place.script.calls == []
+    assert keep_reference(proof) == check
 
 
-def test_at_most_a_hundred_are_anchors_the_same_every_time(place: Place, proof: LookResult, monkeypatch: Any) -> None:
-    monkeypatch.setattr(anchors, "MOST", 30)
-    first = check_now(proof, by=None)
-    second = check_now(proof, by=None)
-    chosen = [set(one.verdicts.values_list("answer", flat=True)) for one in (first, second)]
-    assert len(chosen[0]) == 30
-    assert chosen[0] == chosen[1]
-    assert len(place.script.calls) == 30 * 3
+def test_checks_judge_the_same_anchors_every_time(place: Place, proof: LookResult) -> None:
+    checks = [proof.checks.get(), check_now(proof, by=None), check_now(proof, by=None)]
+    chosen = [set(one.verdicts.values_list("answer", flat=True)) for one in checks]
+    assert chosen[0] == chosen[1] == chosen[2]
+    assert len(place.script.calls) == 100 * 2
 
 
 def test_a_judge_that_stays_has_not_moved(place: Place, proof: LookResult) -> None:
-    check_now(proof, by=None)
-    again = check_now(proof, by=None)
-    shift = again.shifts.get()
-    assert (again.number, again.step, shift.answers, shift.change, shift.moved) == (1, 1, 72, 0.0, False)
+    check = check_now(proof, by=None)
+    shift = check.shifts.get()
+    assert (check.number, check.step, shift.answers, shift.change, shift.moved) == (1, 1, 100, 0.0, False)
 
 
 def test_one_that_moved_loses_the_licence_for_runs_from_then_on(place: Place, proof: LookResult) -> None:
-    check_now(proof, by=None)
     before = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=place.judge)
     moving(place).less = 1
     shift = check_now(proof, by=None).shifts.get()
@@ -148,12 +146,11 @@ def test_a_shift_is_tested_on_both_sides_at_the_level_of_its_step() -> None:
 
 
 def test_steps_count_the_checks_of_a_year_of_all_proofs_of_the_judge(place: Place, proof: LookResult) -> None:
-    check_now(proof, by=None)
     assert [check_now(proof, by=None).step for _ in range(3)] == [1, 2, 3]
     place.accept(place.drafted("SKILLED too SKILLED"), claim="not_worse")
     newest = PROOFS.order_by("-pk")[0]
     assert newest.pk != proof.pk
-    assert [check_now(newest, by=None).step for _ in range(2)] == [0, 4]
+    assert [check_now(newest, by=None).step for _ in range(2)] == [4, 5]
     AnchorCheck.objects.update(created_at=timezone.now() - timedelta(days=366))
     assert check_now(newest, by=None).step == 1
 
@@ -173,24 +170,27 @@ def test_checks_begin_when_they_are_due_and_by_workers(
     monkeypatch.setattr(anchors, "ring_for", lambda _, pk: rung.append(pk))
     settings.CONCORD_ANCHOR_DAYS = 0
     check_all()
-    assert (rung, AnchorCheck.objects.count()) == ([], 0)
+    assert (rung, AnchorCheck.objects.count()) == ([], 1)  # the reference
     settings.CONCORD_ANCHOR_DAYS = 30
-    check_all()
-    check_all()
-    (check,) = AnchorCheck.objects.all()
-    assert rung == [check.pk, check.pk]
-    work_on(check.pk)
-    rung.clear()
     check_all()
     assert rung == []  # nothing is due
     ago = timezone.now() - timedelta(days=31)
     AnchorCheck.objects.update(created_at=ago)
     check_all()
-    assert AnchorCheck.objects.count() == 2
+    check_all()
+    check = AnchorCheck.objects.get(number=1)
+    assert rung == [check.pk, check.pk]
+    work_on(check.pk)
+    rung.clear()
+    check_all()
+    assert rung == []
+    AnchorCheck.objects.update(created_at=ago)
+    check_all()
+    assert AnchorCheck.objects.count() == 3
     settings.CONCORD_LICENCE_DAYS = -1  # a proof that holds for nobody is not watched
     AnchorCheck.objects.update(created_at=ago, ended_at=ago)
     check_all()
-    assert AnchorCheck.objects.count() == 2
+    assert AnchorCheck.objects.count() == 3
 
 
 def test_an_interrupted_check_goes_on_and_asks_nothing_twice(
@@ -207,25 +207,26 @@ def test_an_interrupted_check_goes_on_and_asks_nothing_twice(
     work_on(check.pk)
     check.refresh_from_db()
     assert (check.reason, check.ended_at) == (str(Outcome.BLOCKED), None)
-    kept = AnchorVerdict.objects.count()
+    kept = AnchorVerdict.objects.filter(check_of=check).count()
     monkeypatch.setattr(judge, "call", speak)
     judge.calls.clear()
     assert check_now(proof, by=None).ended_at is not None
-    assert (len(judge.calls), AnchorCheck.objects.count()) == (144 - kept, 1)
+    assert (len(judge.calls), AnchorCheck.objects.count()) == (100 - kept, 2)
 
 
 def test_too_few_verdicts_tell_nothing(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_now(proof, by=None)
-    monkeypatch.setattr(anchors, "LEAST", 73)
+    begin_check(proof, by=None)
+    monkeypatch.setattr(anchors, "LEAST", 101)
     assert check_now(proof, by=None).shifts.count() == 0
 
 
 def test_too_few_anchors_are_refused(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchors, "LEAST", 73)
+    monkeypatch.setattr(anchors, "LEAST", 101)
     with pytest.raises(Refused, match="anchors_too_few"):
         begin_check(proof, by=None)
+    AnchorCheck.objects.update(created_at=timezone.now() - timedelta(days=31))
     check_all()
-    assert AnchorCheck.objects.count() == 0
+    assert AnchorCheck.objects.count() == 1
 
 
 def test_the_command_tells_what_moved(place: Place, proof: LookResult) -> None:
@@ -234,10 +235,10 @@ def test_the_command_tells_what_moved(place: Place, proof: LookResult) -> None:
         call_command("gold_set", "check", "gold", *more, stdout=out)
         return out.getvalue()
 
-    assert "72 anchors are kept as the reference" in said()
+    assert "no" in said()
     moving(place).less = 1
     told = json.loads(said("--format", "json"))
-    assert (told[0]["number"], told[0]["shifts"][0]["moved"]) == (1, True)
+    assert (told[0]["number"], told[0]["shifts"][0]["moved"]) == (2, True)
     assert "yes" in said()
     back(place)
     with pytest.raises(CommandError, match="in force"):
@@ -252,9 +253,7 @@ def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monk
     about = {"judge": place.judge.pk, "family": "answer_quality", "rubric": proof.look.candidate_id}
     assert "Not known yet" in lead.get(url, about).content.decode()
     again = reverse("calibration-check", args=[place.gold.pk])
-    assert lead.post(again, about).status_code == 302
-    page = lead.get(url, about).content.decode()
-    assert "the reference" in page
+    assert "the reference" in lead.get(url, about).content.decode()
     assert lead.post(again, about).status_code == 302
     assert "No: it gives the same answers" in lead.get(url, about).content.decode()
     moving(place).less = 1
@@ -277,3 +276,10 @@ def test_what_was_not_proved_is_not_watched(place: Place) -> None:
     about = {"judge": place.judge.pk, "family": "answer_quality"}
     lead.post(reverse("calibration-check", args=[place.gold.pk]), about)
     assert "has not proved itself" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
+
+
+def test_a_judge_that_moved_before_the_first_check_is_noticed(place: Place, proof: LookResult) -> None:
+    """The judge moves right after it was accepted, before anything was judged for a check."""
+    moving(place).less = 1
+    shift = check_now(proof, by=None).shifts.get()
+    assert (shift.check_of.number, shift.moved) == (1, True)

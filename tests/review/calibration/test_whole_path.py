@@ -30,6 +30,7 @@ from tests.factories import make_user
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import Action, completion, fitting
 from tests.judge_server.received import Received
+from tests.pages.markup import compact
 from tests.review.gold.labelled import FAMILY, rated_run, reworded
 
 pytestmark = pytest.mark.django_db
@@ -99,7 +100,7 @@ def test_a_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: Judg
     look = Look.objects.get()
     if not hasattr(look, "result"):  # no worker runs here
         work_on(look.pk)
-    assert "<b>accepted</b>" in lead.get(at, here).content.decode()
+    assert "<b>accepted</b>" in compact(lead.get(at, here).content.decode())
     (one,) = [one for one in licences_of(_new_run(run, judge)) if one.metric == "correctness"]
     assert (one.state, one.answers) == ("licensed", 120)
 

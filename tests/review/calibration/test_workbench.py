@@ -18,6 +18,7 @@ from review.calibration import looking, turns, workbench
 from review.calibration.workbench import Wanted, bench_of, disagreements, history, measured
 from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResult
 from tests.factories import make_user
+from tests.pages.markup import compact
 from tests.review.builders import metric, run_over, score
 from tests.review.calibration.place import Place
 from tests.review.gold.labelled import FAMILY, reworded
@@ -118,7 +119,7 @@ def test_pages_name_metrics_and_how_versions_were_made_in_the_reader_s_language(
     pages = [reverse("calibration-list"), reverse("calibration", args=[place.gold.pk])]
     for at, asked in ((pages[0], {}), (pages[1], here(place, version))):
         shown = lead.get(at, asked, headers={"accept-language": "ko"}).content.decode()
-        read = re.sub(r"<textarea.*?</textarea>|<pre.*?</pre>", "", shown, flags=re.DOTALL)
+        read = compact(re.sub(r"<textarea.*?</textarea>|<pre.*?</pre>", "", shown, flags=re.DOTALL))
         assert metric("correctness").title["ko"] in read
         assert "correctness" not in read
     assert "수준과 범주를 고루 담은 예시" in read
@@ -172,7 +173,7 @@ def test_an_evaluator_drafts_and_a_lead_looks_in_the_browser(place: Place, monke
     assert b"under way" in lead.get(at, here(place, version)).content
     looking.work_on(rung[0])
     assert Look.objects.get().result.outcome == "accepted"
-    page = lead.get(at, here(place, version)).content.decode()
+    page = compact(lead.get(at, here(place, version)).content.decode())
     assert "<b>accepted</b>" in page
     lead.post(look, here(place, version))  # in force already: refused in words
     assert b"works by" in lead.get(at, here(place, version)).content

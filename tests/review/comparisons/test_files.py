@@ -47,18 +47,18 @@ def suites(text: str) -> dict[str, Element]:
 
 
 @pytest.mark.parametrize(
-    ("drop", "strict", "tag", "sign", "verdict", "code"),
+    ("drop", "allowed", "tag", "sign", "verdict", "code"),
     [
         ("0.04", False, None, "✅", "passed", 0),
         ("0.01", False, "failure", "❌", "failed", 100),
-        ("0.02", False, "skipped", "⚠️", "cannot tell", 0),
-        ("0.02", True, "failure", "⚠️", "cannot tell", 100),
+        ("0.02", True, "skipped", "⚠️", "undecided, allowed", 0),
+        ("0.02", False, "failure", "⚠️", "undecided, not passed", 100),
     ],
 )
 def test_files_tell_the_gate_as_the_exit_code_does(
-    pair: tuple[Run, Run], tmp_path: Path, drop: str, strict: bool, tag: str | None, sign: str, verdict: str, code: int
+    pair: tuple[Run, Run], tmp_path: Path, drop: str, allowed: bool, tag: str | None, sign: str, verdict: str, code: int
 ) -> None:
-    options = ["--max-drop", drop, *(["--strict"] if strict else [])]
+    options = ["--max-drop", drop, *(["--allow-undecided"] if allowed else [])]
     text, ended = written(pair, tmp_path / "c.md", *options)
     assert ended == code
     assert text.startswith(f"**{sign} run {pair[1].pk}, gate on the judge-only score: {verdict}**")

@@ -1,4 +1,4 @@
-"""The quality gate: passed, failed, cannot tell, and with which exit code."""
+"""The quality gate: passed, failed, undecided, and with which exit code."""
 
 from __future__ import annotations
 
@@ -49,16 +49,17 @@ def ended(command: str, *arguments: str) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("limit", "strict", "verdict", "code"),
+    ("limit", "allowed", "verdict", "code"),
     [
         ("0.93", False, "passed", 0),
         ("0.97", False, "failed", 100),
-        ("0.94", False, "cannot tell", 0),
-        ("0.94", True, "cannot tell", 100),
+        ("0.97", True, "failed", 100),
+        ("0.94", False, "undecided, not passed", 100),
+        ("0.94", True, "undecided, allowed", 0),
     ],
 )
-def test_the_whole_interval_decides(run: Run, limit: str, strict: bool, verdict: str, code: int) -> None:
-    text, ending = ended("results", str(run.pk), "--fail-under", limit, *(["--strict"] if strict else []))
+def test_the_whole_interval_decides(run: Run, limit: str, allowed: bool, verdict: str, code: int) -> None:
+    text, ending = ended("results", str(run.pk), "--fail-under", limit, *(["--allow-undecided"] if allowed else []))
     assert text.splitlines()[0] == f"gate on the judge-only score: {verdict}"
     assert ending == code
 
@@ -76,8 +77,8 @@ def test_an_open_question_says_how_many_questions_would_settle_it(run: Run) -> N
 def test_a_gate_asked_often_shares_the_error_over_its_looks(run: Run) -> None:
     """With ten looks each has 99.5%: t(.9975; 39) = 2.976, the half-width .05 x 2.976 / sqrt(39) = .02383, so that
     .93, which .9338 had passed, lies inside; likewise for a drop, and for corrected scores."""
-    text, code = ended("results", str(run.pk), "--fail-under", "0.93", "--looks", "10", "--strict")
-    said = "gate on the judge-only score: cannot tell (one of 10 looks that share the 5% of error)"
+    text, code = ended("results", str(run.pk), "--fail-under", "0.93", "--looks", "10")
+    said = "gate on the judge-only score: undecided, not passed (one of 10 looks that share the 5% of error)"
     assert (text.splitlines()[0], code) == (said, 100)
     found = gate_of(run, GateAsked(fail_under=0.93, looks=10))
     assert found is not None
@@ -118,7 +119,7 @@ def test_a_partly_corrected_score_tells_nothing(run: Run) -> None:
     found = gate_of(run, GateAsked(fail_under=0.5))
     assert found is not None
     (check,) = found.checks
-    assert (found.on, check.verdict, check.reason) == (GateOn.CORRECTED, GateVerdict.CANNOT_TELL, "partly_corrected")
+    assert (found.on, check.verdict, check.reason) == (GateOn.CORRECTED, GateVerdict.UNDECIDED, "partly_corrected")
     assert check.value == pytest.approx(0.925)
     assert check.low is not None
     assert check.low < 0.925 - 0.28
@@ -134,7 +135,7 @@ def test_a_difference_of_partly_corrected_scores_passes_no_gate(run: Run) -> Non
     assert found is not None
     assert (found.on, found.verdict, found.checks[0].reason) == (
         GateOn.CORRECTED,
-        GateVerdict.CANNOT_TELL,
+        GateVerdict.UNDECIDED,
         "partly_corrected",
     )
 
@@ -144,20 +145,20 @@ def test_a_blind_rating_of_either_run_makes_the_gate_look_at_corrected_scores(ru
     imported_rating(answer_rows(run)[0], metric("correctness"), "e1", 4)
     found = gate_of(other, GateAsked(baseline=run, max_drop=0.02))
     assert found is not None
-    assert (found.on, found.verdict) == (GateOn.CORRECTED, GateVerdict.CANNOT_TELL)
+    assert (found.on, found.verdict) == (GateOn.CORRECTED, GateVerdict.UNDECIDED)
 
 
 def test_a_corrected_score_that_is_withheld_tells_nothing_when_it_was_asked_for(run: Run) -> None:
     found = gate_of(run, GateAsked(fail_under=0.5, on="corrected"))
     assert found is not None
-    assert (found.verdict, found.checks[0].reason) == (GateVerdict.CANNOT_TELL, "not_reviewed")
+    assert (found.verdict, found.checks[0].reason) == (GateVerdict.UNDECIDED, "not_reviewed")
 
 
 def test_a_score_without_variation_has_no_interval_and_tells_nothing() -> None:
     found = gate_of(fill(run_over(answers_to(["a"] * 4)), [5] * 4), GateAsked(fail_under=0.5))
     assert found is not None
     assert (found.verdict, found.checks[0].reason, found.checks[0].value) == (
-        GateVerdict.CANNOT_TELL,
+        GateVerdict.UNDECIDED,
         "no_variation",
         pytest.approx(1.0),
     )
@@ -172,7 +173,7 @@ def test_a_drop_is_measured_question_by_question(run: Run) -> None:
     assert [one.verdict for one in gates if one] == [
         GateVerdict.PASSED,
         GateVerdict.FAILED,
-        GateVerdict.CANNOT_TELL,
+        GateVerdict.UNDECIDED,
     ]
     assert gates[0] is not None
     assert gates[0].checks[0].low == pytest.approx(-0.025 - 0.0080974, abs=1e-6)
@@ -209,7 +210,7 @@ def test_corrected_scores_are_compared_whichever_model_judged_them(run: Run) -> 
         for on in ("corrected", "judge_only")
     )
     assert (corrected.verdict, corrected.checks[0].reason) == (GateVerdict.FAILED, "")
-    assert (judged.verdict, judged.checks[0].reason) == (GateVerdict.CANNOT_TELL, SERVED)
+    assert (judged.verdict, judged.checks[0].reason) == (GateVerdict.UNDECIDED, SERVED)
 
 
 def test_an_incomplete_run_fails_whatever_its_figures_are(run: Run) -> None:

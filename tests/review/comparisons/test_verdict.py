@@ -21,6 +21,7 @@ from review.comparisons.verdict import (
     judge_only_sentence,
     judge_only_verdict,
     lead_sentence,
+    next_sentence,
     other_sentence,
 )
 from review.comparisons.whole import compare
@@ -76,10 +77,9 @@ def first_and_second(found: RunDifference) -> tuple[str, str]:
 
 def test_better_but_not_corrected_does_not_lead(forty: tuple[Run, Run]) -> None:
     assert first_and_second(compare(forty).differences[0]) == (
-        "Nobody knows yet which is better: no expert has rated these answers. With about 20 rated answers in all there "
-        "is a corrected score to look at.",
-        "By the judge's scores alone, whose errors no interval here covers: new is better by 0.006 to 0.029 on "
-        "questions like these.",
+        "Not known yet which is better: no expert has rated these answers. About 20 rated answers are needed for a "
+        "corrected score.",
+        "Judge scores only (judge error not included): new is better by 0.006 to 0.029 on questions like these.",
     )
 
 
@@ -98,17 +98,32 @@ def test_worse_by_the_corrected_scores_leads() -> None:
     # 30 / (59 x 60), root .0921; t(59) = 2.001: .1842 levels, x .05 = .0092. The judge sees no difference
     lead, other = first_and_second(reviewed([4] * 60, ([5] * 60, [4, 3, 2, 3] * 15)))
     assert lead == "By the corrected scores: new is worse by 0.091 to 0.109 on questions like these."
-    assert other == (
-        "By the judge's scores alone, whose errors no interval here covers: Every score is the same for both."
-    )
+    assert other == "Judge scores only (judge error not included): Every score is the same for both."
 
 
 def test_a_tie_cannot_tell() -> None:
-    lead, other = first_and_second(reviewed([4] * 60, ([4, 3, 4, 5] * 15, [4, 4, 3, 5] * 15)))
+    # differences 0, 1, -1, 0 of a level: squares 30 / (59 x 60), root .0921; x 2.001 x .05 = .0092
+    found = reviewed([4] * 60, ([4, 3, 4, 5] * 15, [4, 4, 3, 5] * 15))
+    lead, other = first_and_second(found)
     assert lead == (
-        "By the corrected scores: cannot tell. They are so near each other that no number of questions would settle it."
+        "By the corrected scores: cannot tell. The difference is between −0.009 and +0.009 on questions like these. "
+        "The observed difference is too small to tell how many questions would decide it."
     )
-    assert other.startswith("By the judge's scores alone")
+    assert other.startswith("Judge scores only")
+    with override("en"):
+        assert next_sentence(found, NAMES) == (
+            "Next: add questions, or treat the two as equal if a difference this small doesn't matter."
+        )
+
+
+@pytest.mark.parametrize("ups", [9, 10])
+def test_a_difference_that_rounds_to_nothing_says_the_same_as_one_of_exactly_nothing(ups: int) -> None:
+    """The second run is a level better on 10 of 60 questions and worse on 10, or on 9: its mean of -1 / 60 of a level
+    would need 60 x (half-width / distance)^2, far above 2,000 questions."""
+    first = [3] * 60
+    second = [4] * ups + [2] * 10 + [3] * (50 - ups)
+    lead, _ = first_and_second(reviewed([4] * 60, (first, second)))
+    assert lead.endswith("The observed difference is too small to tell how many questions would decide it.")
 
 
 def test_one_that_is_not_says_how_many_questions_would_show_it() -> None:
@@ -126,18 +141,18 @@ def test_corrected_scores_that_are_too_near_say_how_many_labels_would_do() -> No
     asked = questions(200)
     runs = [a_run(asked, [5, 4, 3, 4] * 50), a_run(asked, [5, 4, 3, 4] * 50)]
     rate_half(runs[0], [5, 1, 1, 3] * 25)
-    rate_half(runs[1], [1, 5, 1, 3] * 24 + [5, 5, 1, 3])
+    rate_half(runs[1], [1, 5, 1, 3] * 15 + [5, 5, 1, 3] * 10)
     found = compare(runs).differences[0]
     wide, narrow = found.corrected, found.corrected_this_run
     assert (wide.target, narrow.target) == ("questions_like_these", "this_run")
-    # the experts differ by 4 levels on one answer of 100, and by nothing on average elsewhere: .04 x .05
-    assert wide.value == pytest.approx(0.002)
-    assert narrow.value == pytest.approx(0.002)
+    # the experts differ by 4 levels on ten answers of 100, and by nothing on average elsewhere: .4 x .05
+    assert wide.value == pytest.approx(0.02)
+    assert narrow.value == pytest.approx(0.02)
     verdict = corrected_verdict(found)
     assert (verdict.verdict, verdict.reason) == (Verdict.CANNOT_TELL, "")
     assert verdict.settling is not None
     with override("en"):
-        assert corrected_sentence(found, NAMES).startswith("By the corrected scores: cannot tell. About")
+        assert corrected_sentence(found, NAMES).startswith("By the corrected scores: cannot tell. The difference is")
 
 
 def test_without_ratings_it_says_how_many_a_corrected_score_needs(forty: tuple[Run, Run]) -> None:
@@ -180,8 +195,9 @@ def test_compare_ends_with_the_gate_of_the_runs_after_the_first(forty: tuple[Run
     text, code = ended(new, old, "--max-drop", "0.001")
     assert (text.splitlines()[0], code) == ("gate on the judge-only score: failed", 100)
     text, code = ended(new, old, "--max-drop", "0.02")
-    assert (text.splitlines()[0], code) == ("gate on the judge-only score: cannot tell", 0)
-    assert ended(new, old, "--max-drop", "0.02", "--strict")[1] == 100
+    assert (text.splitlines()[0], code) == ("gate on the judge-only score: undecided, not passed", 100)
+    text, code = ended(new, old, "--max-drop", "0.02", "--allow-undecided")
+    assert (text.splitlines()[0], code) == ("gate on the judge-only score: undecided, allowed", 0)
     assert ended(new, old)[1] == 0
 
 

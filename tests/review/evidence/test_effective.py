@@ -203,5 +203,5 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
         imported_rating(answer, correctness, "e1", 3)
         imported_rating(answer, correctness, "e2", 4)
         decide(answer, correctness, 1)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         effective_values(run)

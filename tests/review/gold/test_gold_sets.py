@@ -7,20 +7,20 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.roles import Role
-from evaluation.models import SealedAnswer
+from evaluation.models import HoldOutOpening, SealedAnswer
 from review.gold.freezing import changed_in, freeze, grow, labels_in
 from review.gold.overview import gold_set_named, overview
-from review.models import GoldItem, Rating, ReviewQueue
+from review.models import GoldItem, GoldSet, Rating, ReviewQueue
 from review.statistics.gold_split import SHARES, Group, Split, split_groups
 from tests.evaluation.api.clients import Caller
-from tests.factories import make_answer_set
+from tests.factories import make_answer_set, make_project, make_user
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
 from tests.review.gold.labelled import rate, rated_run
 from tests.review.sampled import rate_half
@@ -175,3 +175,27 @@ def test_rest_freezes_for_leads_and_gives_nobody_the_hold_out() -> None:
         assert len(rows) == 20
         assert not held & {row["answer_id"] for row in rows}
     assert callers[Role.VIEWER].get(at).json()["metrics"][0]["parts"]["hold_out"]["answers"] == 20
+
+
+@pytest.mark.django_db
+def test_create_names_the_project_of_the_run() -> None:
+    run = rated_run(20)
+    other = make_project()
+    with pytest.raises(CommandError, match=f"belongs to {run.project.name}, not to {other.name}"):
+        call_command("gold_set", "create", "gold", "--run", str(run.pk), "--project", other.name, stdout=StringIO())
+    assert not GoldSet.objects.exists()
+    call_command("gold_set", "create", "gold", "--run", str(run.pk), "--project", run.project.name, stdout=StringIO())
+    assert GoldSet.objects.get().project == run.project
+
+
+@pytest.mark.django_db
+def test_the_command_opens_for_leads_alone() -> None:
+    run = rated_run(20)
+    freeze(run, "gold", by=None)
+    lead, evaluator = make_user(Role.LEAD, run.project), make_user(Role.EVALUATOR, run.project)
+    out = StringIO()
+    with pytest.raises(CommandError, match="is no lead"):
+        call_command("gold_set", "open", "gold", "--by", evaluator.username, stdout=out)
+    call_command("gold_set", "open", "gold", "--by", lead.username, stdout=out)
+    assert out.getvalue() == f"gold is open to {lead.username}, who may not draft or propose answer_quality\n"
+    assert HoldOutOpening.objects.get().created_by == lead

@@ -107,7 +107,7 @@ def test_probabilities_in_the_file_give_the_figures_of_the_docs(language: int) -
         "high": found.corrected.high,
         "lambda": found.corrected.extra["lambda"],
     }
-    printed = {name.strip("`"): shown for name, shown, _ in cells(text, "figures: imported")}
+    printed = {name.strip("`"): shown for name, shown, _ in cells(text, "tested: imported")}
     assert printed == {name: f"{value:.3f}" for name, value in figures.items()}
 
 

@@ -93,7 +93,7 @@ ASKED = [
     "{run}/correction/",
     "compare/?runs={run}",
     "compare/?runs={run}&fail_under=0.5",
-    "compare/?runs={other},{run}&max_drop=0.1&strict=true",
+    "compare/?runs={other},{run}&max_drop=0.1&allow_undecided=true",
     *(f"{{run}}/report/?format={form}" for form in REPORT_EXPORTS.names),
     *(f"{{run}}/report/?format={form}&{gate}" for form in ("json", "junit") for gate in GATES),
 ]
@@ -242,7 +242,7 @@ def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[
 def test_what_is_kept_has_room_for_its_names() -> None:
     """PostgreSQL takes nothing longer."""
     asked = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "on": "precision_at_k", "looks": 1000}
-    flags = dict.fromkeys(("strict", "across_models", "require_licence"), True)
+    flags = dict.fromkeys(("allow_undecided", "across_models", "require_licence"), True)
     kinds = [making.gated_kind(kind, GateAsked(**asked, **flags)) for kind in making.GATED]
     assert max(map(len, kinds)) <= Kept._meta.get_field("kind").max_length
     subject = keeping.subject_of([Run(pk=10**18 + at) for at in range(MOST)])
@@ -250,7 +250,7 @@ def test_what_is_kept_has_room_for_its_names() -> None:
 
 
 def test_a_file_without_a_rule_is_the_file_without_a_gate(run: Run) -> None:
-    assert making.gated_kind("report json en", GateAsked(strict=True, looks=3)) == "report json en"
+    assert making.gated_kind("report json en", GateAsked(allow_undecided=True, looks=3)) == "report json en"
 
 
 def test_changes_are_counted_once(run: Run) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.models import User
 from review.models import Assignment, Draft, QueueMember, Reservation, ReviewItem, ReviewQueue
-from review.ratings.leases import candidates, extend, loaded, next_assignment
+from review.ratings.leases import assignment_ahead, candidates, extend, loaded, next_assignment
 from review.ratings.submitting import release, save_draft, skip
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
@@ -262,3 +262,64 @@ def test_asking_again_for_the_held_item_costs_five_queries(django_assert_num_que
     next_assignment(queue, user)
     with django_assert_num_queries(5):  # type: ignore[operator]
         next_assignment(queue, user)
+
+
+def two_items_one_reserved_ahead(reviewers: int = 2) -> tuple[ReviewQueue, list[User], Assignment, Assignment]:
+    """A queue of two items: the first person has one in hand, and their browser has reserved the other ahead."""
+    queue = make_queue(make_scored_run(make_answer_set(make_question_set(specs=2))), reviewers=reviewers)
+    everybody = people(queue)
+    in_hand = next_assignment(queue, everybody[0])
+    assert in_hand is not None
+    ahead = assignment_ahead(queue, everybody[0], in_hand)
+    assert ahead is not None
+    return queue, everybody, in_hand, ahead
+
+
+def test_an_item_reserved_ahead_goes_to_whoever_would_get_nothing() -> None:
+    queue, (first, second, third), in_hand, ahead = two_items_one_reserved_ahead(reviewers=3)
+    taken = next_assignment(queue, second)
+    assert taken is not None
+    assert taken.item_id == ahead.item_id
+    assert next_assignment(queue, first) == in_hand
+    assert next_assignment(queue, third) is None  # both items are shown to somebody now
+    with pytest.raises(Refused, match="slot_taken"):
+        extend(ahead)
+
+
+def test_whoever_lost_an_item_reserved_ahead_gets_it_back_when_it_is_free() -> None:
+    queue, (first, second), in_hand, ahead = two_items_one_reserved_ahead()
+    taken = next_assignment(queue, second)
+    assert taken is not None
+    skip(taken)
+    skip(in_hand)
+    again = next_assignment(queue, first)
+    assert again is not None
+    assert (again.pk, again.item_id) == (ahead.pk, ahead.item_id)
+
+
+def test_an_item_that_came_up_after_the_one_in_hand_is_not_taken_away() -> None:
+    queue, (_, second), in_hand, _ = two_items_one_reserved_ahead()
+    skip(in_hand)  # the browser shows the reserved one
+    taken = next_assignment(queue, second)
+    assert taken is not None
+    assert taken.item_id == in_hand.item_id
+
+
+@pytest.mark.parametrize("why", ["draft", "reserved"])
+def test_an_item_reserved_ahead_stays_where_it_may_not_change_hands(why: str) -> None:
+    queue, (first, second), _, ahead = two_items_one_reserved_ahead()
+    if why == "draft":
+        save_draft(ahead, {"comment": "half written"})
+    else:
+        Reservation.objects.create(item=ahead.item, reviewer=first)
+        ReviewItem.objects.filter(pk=ahead.item_id).update(reserved=True)
+    assert next_assignment(queue, second) is None
+
+
+def test_nobody_reserves_ahead_what_somebody_else_reserved_ahead() -> None:
+    queue = make_queue(make_scored_run(make_answer_set(make_question_set(specs=3))), reviewers=2)
+    first, second = people(queue)
+    for user in (first, second):
+        in_hand = next_assignment(queue, user)
+        assert in_hand is not None
+        assert (assignment_ahead(queue, user, in_hand) is not None) == (user == first)

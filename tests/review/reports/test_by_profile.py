@@ -13,7 +13,7 @@ from evaluation.judges.shipping import definitions, profile_row
 from evaluation.models import Finding, Run, Score
 from review.comparisons.gating import GateAsked, gate_of
 from review.reports.exporting import export
-from review.reports.gate import gate_line
+from review.reports.gate import gate_line, gate_reasons
 from review.reports.profile_section import ProfileSection
 from review.reports.report import make_report
 from tests.review.builders import FAILED, NOT_APPLICABLE, answers_to, run_over, score_all
@@ -227,9 +227,9 @@ def test_flags_cost_one_query_and_only_where_they_can_fail_an_answer(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     run, other = regulation(), ragas()
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(25):
         make_report(run)
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(23):
         make_report(other)
 
 
@@ -240,7 +240,10 @@ def test_the_pass_rate_of_source_003_can_be_gated_by_its_exact_interval() -> Non
     assert told is not None
     (check,) = told.checks
     assert (check.value, check.low, check.high) == pytest.approx((1 / 3, 0.0084, 0.9057), abs=5e-5)
-    assert (str(told.verdict), gate_line(told)) == ("cannot_tell", "gate on the pass rate: cannot tell")
+    assert (str(told.verdict), gate_line(told)) == ("undecided", "gate on the pass rate: undecided, not passed")
+    # one third of 24 answers reaches from 0.156 to 0.553, of 40 to 0.499: checked with scipy's betaincinv
+    assert check.settling is not None
+    assert gate_reasons(told)[0].endswith("About 40 questions in all would decide it if the value stays.")
     low, high = (gate_of(run, GateAsked(fail_under=limit, on="pass_rate")) for limit in (0.005, 0.95))
     assert low is not None
     assert high is not None

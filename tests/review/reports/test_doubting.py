@@ -132,10 +132,10 @@ def test_c7_a_gate_cannot_tell_a_drop_between_runs_that_different_models_answere
     asked = GateAsked(baseline=first, max_drop=0.9)
     same, other, allowed = gate(again, asked), gate(second, asked), gate(second, replace(asked, across_models=True))
     assert same.verdict is allowed.verdict is GateVerdict.PASSED
-    assert (other.verdict, other.checks[0].reason) == (GateVerdict.CANNOT_TELL, "served_model")
+    assert (other.verdict, other.checks[0].reason) == (GateVerdict.UNDECIDED, "served_model")
     assert other.checks[0].value == allowed.checks[0].value
     assert re.fullmatch(
-        r"drop of at most 0\.900 against the baseline: cannot tell from -0\.\d+ \(.* to .*\)\. Different models"
+        r"drop of at most 0\.900 against the baseline: undecided at -0\.\d+ \(.* to .*\)\. Different models"
         r" answered under a judge's name, .* ask for the gate across models\.",
         gate_reasons(other)[0],
     )
@@ -146,14 +146,14 @@ def test_c7_commands_and_rest_can_ask_for_a_gate_across_models(judge: JudgeServe
     answers = answers_to(8)
     first = judged_by("judge-1-2026-01-01", judge, answers)
     second = judged_by("judge-1-2026-06-01", judge, answers, different=2)
-    asking = ["compare", str(first.pk), str(second.pk), "--max-drop", "0.9", "--strict"]
+    asking = ["compare", str(first.pk), str(second.pk), "--max-drop", "0.9"]
     with pytest.raises(SystemExit, match="100"):
         call_command(*asking, stdout=StringIO())
     call_command(*asking, "--across-models", stdout=StringIO())
     caller = Caller(make_user(Role.VIEWER, first.project))
     compared = f"runs/compare/?runs={first.pk},{second.pk}&max_drop=0.9"
     report = f"runs/{second.pk}/report/?baseline={first.pk}&max_drop=0.9"
-    for asked, verdict in (("", "cannot_tell"), ("&across_models=true", "pass")):
+    for asked, verdict in (("", "undecided"), ("&across_models=true", "pass")):
         assert caller.get(compared + asked).json()["gates"][str(second.pk)]["verdict"] == verdict
         assert json.loads(b"".join(caller.get(report + asked).streaming_content))["gate"]["verdict"] == verdict
 

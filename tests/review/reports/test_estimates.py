@@ -131,9 +131,19 @@ def test_a_census_of_equal_ratings_is_certain_of_this_run_and_says_nothing_of_ot
     assert [overall["corrected_over_questions"][name] for name in ("low", "high")] == [None, None]
     assert overall["corrected_over_questions"]["no_interval"] == "no_variation"
     out = StringIO()
-    call_command("results", str(made.pk), "--fail-under", "0.9", "--format", "json", stdout=out, stderr=StringIO())
+    call_command(
+        "results",
+        str(made.pk),
+        "--fail-under",
+        "0.9",
+        "--allow-undecided",
+        "--format",
+        "json",
+        stdout=out,
+        stderr=StringIO(),
+    )
     check = json.loads(out.getvalue())["gate"]["checks"][0]
-    assert (check["verdict"], check["reason"]) == ("cannot_tell", "no_variation")
+    assert (check["verdict"], check["reason"]) == ("undecided", "no_variation")
 
 
 def test_while_ratings_come_in_an_interval_holds_at_every_look() -> None:

@@ -138,7 +138,7 @@ def test_results_print_the_three_scores_with_what_they_mean(run: Run) -> None:
     text = printed("results", run.pk)
     # judge-only as computed in the test of the JSON report: 0.7675
     assert "judge only\t0.767\t" in text or "judge only\t0.768\t" in text
-    assert "variation over questions, not judge error" in text
+    assert "questions like these, without judge error" in text
     assert "keyword_hit_rate\t0.667\t" in text
     summary = json.loads(printed("results", run.pk, format="json"))
     assert "details" not in summary["evaluation"]

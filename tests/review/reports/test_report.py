@@ -274,7 +274,7 @@ def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(exampl
         assert re.search(r"ada accepted on .+ that the judge is off there by at most 20% of the scale", text)
     gate = gate_of(example, GateAsked(fail_under=0.1))
     assert gate is not None
-    assert (gate.verdict, gate.checks[0].reason) == (GateVerdict.CANNOT_TELL, "partly_corrected")
+    assert (gate.verdict, gate.checks[0].reason) == (GateVerdict.UNDECIDED, "partly_corrected")
     assert Caller(lead).post(f"runs/{example.pk}/assumption/", {"accepted": False}).status_code == 204
     assert make_report(example).overall.corrected.low == pytest.approx(0.722 - 0.203)
 
@@ -425,7 +425,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     # what a lead accepted of the unrated parts.
     # 6 trace: models that answered, judges, preflights, draws, costs by rubric and of preflights (in sum the whole).
     # 1 counts units, 1 looks for a repair of the labels, and 2 read the lengths of judged answers, kept for a day.
-    with django_assert_num_queries(24):
+    with django_assert_num_queries(25):
         make_report(example)
-    with django_assert_num_queries(22):
+    with django_assert_num_queries(23):
         make_report(example)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
 from itertools import cycle, islice
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -14,13 +16,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.registry import Bilingual, Scale
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.plans.ahead import planned_review
 from review.reports.gathering import gather
 from review.reports.report import report_of
-from review.reports.verdict import MetricTrust, Trust, metric_trust, verdict_of
+from review.reports.verdict import MetricTrust, judge_sentences, verdict_of
+from review.statistics.agreement.trust import JudgeTrust, Trust
 from tests.factories import make_user
 from tests.review.builders import (
     answer_rows,
@@ -49,7 +52,7 @@ def judged_run(state: str = Run.State.COMPLETED) -> Run:
     return run
 
 
-def rated(run: Run, *experts: list[int], answers: int = ANSWERS) -> Run:
+def rated(run: Run, *experts: Sequence[float], answers: int = ANSWERS) -> Run:
     """A census in which the n-th expert gives the n-th list on all three criteria, so far of the first ``answers``."""
     people = [make_user() for _ in experts]
     rows = [metric(name) for name in JUDGED]
@@ -74,9 +77,9 @@ KIND, HARSH = [list(islice(cycle(levels), ANSWERS)) for levels in ([5, 5, 4, 5, 
 def test_a_good_judge() -> None:
     # experts and judge say the same of every answer: kappa 1; overall .4 of the rules + .6 x 3 / 5 = .76
     assert said(rated(judged_run(), LEVELS, LEVELS)) == (
-        "Yes for Correctness, Faithfulness, Completeness: experts agree with each other 1.00, with the judge 1.00 "
-        "(0: by chance, 1: always).",
-        "The score to quote is 0.76: experts have rated every answer.",
+        "Yes for Correctness, Faithfulness, Completeness: experts with each other 1.00, judge with experts 1.00 "
+        "(0 = chance, 1 = perfect).",
+        "Score to report: 0.76. Experts have rated every answer. On questions like these: 0.71–0.80.",
         "Compare it with another run over the same questions.",
     )
 
@@ -85,25 +88,24 @@ def test_a_bad_judge() -> None:
     # experts give 5 5 4 5 5 whatever the judge gives: both columns of products of deviations sum to 0, kappa 0;
     # overall .4 + .6 x 4.8 / 5 = .976
     assert said(rated(judged_run(), KIND, KIND)) == (
-        "No for Correctness, Faithfulness, Completeness: experts agree with each other 1.00, with the judge 0.00 "
-        "(0: by chance, 1: always).",
-        "The score to quote is 0.98: experts have rated every answer.",
+        "No for Correctness, Faithfulness, Completeness: the judge is too strict by 1.80 on average (agreement 0.00).",
+        "Score to report: 0.98. Experts have rated every answer. On questions like these: 0.96–0.99.",
         "Read the largest disagreements and improve the judge's prompt.",
     )
 
 
 def test_no_ratings() -> None:
     assert said(judged_run()) == (
-        "Nobody knows yet whether the judge can be trusted: no expert has rated an answer.",
-        "There is no score to quote yet: 0.76 is only what the judge says.",
+        "Not known yet whether the judge can be trusted: no expert has rated an answer.",
+        "No score to report yet: 0.76 is the judge's score alone.",
         "Review 20 answers, about 35 min, for an interval of about 0.05 either way.",
     )
 
 
 def test_few_ratings() -> None:
     assert said(rated(judged_run(), LEVELS, answers=12)) == (
-        "Too early to say for Correctness, Faithfulness, Completeness: 12 answers rated, 20 needed.",
-        "There is no score to quote yet: 0.76 still rests on the judge where experts did not rate.",
+        "Cannot tell yet for Correctness, Faithfulness, Completeness: about 8 more ratings needed (12 so far).",
+        "No score to report yet: 0.76 still relies on the judge for unrated answers.",
         "Review the 48 answers that are left, about 84 min, and the score is exact for this run.",
     )
 
@@ -112,10 +114,10 @@ def test_disagreeing_experts() -> None:
     # quadratic kappa 1 - E(d squared) / (both variances + the squared difference of means):
     # d = 4 3 3 4 3, E = 11.8; variances .16 and .24, means 4.8 and 1.4: 1 - 11.8 / (.4 + 11.56) = .013
     assert said(rated(judged_run(), KIND, HARSH)) == (
-        "Nobody can say for Correctness, Faithfulness, Completeness: experts agree with each other only 0.01 "
-        "(0: by chance, 1: always), so nothing tells whether the judge is right.",
-        "The score to quote is 0.77: experts have rated every answer.",
-        "Settle with the experts what to look for, before more is rated: Correctness, Faithfulness, Completeness.",
+        "Cannot tell for Correctness, Faithfulness, Completeness: experts agree with each other only 0.01 "
+        "(0 = chance, 1 = perfect), so there is no standard to compare the judge with.",
+        "Score to report: 0.77. Experts have rated every answer. On questions like these: 0.76–0.78.",
+        "Agree with the experts on the criteria before anyone rates more: Correctness, Faithfulness, Completeness.",
     )
 
 
@@ -124,8 +126,8 @@ def test_an_incomplete_run() -> None:
     Run.objects.filter(pk=run.pk).update(reason="correctness: 3/6")
     run.refresh_from_db()
     assert said(run) == (
-        "Nobody knows yet whether the judge can be trusted: no expert has rated an answer.",
-        "There is no score to quote. Too many values failed: Correctness for 3 of 6 answers.",
+        "Not known yet whether the judge can be trusted: no expert has rated an answer.",
+        "No score to report. Too many values are missing: Correctness for 3 of 6 answers.",
         "Retry what failed.",
     )
 
@@ -138,39 +140,62 @@ def test_a_run_without_a_judge() -> None:
     )
     assert said(run) == (  # .2 x 1 + .1 x .5 + .1 x 1 = .35 of .4
         "No judge scored these answers: rules computed the figures, so there is no judge to doubt.",
-        "No overall score to quote: rules alone give 0.87 for 40% of the profile's weight.",
+        "No overall score to report: rules alone give 0.87 for 40% of the profile's weight.",
         "Compare it with another run over the same questions.",
     )
 
 
+def figures(trust: Trust, **more: Any) -> MetricTrust:
+    known = {"statistic": "cohen_kappa_quadratic", "n": 60, "shared": 60, "value": 0.7, "low": 0.6, "high": 0.8}
+    return MetricTrust("m", Bilingual("M", "M"), JudgeTrust(trust, **known | more), Scale.parse("1..5"))
+
+
 @pytest.mark.parametrize(
-    ("judge", "experts", "n", "shared", "trust"),
+    ("found", "missing"),
     [
-        (0.39, 0.9, 20, 20, Trust.NO),
-        (0.4, 0.9, 20, 20, Trust.CARE),
-        (0.59, 0.9, 20, 20, Trust.CARE),
-        (0.6, 0.9, 50, 20, Trust.YES),
-        (0.6, 0.9, 49, 20, Trust.CARE),
-        (0.9, 0.9, 19, 19, Trust.FEW),
-        (0.9, 0.39, 20, 20, Trust.EXPERTS_DISAGREE),
-        (0.9, 0.39, 50, 19, Trust.YES),  # too few answers of two experts to say that they disagree
-        (0.1, None, 20, 0, Trust.NO),
-        (None, 0.9, 20, 20, Trust.UNDEFINED),
-        (None, None, 0, 0, Trust.UNRATED),
+        (figures(Trust.CANNOT_TELL, n=12, more=8), "8 more rated answers"),
+        (
+            figures(Trust.CANNOT_TELL, reason="one_value_only"),
+            "Only one value occurs, so chance agreement is complete.",
+        ),
+        (figures(Trust.YES, shared=5), "15 more answers rated by two experts"),
+        (figures(Trust.YES, shared=20), ""),
+        (figures(Trust.CARE, commonest=5.0, share=0.95), "more ratings of answers that the judge scored differently"),
     ],
 )
-def test_where_trust_ends(judge: float | None, experts: float | None, n: int, shared: int, trust: Trust) -> None:
-    beside = {"scale": "levels 1..5", "cohen_kappa_quadratic": experts, "n": shared}
-    found = metric_trust("m", Bilingual("M", "M"), {"cohen_kappa_quadratic": judge, "n": n}, beside)
-    assert found.trust is trust
+def test_what_a_surer_verdict_takes(found: MetricTrust, missing: str) -> None:
+    assert found.missing == missing
 
 
-def test_what_a_surer_verdict_takes() -> None:
-    early = MetricTrust("m", Bilingual("M", "M"), Trust.FEW, judge=0.5, n=12)
-    assert early.missing == "8 more rated answers"
-    assert replace(early, trust=Trust.CARE, judge=0.7, n=30).missing == "20 more rated answers"  # of 50 for a yes
-    assert replace(early, trust=Trust.YES, n=50, shared=5).missing == "15 more answers rated by two experts"
-    assert not replace(early, trust=Trust.YES, n=50, shared=20).missing
+@pytest.mark.parametrize(
+    ("found", "chip"),
+    [
+        (figures(Trust.CANNOT_TELL, more=38), "cannot tell yet: 38 more ratings"),
+        (figures(Trust.CANNOT_TELL, reason="one_value_only"), "cannot tell yet"),
+        (figures(Trust.CARE, bias=0.84, lenient=True), "with care: too lenient by 0.84"),
+        (figures(Trust.CARE, bias=-1.2), "with care: too strict by 1.20"),
+        (figures(Trust.NO, bias=-1.2), "no"),
+        (figures(Trust.BUILT_ON, n=0), "no unseen ratings"),
+    ],
+)
+def test_a_chip_says_the_verdict_in_a_few_words(found: MetricTrust, chip: str) -> None:
+    assert found.chip == chip
+
+
+def test_metrics_with_one_verdict_share_a_sentence_and_the_worst_comes_first() -> None:
+    metrics = [
+        figures(Trust.YES, experts=0.9),
+        figures(Trust.CARE, bias=0.8, lenient=True, value=0.5),
+        figures(Trust.CARE, bias=1.1, lenient=True, value=0.4),
+        figures(Trust.CANNOT_TELL, n=30, more=11),
+        figures(Trust.BUILT_ON, n=0),
+    ]
+    assert judge_sentences(metrics) == (
+        "With care for M, M: the judge is too lenient by 0.80 to 1.10 on average (agreement 0.40 to 0.50). "
+        "Cannot tell yet for M: about 11 more ratings needed (30 so far). "
+        "Yes for M: judge with experts 0.70. "
+        "Cannot tell for M: every rating was used to build the judge's prompt, so none of them tests it."
+    )
 
 
 def test_page_report_command_and_rest_say_the_same() -> None:
@@ -190,27 +215,41 @@ def test_page_report_command_and_rest_say_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judge", "experts", "n", "shared", "says"),
+    ("found", "says"),
     [
-        (None, None, 0, 0, "No expert has rated an answer."),
-        (0.9, None, 19, 0, "Too few answers are rated to tell."),
-        (0.9, 0.3, 60, 60, "Experts rate the same answers differently, so there is nothing to hold the judge against."),
-        (None, 0.9, 60, 60, "There are ratings, but agreement beyond chance cannot be computed from them."),
-        (0.19, 0.9, 60, 60, "Judge and experts agree hardly more than chance would have it."),
-        (0.2, 0.9, 60, 60, "Judge and experts agree too little to rely on the judge."),
-        (0.4, 0.9, 60, 60, "Judge and experts agree in part: means are rough, and a single value may be wrong."),
-        (0.6, 0.9, 49, 49, "Judge and experts agree well, but on too few answers to be sure."),
-        (0.8, None, 60, 0, "Judge and experts agree well; how well experts agree with each other is not known yet."),
-        (0.8, 0.9, 60, 19, "Judge and experts agree well; how well experts agree with each other is not known yet."),
-        (0.8, 0.9, 60, 20, "Judge and experts agree well, though experts agree with each other better."),
-        (0.86, 0.9, 60, 20, "The judge agrees with experts as well as they agree with each other."),
+        (figures(Trust.UNRATED, n=0), "No expert has rated an answer."),
+        (figures(Trust.CANNOT_TELL, n=19, more=1), "Too few answers are rated to tell."),
+        (figures(Trust.CANNOT_TELL, more=30), "The ratings so far fit a good judge as well as a poor one."),
+        (
+            figures(Trust.EXPERTS_DISAGREE),
+            "Experts disagree on the same answers, so there is no standard to compare the judge with.",
+        ),
+        (figures(Trust.NO, value=0.19), "Judge and experts agree little more than chance."),
+        (figures(Trust.NO, value=0.2), "Judge and experts agree too little to rely on the judge."),
+        (figures(Trust.CARE), "Judge and experts agree in part: means are rough, and a single value may be wrong."),
+        (
+            figures(Trust.CARE, commonest=5.0),
+            "Nearly all ratings are the same. The judge matches them, but is not shown to find the other answers.",
+        ),
+        (
+            figures(Trust.CARE, bias=0.8, lenient=True),
+            "The judge gives clearly more than experts do: use the corrected score.",
+        ),
+        (
+            figures(Trust.YES, value=0.8, shared=19, experts=0.9),
+            "Judge and experts agree well; how well experts agree with each other is not known yet.",
+        ),
+        (
+            figures(Trust.YES, value=0.8, experts=0.9),
+            "Judge and experts agree well, though experts agree with each other better.",
+        ),
+        (
+            figures(Trust.YES, value=0.86, experts=0.9),
+            "The judge agrees with experts as well as they agree with each other.",
+        ),
     ],
 )
-def test_each_row_says_in_words_what_its_figures_mean(
-    judge: float | None, experts: float | None, n: int, shared: int, says: str
-) -> None:
-    beside = {"scale": "1..5", "n": shared, "cohen_kappa_quadratic": experts}
-    found = metric_trust("m", Bilingual("M", "M"), {"cohen_kappa_quadratic": judge, "n": n}, beside)
+def test_each_row_says_in_words_what_its_figures_mean(found: MetricTrust, says: str) -> None:
     assert found.says == says
     with override("ko"):
-        assert re.fullmatch(r"[가-힣 .,]+", found.says)
+        assert re.fullmatch(r"[가-힣 .,:]+", found.says)

@@ -245,5 +245,5 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     draw_into(queue, run, [("all", 1.0, True)] * 6)
     rate_in(queue, run, anna, correctness, dict.fromkeys(range(6), 3))
     rate_in(queue, run, anna, metric("faithfulness"), dict.fromkeys(range(6), 3))
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         agreement_of(run)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from review.statistics.acceptance import Claim, Compared, TooSmall, accepted, losses, too_small
+from review.statistics.acceptance import Claim, Compared, TooSmall, accepted, losses, residuals_of, too_small
 from review.statistics.gold_split import Group, Split, split_groups
 
 
@@ -62,3 +63,22 @@ def test_sets_of_few_queries_or_documents_are_refused_with_what_is_missing(sampl
     documents = [item["doc_id"] for item in items]
     kept = held_out(documents, [(float(np.mean(item["human"]["coherence"])) - 1) / 4 for item in items])
     assert too_small(documents[place] for place in kept) == TooSmall(groups=5, answers=0)
+
+
+def test_a_real_prompt_with_lower_loss_and_lower_correlation_is_not_accepted(sample_data: Path) -> None:
+    """Every third passage by itself: TREMA-rubric0 has the lower loss (1.13, 1.48) and the lower correlation with
+    the assessors (.22 against .37)."""
+    rows = read(sample_data, "llmjudge_dl23/judgements.jsonl")[::3]
+    labels = [float(row["human"]) for row in rows]
+    ours, theirs = ([float(row["judges"][name]) for row in rows] for name in ("TREMA-rubric0", "TREMA-4prompts"))
+    ones, groups = np.ones(len(rows)), list(range(len(rows)))
+    active = losses(theirs, labels, 0.0)
+    one = Compared(losses(ours, labels, 9.0), active, active, ones, groups, [""] * len(rows))
+    assert (one.loss, float(np.mean(active))) == pytest.approx((1.134, 1.481), abs=1e-3)
+    assert np.corrcoef(ours, labels)[0, 1] == pytest.approx(0.218, abs=1e-3)
+    assert np.corrcoef(theirs, labels)[0, 1] == pytest.approx(0.369, abs=1e-3)
+    assert accepted({"relevance": one}, 1)
+    residuals = residuals_of(labels, ours, theirs, ones, groups)
+    assert residuals is not None
+    assert (residuals.candidate, residuals.active) == pytest.approx((0.7047, 0.6393), abs=1e-4)
+    assert not accepted({"relevance": replace(one, residuals=residuals)}, 1)

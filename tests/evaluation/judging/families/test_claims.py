@@ -67,6 +67,19 @@ def test_without_claims_there_is_nothing_to_support() -> None:
     assert len(asks) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("The handbook does not mention parental leave.", "admits_ignorance"),
+        ("해당 내용은 문서에 나와 있지 않습니다.", "admits_ignorance"),
+        ("Certainly, with pleasure.", "no_claims"),
+    ],
+)
+def test_the_rule_tells_an_admission_from_an_answer_that_only_the_judge_found_empty(text: str, reason: str) -> None:
+    _, results = talked(before("claims", given=answer(text, PASSAGES)), said(claims=[]))
+    assert results["claim_support"].reason == reason
+
+
 def test_where_nothing_was_retrieved_no_claim_is_supported_and_nobody_is_asked() -> None:
     asks, results = talked(before("claims", given=answer(TEXT, [])), FOUND)
     assert results["claim_support"].value == 0.0

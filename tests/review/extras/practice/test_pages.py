@@ -10,6 +10,7 @@ from evaluation.core.roles import Role
 from review.extras.practice.items import METRICS, practice_items
 from review.models import PracticeProgress, Rating
 from tests.factories import make_user
+from tests.pages.markup import compact
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +31,7 @@ def rate(client: Client, number: int, **levels: str) -> int:
 
 
 def shown(client: Client, name: str, *args: int) -> str:
-    return client.get(reverse(name, args=args)).content.decode()
+    return compact(client.get(reverse(name, args=args)).content.decode())
 
 
 def test_nothing_of_the_expected_rating_is_there_before_the_own_one_is_in(reviewer: Client) -> None:

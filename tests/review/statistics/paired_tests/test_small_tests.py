@@ -8,7 +8,17 @@ import pytest
 
 from review.statistics.correction.corrected import corrected
 from review.statistics.correction.outcome import Estimate, Target
-from review.statistics.paired_tests.gate import GateVerdict, Verdict, fail_under, max_drop, verdict_of
+from review.statistics.paired_tests.gate import (
+    GateVerdict,
+    Resource,
+    Verdict,
+    fail_under,
+    max_drop,
+    settle_by_labels,
+    settle_by_questions,
+    settle_pass_rate,
+    verdict_of,
+)
 from review.statistics.paired_tests.paired import corrected_difference, holm, mcnemar
 from review.statistics.paired_tests.ranking import Ranking, ranking, ranking_of_sums
 from tests.review.statistics.correction.frames import half_labelled, yes_no
@@ -33,8 +43,8 @@ def test_holm_by_hand() -> None:
     [
         (0.70, 0.80, GateVerdict.PASSED),
         (0.60, 0.69, GateVerdict.FAILED),
-        (0.65, 0.70, GateVerdict.CANNOT_TELL),
-        (0.65, 0.75, GateVerdict.CANNOT_TELL),
+        (0.65, 0.70, GateVerdict.UNDECIDED),
+        (0.65, 0.75, GateVerdict.UNDECIDED),
     ],
 )
 def test_fail_under_seventy(low: float, high: float, verdict: GateVerdict) -> None:
@@ -45,14 +55,51 @@ def test_fail_under_seventy(low: float, high: float, verdict: GateVerdict) -> No
     ("low", "high", "verdict"),
     [
         (0.6999999996, 0.8, GateVerdict.PASSED),  # 0.700000000 in nine digits
-        (0.6999999994, 0.8, GateVerdict.CANNOT_TELL),  # 0.699999999
-        (0.6, 0.6999999996, GateVerdict.CANNOT_TELL),  # the upper end is the limit, not below it
+        (0.6999999994, 0.8, GateVerdict.UNDECIDED),  # 0.699999999
+        (0.6, 0.6999999996, GateVerdict.UNDECIDED),  # the upper end is the limit, not below it
         (0.6, 0.6999999994, GateVerdict.FAILED),
     ],
 )
 def test_ends_are_compared_with_the_limit_in_nine_digits(low: float, high: float, verdict: GateVerdict) -> None:
     assert fail_under(low, high, 0.7) is verdict
     assert max_drop(low - 1.0, high - 1.0, 0.3) is verdict
+
+
+@pytest.mark.parametrize(
+    ("rate", "answers", "limit", "needed"),
+    [
+        (1 / 3, 3, 0.5, 40),  # 39 reach to .503, 40 to .4999
+        (0.5, 8, 0.8, 12),
+        (0.95, 40, 0.9, 142),
+        (0.79, 100, 0.8, None),  # above 2,000
+        (0.8, 100, 0.8, None),
+    ],
+)
+def test_a_pass_rate_tells_how_many_answers_decide_it(
+    rate: float, answers: int, limit: float, needed: int | None
+) -> None:
+    """Found beside it with scipy's beta quantiles, one size after the other."""
+    found = settle_pass_rate(rate, answers, limit)
+    assert (found and found.needed) == needed
+
+
+@pytest.mark.parametrize(
+    ("distance", "needed"), [(0.05, 100), (0.0112, 1993), (0.0111, None), (0.003, None), (0.0, None)]
+)
+def test_advice_ends_at_two_thousand_questions(distance: float, needed: int | None) -> None:
+    # 100 x (.05 / distance)^2: 100, 1992.98, 2029.05, 27777.8
+    found = settle_by_questions(100, 0.05, distance)
+    assert (found and found.needed) == needed
+
+
+def test_advice_ends_at_two_thousand_ratings() -> None:
+    # 1 / n = (1/100 - 1/50,000) x (distance / .05)^2 + 1/50,000: .05 of .05 stays, .011 needs 1,987.9, .01 2,385.5
+    found = {at: settle_by_labels(100, 50_000, 50_000, 0.05, 0.05, at) for at in (0.05, 0.011, 0.01)}
+    assert [one and (one.resource, one.needed) for one in found.values()] == [
+        (Resource.LABELS, 100),
+        (Resource.LABELS, 1988),
+        None,
+    ]
 
 
 def test_a_limit_that_was_summed_is_rounded_too() -> None:
@@ -77,7 +124,7 @@ def test_a_difference_is_compared_with_none_in_nine_digits(low: float, high: flo
 def test_max_drop_of_two_points() -> None:
     assert max_drop(-0.02, 0.05, 0.02) is GateVerdict.PASSED
     assert max_drop(-0.05, -0.021, 0.02) is GateVerdict.FAILED
-    assert max_drop(-0.05, 0.01, 0.02) is GateVerdict.CANNOT_TELL
+    assert max_drop(-0.05, 0.01, 0.02) is GateVerdict.UNDECIDED
     with pytest.raises(ValueError, match="not negative"):
         max_drop(0, 1, -0.1)
 

@@ -1,0 +1,338 @@
+"""The figures of each page of the documentation, computed by the product. See ``tests/docs/figures.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import starmap
+
+import numpy as np
+
+from config.environment import KNOWN
+from evaluation.core.registry import RuleSettings, Scale
+from evaluation.core.samples import AnswerSpec
+from evaluation.corpora import rechunking, searching
+from evaluation.corpora.importing import ID_LENGTH
+from evaluation.corpora.searching import Retriever, WordIndex, found_by
+from evaluation.corpora.splitting import Splitting, split
+from evaluation.files import documents
+from evaluation.files.documents import read_documents
+from evaluation.files.reading import read_questions
+from evaluation.metrics.depths import CURVES, means_by_depth
+from evaluation.metrics.retrieval import Ranking, ranking
+from evaluation.scoring import side_calls
+from evaluation.systems import corpus as corpus_system
+from review.generation import filters, working
+from review.generation.kinds import KINDS
+from review.models import DraftQuestion
+from review.statistics.acceptance import evidence_of, level_of_look, losses
+from review.statistics.agreement.bootstrap import clopper_pearson
+from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve
+from review.statistics.agreement.variance import Observation, variance_split
+from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.frame import Component, ReviewState
+from review.statistics.correction.outcome import Estimate
+from review.statistics.paired_tests.gate import fail_under, settle_by_labels, settle_by_questions
+from review.statistics.paired_tests.paired import paired_difference
+from review.statistics.precision import PlannedStratum, Spend, labels_for_difference, labels_for_width, what_next
+from review.statistics.retrieval_truth import drawing, estimating
+from review.statistics.retrieval_truth.pool import Metric, Pool
+from tests.bench import retrieval as bench
+from tests.docs.figures import ROOT, Computed, Value, table
+from tests.review.statistics.correction.frames import FrameAnswer, frame_of
+
+DEMO = ROOT / "review/management/demo"
+DEPTHS = (1, 3, 5, 10)
+
+
+def row(*values: object) -> str:
+    return f"| {' | '.join(map(str, values))} |"
+
+
+def estimate(outcome: object) -> Estimate:
+    assert isinstance(outcome, Estimate)
+    return outcome
+
+
+def agreement(text: str) -> Computed:
+    """Two examples with their data in the page: levels 1 to 5, and yes or no."""
+    experts, judge = ([float(cell) for cell in line[1:]] for line in table(text, "data: levels"))
+    scale = Scale.parse("1..5")
+    levels = compare(judge, experts, scale)
+    assert levels.confusion is not None
+    guess = best_constant_guess(experts, scale)
+    assert guess is not None
+    assert guess.agreement.statistics["cohen_kappa"].value == 0
+    pairs = [
+        (float(judge), float(expert))
+        for expert, line in enumerate(table(text, "data: yes_no"))
+        for judge, count in enumerate(line[1:])
+        for _ in range(int(count))
+    ]
+    points = reliability_curve(judge, experts, scale)
+    return {
+        "levels": levels.to_dict(),
+        "matrix_levels": [row(level, *map(int, counts)) for level, counts in enumerate(levels.confusion, 1)],
+        "curve_levels": [row(f"{point.judge:g}", f"{point.expert + 1e-9:.2f}", point.n) for point in points],
+        "guess": guess.value,
+        "guess_exact": guess.agreement.statistics["exact"].value,
+        "yes_no": compare(*map(list, zip(*pairs, strict=True)), Scale.parse("bool")).to_dict(),
+        "exact_10": clopper_pearson(1.0, 10)[0],
+    }
+
+
+def correction(text: str) -> Computed:
+    """Examples of corrected scores, plans, comparisons and variances."""
+    settled = settle_by_labels(60, 400, 400, 0.04, 0.05, 0.035)
+    assert settled is not None
+    return {
+        **{name: sample(text, name) for name in ("regression", "stratified")},
+        "skewed": skewed(),
+        "partly": partly(text),
+        "plan": plan(text),
+        "compared": compared(text),
+        "varying": varying(text),
+        "exact_30": clopper_pearson(1.0, 30)[0],
+        "bound_60": 1 - 0.05 ** (1 / 60),
+        "ppi_lambda": 0.6 * 20 / 40,
+        "settled_by_labels": settled.needed,
+        **{f"verdict_{limit}": str(fail_under(0.68, 0.76, limit / 100)) for limit in (65, 70, 80)},
+    }
+
+
+def answers_of(text: str, example: str) -> list[FrameAnswer]:
+    """The answers of an example, drawn with equal probability, or by the judge's verdict where it is stratified."""
+    rows = [(judge, expert) for judge, expert, count in table(text, f"data: {example}") for _ in range(int(count))]
+    share = sum(expert.isdigit() for _, expert in rows) / len(rows)
+    return [
+        FrameAnswer(
+            at,
+            float(judge),
+            float(expert) if expert.isdigit() else None,
+            ReviewState.RATED if expert.isdigit() else ReviewState.NOT_SAMPLED,
+            share,
+            judge if example == "stratified" else "",
+        )
+        for at, (judge, expert) in enumerate(rows)
+    ]
+
+
+def sample(text: str, example: str) -> dict[str, Value]:
+    answers = answers_of(text, example)
+    ratings = [answer.rating for answer in answers if answer.rating is not None]
+    result = estimate(corrected(Component(example, frame_of(answers), 0.0, 1.0, yes_no=True)))
+    return result.to_dict() | {
+        "corrected": result.value,
+        "judge_only": sum(answer.judge or 0 for answer in answers) / len(answers),
+        "mean_of_labels": sum(ratings) / len(ratings),
+    }
+
+
+def skewed() -> dict[str, Value]:
+    """400 answers with one judge value; of 25 rated, two differ."""
+    answers = [FrameAnswer(at, 4.0, 2.0 if at < 2 else 4.0, ReviewState.RATED, 1 / 16) for at in range(25)]
+    answers += [FrameAnswer(at, 4.0, probability=1 / 16) for at in range(25, 400)]
+    result = estimate(corrected(Component("skewed", frame_of(answers), 0.0, 4.0)))
+    # t with 24 degrees of freedom; s^2 = 2 x 23 / 25 x 2^2 / 24, of 25 among 400
+    low = 3.84 - 2.063899 * (2 * 23 / 25 * 4 / 24 / 25 * 15 / 16) ** 0.5
+    return result.to_dict() | {"corrected": result.value, "symmetrical_low": low}
+
+
+def partly(text: str) -> dict[str, Value]:
+    """The first example with weight 0.75, and a part with weight 0.25 that nobody rated."""
+    answers = answers_of(text, "regression")
+    unrated = [FrameAnswer(answer.key, answer.judge) for answer in answers]
+    first = Component("rated", frame_of(answers), 0.0, 1.0, weight=0.75, yes_no=True)
+    second = Component("unrated", frame_of(unrated), 0.0, 1.0, weight=0.25, judged=True)
+    result = estimate(corrected_overall([first, second]))
+    exact = estimate(corrected_overall([first, replace(second, judged=False)]))
+    assumed = estimate(corrected_overall([replace(first, judged=True), second], unrated_like_rated=True))
+    return {
+        "value": result.value,
+        "low": result.low,
+        "high": result.high,
+        "below": exact.low - result.low,
+        "above": result.high - exact.high,
+        "as_if_exact_low": exact.low,
+        "as_if_exact_high": exact.high,
+        "assumed_bias": assumed.assumed,
+        "assumed_low": assumed.low,
+        "assumed_high": assumed.high,
+    }
+
+
+def plan(text: str) -> dict[str, Value]:
+    rows = zip(("accepted", "rejected"), table(text, "data: plan"), strict=True)
+    strata = [PlannedStratum(name, int(size), float(deviation)) for name, (_, size, deviation) in rows]
+    result = labels_for_width(strata, 0.05, seconds_per_item=50)
+    return {
+        "labels": result.labels,
+        **result.by_stratum,
+        "half_width": result.half_width,
+        "minutes": result.minutes,
+        "difference": result.difference,
+        "labels_for_difference": labels_for_difference(strata, 0.10).labels,
+    }
+
+
+def compared(text: str) -> dict[str, Value]:
+    old, new = (dict(enumerate(map(float, line[1:]))) for line in table(text, "data: compared"))
+    result = paired_difference(new, old, limit=1.0)
+    assert result is not None
+    assert result.low is not None
+    assert result.high is not None
+    settled = settle_by_questions(result.groups, (result.high - result.low) / 2, result.value)
+    assert settled is not None
+    return result.to_dict() | {"settled_by_questions": settled.needed}
+
+
+def varying(text: str) -> dict[str, Value]:
+    rows = [list(map(float, line)) for line in table(text, "data: varying")]
+    ratings = [Observation(line[0], f"r{at}", value) for line in rows for at, value in enumerate(line[1:])]
+    split_up = variance_split(ratings)
+    shares = what_next(split_up).shares
+    return {str(source): value for source, value in split_up.variances.items()} | {
+        "questions": shares[Spend.QUESTIONS],
+        "ratings": shares[Spend.RATINGS],
+        "reviewers_share": shares[Spend.REVIEWERS],
+    }
+
+
+def calibration(text: str) -> Computed:
+    """The paired test of acceptance for the four answers of the example."""
+    columns = zip(*(map(float, line[1:4]) for line in table(text, "table: acceptance")), strict=True)
+    labels, active, candidate = (list(column) for column in columns)
+    distances = [losses(values, labels, 16.0) for values in (active, candidate)]
+    differences = distances[1] - distances[0]
+    result = evidence_of(differences, np.ones(len(labels)), np.arange(len(labels)))
+    lines = zip(labels, active, candidate, *distances, differences, strict=True)
+    return {
+        "acceptance": [row(at, *(f"{value:g}" for value in line)) for at, line in enumerate(lines, 1)],
+        "mean_difference": float(result.mean),
+        "variance": float(result.error) ** 2,
+        "standard_error": float(result.error),
+        "t": float(result.mean / result.error),
+        "p": float(result.p_below),
+        "level": level_of_look(1),
+    }
+
+
+def corpora(text: str) -> Computed:
+    """Retrieval by depth in the demo, an example of splitting, and limits."""
+    from bm25s import BM25
+
+    files = read_documents((DEMO / "corpus.jsonl").read_bytes(), "corpus.jsonl")
+    passages = {p.id: document.text[p.start : p.end] for document in files for p in document.passages or ()}
+    index, ids = WordIndex(list(passages.values())), list(passages)
+    questions = read_questions((DEMO / "questions.yaml").read_bytes(), "questions.yaml").questions
+    rankings = []
+    for question in questions:
+        hits = found_by(Retriever.WORDS, DEPTHS[-1], words=index, vectors=None, text=question.text, vector=None)
+        answer = AnswerSpec("", None, tuple(ids[hit.place] for hit in hits))
+        rankings.append(ranking(question, answer, RuleSettings(k=DEPTHS[-1])))
+    ranked = [result for result in rankings if isinstance(result, Ranking)]
+    means = means_by_depth(ranked, DEPTHS[-1])
+    example = text.split("```text\n")[1].split("```")[0].strip()
+    chunks = split(example, Splitting(characters=100))
+    limits = {
+        f"{name}_{end}": next(getattr(rule, end) for rule in field.metadata if hasattr(rule, end))
+        for name, field in Splitting.model_fields.items()
+        for end in ("ge", "le")
+        if name in {"characters", "overlap"}
+    }
+    return {
+        "depths": [row(name, *(f"{means[name][k - 1]:.3f}" for k in DEPTHS)) for name in CURVES],
+        "ranked": len(ranked),
+        "questions": len(questions),
+        "first": means["hit_at_k"][0],
+        "within": means["hit_at_k"][-1],
+        "of_five": means["recall_at_k"][DEPTHS[2] - 1],
+        "missed": 1 - means["recall_at_k"][DEPTHS[2] - 1],
+        "documents": len(files),
+        "chunks": len(passages),
+        "example_chunks": len(chunks),
+        "example_spans": ", ".join(starmap("{}–{}".format, chunks)),
+        "characters": Splitting().characters,
+        "overlap": Splitting().overlap,
+        **limits,
+        "pdf_seconds": documents._PDF_SECONDS,
+        "pdf_gigabytes": documents._PDF_MEMORY / 1e9,
+        "pdf_pages": documents._PDF_PAGES,
+        "id_length": ID_LENGTH,
+        "k1": BM25().k1,
+        "b": BM25().b,
+        "fused": searching._FUSED,
+        "depth": searching._DEPTH,
+        "least_share": rechunking.LEAST_SHARE,
+        "quoted": corpus_system._QUOTED,
+        "bench_chunks": bench.CHUNKS,
+        "bench_length": bench.LENGTH,
+        "bench_k": bench.K,
+    }
+
+
+def generation(text: str) -> Computed:
+    """Kinds of questions, bounds of filters, and the example of an acceptance rate."""
+    assert sorted(name.strip("`") for name, _ in table(text, "data: filters")) == sorted(DraftQuestion.Filter.values)
+    low, high = clopper_pearson(9 / 11, 11)
+    return {
+        "kinds": {kind.name: kind.passages for kind in KINDS.values()},
+        "copied_characters": filters.COPIED_CHARACTERS,
+        "alike": filters.ALIKE,
+        "trivial_ratio": filters.TRIVIAL_RATIO,
+        "others": working.OTHERS,
+        "most_calls": side_calls.MOST_CALLS,
+        "rate": 9 / 11,
+        "rate_low": low,
+        "rate_high": high,
+    }
+
+
+def retrieval_truth(text: str) -> Computed:
+    """Bounds of the draw and of the estimates, and the example for questions like these."""
+    n, nothing = 40, np.full(40, np.nan)
+    pool = Pool(np.arange(n), np.ones((1, n), dtype=int), nothing, nothing, 1)
+    sampled = np.arange(n) < 20
+    drawn = drawing.PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
+    rated = np.where(sampled, (np.arange(n) < 12).astype(float), np.nan)
+    result = estimating.for_questions_like_these(pool, drawn, rated, range(n))[Metric.PRECISION, 0, None]
+    assert isinstance(result, tuple)
+    assert result[1] is not None
+    return {
+        "least_labels": drawing.LEAST_LABELS,
+        "least_on_a_side": drawing.LEAST_ON_A_SIDE,
+        "caution_low": drawing.CAUTION[0],
+        "caution_high": drawing.CAUTION[1],
+        "uniform_share": drawing.UNIFORM_SHARE,
+        "importance_of_recall": drawing.IMPORTANCE[Metric.RECALL],
+        "unseen": estimating.UNSEEN,
+        "least_rated": estimating.LEAST_RATED,
+        "most_unanswered": estimating.MOST_UNANSWERED,
+        "half_width": result[1].half_width(0.95),
+        "t": result[1].half_width(0.95) / result[1].error,
+    }
+
+
+def settings(text: str) -> Computed:
+    """Every setting with its type, default and meaning."""
+
+    def shown(default: object) -> str:
+        value = ",".join(default) if isinstance(default, list) else str(default)
+        return "" if default in ("", [], {}) else f"`{value}`"
+
+    return {
+        "settings": [
+            row(f"`{name}`", kind.__name__, shown(default), meaning) for name, (kind, default, meaning) in KNOWN.items()
+        ]
+    }
+
+
+PAGES: dict[str, Callable[[str], Computed]] = {
+    "agreement.md": agreement,
+    "calibration.md": calibration,
+    "corpora.md": corpora,
+    "correction.md": correction,
+    "generation.md": generation,
+    "retrieval-truth.md": retrieval_truth,
+    "settings.md": settings,
+}

@@ -1,0 +1,76 @@
+"""A version that repeats locked answers, or names their questions, is refused before it is tested."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.core.errors import Refused
+from evaluation.criteria.rubrics import draft
+from evaluation.models import Endpoint, RubricVersion
+from review.calibration.accepting import check_quotes_nothing, open_look
+from review.calibration.retiring import retire
+from review.gold.freezing import freeze
+from review.models import GoldItem, GoldSet, Look
+from review.statistics.acceptance import Claim
+from tests.factories import make_answer_set, make_judge, make_project, make_question_set, question_spec
+from tests.review.builders import answer_rows, imported_rating, metric, run_over
+from tests.review.gold.labelled import reworded
+
+pytestmark = pytest.mark.django_db
+WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"]
+
+
+@pytest.fixture
+def gold() -> GoldSet:
+    specs = [question_spec(n) for n in range(12)]
+    texts = [" ".join(f"{word}{n}" for word in WORDS) for n in range(12)]
+    run = run_over(make_answer_set(make_question_set(make_project(), specs), texts=texts), judged=False)
+    for number, answer in enumerate(answer_rows(run)):
+        imported_rating(answer, metric("correctness"), "a", 1 + number % 5, sampling="all")
+    return freeze(run, "gold", by=None)
+
+
+def items(gold: GoldSet, *, locked: bool) -> list[GoldItem]:
+    rows = gold.items.select_related("answer__question").order_by("pk")
+    return list(rows.filter(split="hold_out") if locked else rows.exclude(split="hold_out"))
+
+
+def version(gold: GoldSet, text: str) -> RubricVersion:
+    return draft(gold.project, reworded(text), by=None)
+
+
+def test_a_table_of_locked_answers_is_refused_and_spends_nothing(gold: GoldSet) -> None:
+    table = "\n".join(f"{one.answer.text} = {one.label}" for one in items(gold, locked=True))
+    memorising = version(gold, f"Read the answer. {table}")
+    with pytest.raises(Refused, match="prompt_quotes_hold_out"):
+        check_quotes_nothing(gold.project_id, memorising)
+    endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:9/v1")
+    judge = make_judge(gold.project, "judge", endpoint=endpoint)
+    with pytest.raises(Refused, match="prompt_quotes_hold_out"):
+        open_look(gold, judge, memorising, by=None, claim=Claim.BETTER)
+    assert not Look.objects.exists()
+
+
+def test_eight_words_of_one_answer_are_enough(gold: GoldSet) -> None:
+    words = items(gold, locked=True)[0].answer.text.split()
+    with pytest.raises(Refused, match="prompt_quotes_hold_out"):
+        check_quotes_nothing(gold.project_id, version(gold, "Give 2 for " + " ".join(words[2:10])))
+    check_quotes_nothing(gold.project_id, version(gold, "Give 2 for " + " ".join(words[2:9])))
+
+
+def test_three_ids_of_locked_questions_are_enough(gold: GoldSet) -> None:
+    ids = [one.answer.question.external_id for one in items(gold, locked=True)]
+    with pytest.raises(Refused, match="prompt_quotes_hold_out"):
+        check_quotes_nothing(gold.project_id, version(gold, " ".join(f"{one}=2" for one in ids[:3])))
+    check_quotes_nothing(gold.project_id, version(gold, " ".join(f"{one}=2" for one in ids[:2])))
+
+
+def test_examples_of_open_answers_are_allowed(gold: GoldSet) -> None:
+    shown = "\n".join(one.answer.text for one in items(gold, locked=False))
+    check_quotes_nothing(gold.project_id, version(gold, f"Read the answer. {shown}"))
+
+
+def test_after_retirement_nothing_is_locked(gold: GoldSet) -> None:
+    text = items(gold, locked=True)[0].answer.text
+    retire(gold, by=None, reason="The next one is larger")
+    check_quotes_nothing(gold.project_id, version(gold, text))

@@ -1,0 +1,211 @@
+"""Labels of a hold-out are read by nobody but leads who opened it, in whatever run and by whatever selector."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
+from evaluation.criteria.rubrics import draft, propose
+from evaluation.models import Answer, Endpoint, HoldOutOpening, Project, Run, User
+from review.calibration.retiring import retire
+from review.calibration.searching import open_search
+from review.evidence.effective import effective_values, said_of, samples_behind
+from review.evidence.seals import Form, form_of, in_form, read_as, readable, sealed_answers
+from review.gold.freezing import freeze
+from review.gold.opening import open_hold_outs
+from review.models import GoldItem, GoldSet, Override, Rating
+from review.reports.gathering import gather
+from review.statistics.gold_split import Split
+from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, question_spec
+from tests.review.builders import answer_rows, imported_rating, metric, run_over, score
+from tests.review.gold.labelled import FAMILY, reworded
+
+pytestmark = pytest.mark.django_db
+ANSWERS = 20
+
+
+def scored_run(project: Project | None = None) -> Run:
+    """Answers that a judge gave 3 and two experts 2 and 4 or 1 and 5."""
+    project = project or make_project()
+    specs = [question_spec(n) for n in range(ANSWERS)]
+    texts = [f"Answer number {n}" for n in range(ANSWERS)]
+    run = run_over(make_answer_set(make_question_set(project, specs), texts=texts), judged=False)
+    for number, answer in enumerate(answer_rows(run)):
+        score(run, answer, metric("correctness"), 3)
+        imported_rating(answer, metric("correctness"), "a", 2 if number % 2 else 1, sampling="all")
+        imported_rating(answer, metric("correctness"), "b", 4 if number % 2 else 5, sampling="all")
+    return run
+
+
+@pytest.fixture
+def run() -> Run:
+    return scored_run()
+
+
+@pytest.fixture
+def gold(run: Run) -> GoldSet:
+    return freeze(run, "gold", by=None)
+
+
+def locked(gold: GoldSet) -> set[int]:
+    return set(gold.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
+
+
+def lead(run: Run) -> User:
+    return make_user(Role.LEAD, run.project)
+
+
+def test_without_a_gold_set_nothing_is_left_out(run: Run) -> None:
+    said = said_of(run)
+    assert said.sealed == frozenset()
+    assert len(said.ratings) == 2 * ANSWERS
+    assert form_of(run.project_id) is Form.OPEN
+
+
+def test_labels_of_locked_answers_count_as_unrated(run: Run, gold: GoldSet) -> None:
+    said = said_of(run)
+    assert said.sealed == locked(gold)
+    assert {row.answer_id for row in said.ratings} == set(said.answers) - locked(gold)
+    values = effective_values(run).values[metric("correctness").pk]
+    assert all(values[answer].source == "judge" for answer in locked(gold))
+    assert all(row.value is None and row.label is None for row in said.withheld)
+
+
+def test_overrides_of_locked_answers_are_sealed(run: Run, gold: GoldSet) -> None:
+    person = lead(run)
+    for answer in Answer.objects.filter(pk__in=locked(gold)):
+        Override.objects.create(
+            answer=answer, metric=metric("correctness"), seq=1, kind="adjudication", value=1, reason="r", by=person
+        )
+    assert not said_of(run).decisions
+    with in_form(Form.FULL):
+        assert len(said_of(run).decisions) == len(locked(gold))
+
+
+def test_labels_of_an_equal_answer_in_another_set_are_sealed(run: Run, gold: GoldSet) -> None:
+    later = run_over(
+        make_answer_set(run.answer_set.question_set, texts=[answer.text for answer in answer_rows(run)]), judged=False
+    )
+    said = said_of(later)
+    assert len(said.sealed) == len(locked(gold))
+    assert {answer for answer, _ in said.carried} == set(said.answers) - said.sealed
+    for answer in answer_rows(later):
+        imported_rating(answer, metric("correctness"), "c", 2)
+    assert {row.answer_id for row in said_of(later).ratings} == set(said.answers) - said.sealed
+
+
+def test_equal_answers_of_other_projects_stay_open(run: Run, gold: GoldSet) -> None:
+    other = scored_run(make_project())
+    assert said_of(other).sealed == frozenset()
+
+
+def test_another_answer_to_a_locked_question_stays_open(run: Run, gold: GoldSet) -> None:
+    other = run_over(make_answer_set(run.answer_set.question_set, texts=["Something else"] * ANSWERS), judged=False)
+    assert said_of(other).sealed == frozenset()
+
+
+def test_open_answers_weigh_as_many_as_the_share_left_open(run: Run, gold: GoldSet) -> None:
+    """All answers are rated: each open one stands for N / open answers, so the corrected mean is theirs."""
+    basis = gather(run)
+    (pk,) = basis.correction.labels
+    labels, places = basis.correction.labels[pk], samples_behind(run, basis.said).places(pk, basis.said.ratings)
+    assert len(labels.means) == ANSWERS - len(locked(gold))
+    assert all(place.sampled and place.probability == 1.0 for place in places.values())
+    assert labels.silent == frozenset()
+
+
+def test_the_form_depends_on_who_reads(run: Run, gold: GoldSet) -> None:
+    person, evaluator = lead(run), make_user(Role.EVALUATOR, run.project)
+    with read_as(lambda: person):
+        assert len(sealed_answers(run.project_id, run.answer_set_id)) == len(locked(gold))
+    open_hold_outs(run.project, by=person)
+    with read_as(lambda: person):
+        assert sealed_answers(run.project_id, run.answer_set_id) == frozenset()
+        assert readable(Rating.objects.all()).count() == 2 * ANSWERS
+    with read_as(lambda: evaluator):
+        assert form_of(run.project_id) is Form.OPEN
+        assert readable(Rating.objects.all()).count() == 2 * (ANSWERS - len(locked(gold)))
+
+
+def test_the_full_form_ends_with_the_role_and_with_a_further_gold_set(run: Run, gold: GoldSet) -> None:
+    person = lead(run)
+    open_hold_outs(run.project, by=person)
+    freeze(run, "second", by=None, seed=7)
+    with read_as(lambda: person):
+        assert form_of(run.project_id) is Form.OPEN
+    open_hold_outs(run.project, by=person)
+    with read_as(lambda: person):
+        assert form_of(run.project_id) is Form.FULL
+    person.grants.all().delete()
+    with read_as(lambda: person):
+        assert form_of(run.project_id) is Form.OPEN
+
+
+def test_whoever_opened_neither_drafts_nor_proposes(run: Run, gold: GoldSet) -> None:
+    person, other = lead(run), lead(run)
+    endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:9/v1")
+    judge = make_judge(run.project, "judge", endpoint=endpoint)
+    version = draft(run.project, reworded("Before"), by=person)
+    open_hold_outs(run.project, by=person)
+    with pytest.raises(Refused, match="drafter_opened"):
+        draft(run.project, reworded("After"), by=person)
+    with pytest.raises(Refused, match="drafter_opened"):
+        propose(version, judge, by=person)
+    with pytest.raises(Refused, match="drafter_opened"):
+        open_search(gold, judge, FAMILY, "rewrite", by=person)
+    draft(run.project, reworded("Somebody else's"), by=other)
+    assert [row.families for row in HoldOutOpening.objects.all()] == [[FAMILY]]
+
+
+def test_retiring_opens_labels_to_everybody_and_lifts_the_bar(run: Run, gold: GoldSet) -> None:
+    person = lead(run)
+    open_hold_outs(run.project, by=person)
+    retire(gold, by=person, reason="A larger one is next")
+    assert said_of(run).sealed == frozenset()
+    draft(run.project, reworded("After"), by=person)
+    with pytest.raises(Refused, match="nothing_sealed"):
+        open_hold_outs(run.project, by=person)
+
+
+def test_a_lineage_that_still_locks_an_answer_keeps_its_label_sealed(run: Run, gold: GoldSet) -> None:
+    second = freeze(run, "second", by=None, seed=7)
+    retire(gold, by=None, reason="One of two")
+    assert said_of(run).sealed == locked(second)
+    assert GoldItem.objects.filter(gold_set=gold, split=Split.HOLD_OUT).exists()
+
+
+#: Modules that read tables of labels and need no selector, and why.
+WITHOUT_SELECTOR = {
+    "review/api/ratings.py": "`review.queues.access.ratings_of`, which uses it",
+    "review/calibration/workbench.py": "ratings behind labels of examples and validation",
+    "review/comparisons/trend.py": "whether a run has ratings",
+    "review/decisions/deciding.py": "whether the person rated the answer; the rows a new decision follows",
+    "review/evidence/answers.py": "which answers were rated",
+    "review/evidence/carried.py": "read by `said_of`, which leaves sealed answers out",
+    "review/evidence/experts.py": "read by `said_of`, which leaves sealed answers out",
+    "review/imports/files.py": "which metrics were rated",
+    "review/queues/draws.py": "which answers were rated",
+    "review/queues/preview.py": "the time that ratings took",
+    "review/ratings/reveals.py": "ratings of the assignment in the person's hands",
+    "review/ratings/submitting.py": "ratings of the assignment in the person's hands",
+    "review/web/pages/back_office.py": "whether anything was rated",
+    "review/web/views/calibration.py": "which answer sets were rated",
+}
+LABELS = re.compile(
+    r"\b(Rating|Override|RatingPart)\.objects\b|\b(ratings_of|read_beside|standing_decisions|carried_ratings)\(|"
+    r"\.(ratings|overrides)\.(all|filter|order_by|values|values_list|exclude)\("
+)
+
+
+def test_whatever_reads_labels_uses_the_selector() -> None:
+    """A new module that reads ratings or decisions fails here until it asks :mod:`review.evidence.seals`, or is named
+    above."""
+    root = Path(__file__).parents[3]
+    paths = [path for package in ("config", "evaluation", "review") for path in (root / package).rglob("*.py")]
+    sources = {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
+    readers = {name for name, source in sources.items() if LABELS.search(source)}
+    assert {name for name in readers if "review.evidence.seals" not in sources[name]} == set(WITHOUT_SELECTOR)
