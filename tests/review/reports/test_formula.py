@@ -1,0 +1,108 @@
+"""The formula beside an overall score, and the scores of the same values under other shipped profiles, worked by
+hand."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils.translation import override
+
+from evaluation.judges.shipping import profile_row
+from evaluation.models import Run
+from review.reports.formula import Formula, formula_in_words, formula_of
+from review.reports.gathering import gather
+from review.reports.report import make_report
+from tests.review.builders import NOT_APPLICABLE, answers_to, run_over, score_all
+
+pytestmark = pytest.mark.django_db
+
+NA = NOT_APPLICABLE
+CATEGORIES = ["single_hop", "single_hop", "negative", "negative"]
+GRAPHRAG_VALUES: dict[str, list[float | str | None]] = {
+    "keyword_hit": [1, 0, NA, NA],
+    "keyword_coverage": [1, 0.5, NA, NA],
+    "negative_detection": [NA, NA, 1, 0],
+    "correctness": [5, 3, 4, 2],
+    "faithfulness": [4, 4, NA, NA],
+    "completeness": [4, 2, NA, NA],
+}
+VALUES = GRAPHRAG_VALUES | {
+    "claim_support": [1, 0.5, NA, NA],
+    "nugget_support": [1, NA, NA, NA],
+    "context_recall": [100, 0, NA, NA],
+}
+# means .5, .75, .5, 3.5 / 5, 4 / 5 and 3 / 5 by .15, .10, .15, .25, .20 and .15
+GRAPHRAG = 0.65
+# a perfect answer, .5 x .35 + .5 x .30 + .25 x .20 (completeness 2) + 0, a passed and a failed check, over 4
+STANDARD = (1 + 0.375 + 1 + 0) / 4
+
+
+def scored(profile: str, values: dict[str, list[float | str | None]]) -> Run:
+    answers = answers_to(CATEGORIES)
+    run = run_over(answers, profile=profile_row(answers.project, profile))
+    score_all(run, values)
+    return run
+
+
+def formula(run: Run) -> Formula:
+    found = formula_of(gather(run))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("profile", "own", "other", "score"),
+    [("graphrag", GRAPHRAG, "standard", STANDARD), ("standard", STANDARD, "graphrag", GRAPHRAG)],
+)
+def test_values_score_otherwise_under_another_profile(profile: str, own: float, other: str, score: float) -> None:
+    run = scored(profile, VALUES)
+    assert gather(run).machine.figure.value == pytest.approx(own)
+    found = formula(run)
+    assert dict(found.others) == {other: pytest.approx(score)}
+    assert "ragas" in found.lacking
+
+
+def test_profiles_without_their_metrics_are_named_and_have_no_score() -> None:
+    found = formula(scored("graphrag", GRAPHRAG_VALUES))
+    assert found.others == ()
+    assert {"standard", "ragas"} <= set(found.lacking)
+
+
+def test_profiles_that_agree_are_not_named() -> None:
+    best: dict[str, list[float | str | None]] = {
+        **{name: [1, 1, NA, NA] for name in ("keyword_hit", "keyword_coverage", "claim_support", "nugget_support")},
+        **{name: [5, 5, 5, 5] for name in ("correctness", "faithfulness", "completeness")},
+        "negative_detection": [NA, NA, 1, 1],
+        "context_recall": [100, 100, NA, NA],
+    }
+    found = formula(scored("graphrag", best))
+    assert found.others == ()
+    assert "standard" not in found.lacking
+
+
+def test_a_run_without_an_overall_score_has_a_formula_and_no_other_scores() -> None:
+    found = formula(scored("graphrag", {"keyword_hit": [1, 1, NA, NA]}))
+    assert dict(found.weights)["correctness"] == 0.25
+    assert (found.others, found.lacking) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("language", "start", "end"),
+    [
+        ("en", "graphrag v1: 0.15 × Keyword hit", "Judge-only score under other profiles: standard 0.594"),
+        ("ko", "graphrag v1: 0.15 × 키워드 적중", "standard 0.594"),
+    ],
+)
+def test_the_line_names_profile_weights_and_the_other_score(language: str, start: str, end: str) -> None:
+    report = make_report(scored("graphrag", VALUES))
+    with override(language):
+        line = formula_in_words(report.formula, report.metrics)
+    assert line.startswith(start)
+    assert end in line
+
+
+def test_the_line_names_the_metric_that_alone_scores_some_questions() -> None:
+    report = make_report(scored("standard", VALUES))
+    with override("en"):
+        line = formula_in_words(report.formula, report.metrics)
+    assert "alone for questions of: negative. " in line
+    assert "graphrag 0.650" in line
