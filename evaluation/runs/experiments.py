@@ -61,6 +61,7 @@ class Experiment(BaseModel):
     fail_under: float | None = None
     baseline: int | None = Field(default=None, ge=1)
     max_drop: float | None = Field(default=None, ge=0)
+    margin: float | None = Field(default=None, gt=0)
     gate_on: str = ""
     across_models: bool | None = None
     looks: int | None = Field(default=None, ge=1)
