@@ -24,7 +24,7 @@ from evaluation.accounts import access, audit
 from evaluation.accounts.logging_in import LONGEST_TOKEN, new_token, password_link
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
-from evaluation.judges.shipping import BASELINE, judge_names
+from evaluation.judges.shipping import BASELINE, judge_names, profile_names
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
 from evaluation.wording.messages import explain_reason
 from evaluation.work.plugins import second_factor
@@ -228,15 +228,18 @@ class ProjectAdmin(AdministratorsOnly):
     """Projects; only a superuser opens one."""
 
     path = "pk"
-    list_display = ("name", "default_judge", "created_at")
+    list_display = ("name", "default_judge", "default_profile", "created_at")
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """The default judge is chosen among those there are; the form of one project knows which these are."""
-        if db_field.name != "default_judge":
+        """Choose the default judge and profile among those of the project."""
+        if db_field.name not in {"default_judge", "default_profile"}:
             return super().formfield_for_dbfield(db_field, request, **kwargs)
         match = request.resolver_match
         found = Project.objects.filter(pk=match.kwargs.get("object_id") or 0).first() if match else None
-        names = [*judge_names(found), BASELINE] if found else []
+        if db_field.name == "default_profile":
+            names = profile_names(found)
+        else:
+            names = [*judge_names(found), BASELINE] if found else []
         return forms.ChoiceField(
             label=db_field.verbose_name,
             help_text=db_field.help_text,

@@ -31,7 +31,6 @@ from evaluation.core.roles import Action
 from evaluation.core.samples import Status
 from evaluation.judging.formulas import JuryRule
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
-from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import Asking, Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.planning import planned
 from evaluation.runs.progress import progress
@@ -186,7 +185,9 @@ class RunRequestSerializer(StrictSerializer):
     )
     evaluation_type = ChoiceField(choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help_text="what to ask for")
     k = IntegerField(default=5, min_value=1, max_value=50, help_text="passages to ask for")
-    profile = CharField(default=DEFAULT_PROFILE, max_length=100)
+    profile = CharField(
+        default="", allow_blank=True, max_length=100, help_text="name of a profile; else the project's default"
+    )
     judge = CharField(default="", allow_null=True, allow_blank=True, max_length=120)
     beside = ListField(
         child=CharField(max_length=120),

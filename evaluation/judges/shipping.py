@@ -32,7 +32,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
-from evaluation.profiles.spec import ProfileSpec, metrics_by_report_name, shipped_profiles
+from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, metrics_by_report_name, shipped_profiles
 
 BASELINE = "baseline"
 Row = TypeVar("Row", bound=models.Model)
@@ -67,17 +67,29 @@ def shipped_rubric_row(family: str, language: str) -> RubricVersion:
     return rubric_row(shipped_rubric(family, language))
 
 
-def profile_row(project: Project, name: str) -> ProfileVersion:
-    """The newest version of a project's profile; a shipped profile is made on first use.
+def default_profile(project: Project) -> str:
+    """The name of the profile of runs for which none is named."""
+    return project.default_profile or DEFAULT_PROFILE
+
+
+def profile_names(project: Project | None) -> list[str]:
+    """The shipped profiles and those of the project, by name in alphabetical order."""
+    own = ProfileVersion.objects.filter(project=project).values_list("name", flat=True)
+    return sorted({spec.name for spec in shipped_profiles()}.union(own))
+
+
+def profile_row(project: Project, name: str = "") -> ProfileVersion:
+    """The newest version of a profile: the named one, else the project's :func:`default_profile`. A shipped profile is
+    made on first use.
 
     :raises UnknownName: when the project has none of that name and none ships.
     """
+    name = name or default_profile(project)
     newest = ProfileVersion.objects.filter(project=project, name=name).order_by("-version").first()
     shipped = {p.name: p for p in shipped_profiles()}
     if name not in shipped:
         if newest is None:
-            known = ProfileVersion.objects.filter(project=project).values_list("name", flat=True)
-            raise UnknownName("profile", name, [*shipped, *known])
+            raise UnknownName("profile", name, profile_names(project))
         return newest
     if newest and newest.created_by_id is not None:
         return newest  # edited by a person: their version wins over the shipped one

@@ -108,6 +108,13 @@ class Project(Row):
         default="",
         help_text=_("Name of the judge that counts where nobody names one. With one judge it is that one."),
     )
+    default_profile = models.CharField(
+        _("default profile"),
+        max_length=100,
+        blank=True,
+        default="",
+        help_text=_("Profile of runs for which none is chosen: its formula makes the overall score. Empty: standard."),
+    )
 
     class Meta:
         verbose_name = _("project")

@@ -30,7 +30,6 @@ from evaluation.files.reading import display_name, read_answers
 from evaluation.files.streaming import AnswerStream, Source
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Answer, AnswerSet, Context, ProfileVersion, Project, QuestionSet, Run, SystemVersion, User
-from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, Answered, Matching
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
@@ -165,7 +164,7 @@ def completed(
             answers.refresh_from_db()
             audit.record(by, "answer_set.imported", answers, hash=content_hash, sha256=answers.file_sha256)
         counts = same or answers
-        profile = profile_row(project, DEFAULT_PROFILE)
+        profile = profile_row(project)
         run = (_rules_run(counts, profile) if same else None) or prepare_run(
             counts, profile, judge=None, name=name, by=by
         )

@@ -36,7 +36,7 @@ from evaluation.models import (
     SystemVersion,
     User,
 )
-from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, metrics_by_report_name
+from evaluation.profiles.spec import ProfileSpec, metrics_by_report_name
 from evaluation.runs.budgets import check_budget, set_budget
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
@@ -225,16 +225,16 @@ ALL_QUESTIONS = QuestionFilter()
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for. ``judge`` empty is the project's own, else the baseline; ``None`` is no judge.
-    ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its other members;
-    ``baseline`` sets the offline baseline beside them.
+    """What is asked for. ``profile`` empty is the project's default, ``judge`` empty its own, else the baseline;
+    ``None`` is no judge. ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its
+    other members; ``baseline`` sets the offline baseline beside them.
 
     ``embeddings`` and ``metrics`` are ``embeddings_of`` and ``also`` of :func:`prepare_run`, ``rubrics`` and
     ``language`` its own.
     ``start_token`` makes asking twice one run. ``budget`` is in US dollars.
     """
 
-    profile: str = DEFAULT_PROFILE
+    profile: str = ""
     judge: str | None = ""
     beside: tuple[str, ...] = ()
     jury: str = ""

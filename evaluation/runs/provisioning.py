@@ -26,10 +26,10 @@ from evaluation.accounts import audit
 from evaluation.accounts.logging_in import LONGEST_TOKEN, new_token, password_link
 from evaluation.asking.systems import save_system
 from evaluation.core.described import read_yaml
-from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused
+from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused, UnknownName
 from evaluation.core.roles import Role
 from evaluation.judges.clients import may_hold_key, store_key
-from evaluation.judges.shipping import BASELINE, judge_names, save_judge
+from evaluation.judges.shipping import BASELINE, judge_names, profile_names, save_judge
 from evaluation.models import ApiToken, Endpoint, JudgeVersion, Project, RoleGrant, System, User
 from evaluation.network.origins import AllowList, origin_of
 from evaluation.systems.catalogue import BadSettings
@@ -102,6 +102,7 @@ class Setup(_Described):
 
     project: Annotated[str, Field(min_length=1, max_length=200)]
     default_judge: str = ""
+    default_profile: str = ""
     people: tuple[Person, ...] = ()
     endpoints: tuple[Server, ...] = ()
     judges: tuple[Judge, ...] = ()
@@ -146,6 +147,7 @@ def provision(setup: Setup, file: str = "") -> Provisioned:
         *((f"systems.{at}", partial(_system, one)) for at, one in enumerate(setup.systems)),
         *((f"tokens.{at}", partial(_token, one)) for at, one in enumerate(setup.tokens)),
         ("default_judge", partial(_default_judge, setup.default_judge)),
+        ("default_profile", partial(_default_profile, setup.default_profile)),
     ]
     for place, step in steps:
         try:
@@ -285,3 +287,13 @@ def _default_judge(name: str, project: Project, done: Provisioned) -> None:
     project.default_judge = name
     project.save(update_fields=["default_judge"])
     _note(done, project, f"~ project {project}: default_judge {name}")
+
+
+def _default_profile(name: str, project: Project, done: Provisioned) -> None:
+    if not name or project.default_profile == name:
+        return
+    if name not in (known := profile_names(project)):
+        raise UnknownName("profile", name, known)
+    project.default_profile = name
+    project.save(update_fields=["default_profile"])
+    _note(done, project, f"~ project {project}: default_profile {name}")

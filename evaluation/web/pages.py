@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec, Result, Status
 from evaluation.criteria.services import Trial
-from evaluation.judges.shipping import declared
+from evaluation.judges.shipping import declared, default_profile
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
 from evaluation.judging.lexical import retold
@@ -25,7 +25,7 @@ from evaluation.models import (
     ProfileVersion,
     QuestionSet,
 )
-from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profiles
+from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 from evaluation.questions.uploads import Preview
 from evaluation.runs.making import Asking
 from evaluation.web.criterion_form import DIRECTIONS, SLOTS, STAND_INS, key_text
@@ -276,7 +276,8 @@ def profile_choices(source: AnswerSet | Asking) -> list[ProfileChoice]:
     written = ProfileVersion.objects.filter(project=source.project).order_by("version")
     specs |= {row.name: ProfileSpec.model_validate(row.spec) for row in written.exclude(created_by=None)}
     held = _held(source)
-    return [_choice(spec, held) for spec in sorted(specs.values(), key=lambda spec: spec.name != DEFAULT_PROFILE)]
+    preselected = default_profile(source.project)
+    return [_choice(spec, held) for spec in sorted(specs.values(), key=lambda spec: spec.name != preselected)]
 
 
 INPUTS = {

@@ -17,9 +17,8 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.rubrics import rubrics_for, version_named
-from evaluation.judges.shipping import BASELINE, default_judge, judge_names, judge_row
+from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names, judge_row
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
-from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.making import Asking, Wanted
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.runs.traces import Sampling
@@ -236,7 +235,7 @@ READ = 50  # questions that tell in which language a set asks
 class RunForm(forms.Form):
     """What is measured, and who judges."""
 
-    profile = forms.ChoiceField(label=_("Profile"), widget=forms.RadioSelect, initial=DEFAULT_PROFILE)
+    profile = forms.ChoiceField(label=_("Profile"), widget=forms.RadioSelect)
     judge = forms.ChoiceField(label=_("Judge"))
     language = forms.ChoiceField(
         label=_("Language of the judge's reasons"),
@@ -275,6 +274,7 @@ class RunForm(forms.Form):
         super().__init__(*args, **kwargs)
         categories = source.question_set.questions.order_by("category").values_list("category", flat=True).distinct()
         _choices(self, "profile", [(one.spec.name, one.title) for one in profiles])
+        self.fields["profile"].initial = default_profile(source.project)
         _choices(self, "categories", [(one, one) for one in categories])
         _choices(self, "judge", _judges(source))
         self._project = source.project

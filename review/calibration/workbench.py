@@ -32,7 +32,6 @@ from evaluation.models import (
     Standing,
     User,
 )
-from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.budgets import check_budget
 from evaluation.runs.progress import CACHED, UNSENT
 from evaluation.scoring.aside import judged_aside, reach
@@ -336,7 +335,7 @@ def run_over(
     check_budget(budget, [bench.judge], config)
     run = make_run(
         answer_set,
-        profile_row(bench.gold_set.project, DEFAULT_PROFILE),
+        profile_row(bench.gold_set.project),
         config,
         judges=[(bench.judge, version, place == 0) for place, version in enumerate(versions)],
         standings={(bench.judge.pk, version.pk): bench.stand.of(version) for version in versions},

@@ -300,8 +300,8 @@ def test_the_index_leads_from_an_empty_site_to_the_first_review_and_ticks_itself
         return {str(step.title) for step in page.steps if not step.done}
 
     everything = {
-        "People with roles", "An endpoint", "A judge", "Questions", "Answers of a system", "The first run",
-        "The first review",
+        "People with roles", "An endpoint", "A judge", "A default profile", "Questions", "Answers of a system",
+        "The first run", "The first review",
     }  # fmt: skip
     assert left() == everything
     make_user(Role.REVIEWER, project)
@@ -309,10 +309,25 @@ def test_the_index_leads_from_an_empty_site_to_the_first_review_and_ticks_itself
     assert left() == everything - {"People with roles", "An endpoint"}
     make_judge(project, endpoint=endpoint)
     make_scored_run(make_answer_set(make_question_set(project)))
+    assert left() == {"A default profile", "The first review"}
+    project.default_profile = "graphrag"
+    project.save()
     assert left() == {"The first review"}
     page = client.get(reverse("admin:index")).content.decode()
     assert f"{reverse('queue-new')}?run=" in page
     assert "1 step is left." in page
+
+
+def test_the_step_of_the_default_profile_leads_to_the_project_where_it_is_chosen() -> None:
+    world = make_world()
+    client = world.client("admin")
+    page = client.get(reverse("admin:index")).context["page"]
+    step = next(step for step in page.steps if str(step.title) == "A default profile")
+    assert step.address == change_of(world.project)
+    assert client.post(step.address, {"name": world.project.name, "default_profile": "none such"}).status_code == 200
+    assert client.post(step.address, {"name": world.project.name, "default_profile": "ragas"}).status_code == 302
+    world.project.refresh_from_db()
+    assert world.project.default_profile == "ragas"
 
 
 @pytest.mark.parametrize("person", list(STAFF))

@@ -225,6 +225,16 @@ def test_the_form_preselects_the_default_and_asks_where_there_is_none(
     assert client.get(address).context["page"].form["judge"].initial == "second"
 
 
+@pytest.mark.parametrize(("default", "selected"), [("", "standard"), ("graphrag", "graphrag"), ("ragas", "ragas")])
+def test_the_form_lists_and_selects_the_default_profile_first(
+    client: Client, project: Project, asked_about: QuestionSet, default: str, selected: str
+) -> None:
+    Project.objects.filter(pk=project.pk).update(default_profile=default)
+    page = client.get(f"{reverse('evaluation-run')}?answers={make_answer_set(asked_about).pk}").context["page"]
+    assert page.form["profile"].initial == selected
+    assert page.profiles[0].spec.name == selected
+
+
 @pytest.mark.usefixtures("priced")
 def test_the_plan_tells_calls_tokens_money_and_time(
     project: Project, endpoint: Endpoint, asked_about: QuestionSet

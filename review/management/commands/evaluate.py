@@ -9,7 +9,6 @@ from django.core.management.base import CommandError, CommandParser
 from evaluation.judging.formulas import JuryRule
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import dollars
-from evaluation.profiles.spec import DEFAULT_PROFILE
 from evaluation.runs.experiments import Experiment, read_experiment
 from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
 from review.management.options import add_gate_arguments, refusals
@@ -36,7 +35,7 @@ class Command(SiteCommand):
         parser.add_argument("--questions", help="name of the question set, or NAME@VERSION")
         parser.add_argument("--system", help="name of the system")
         parser.add_argument("--project", default="", help="needed where there are several projects")
-        parser.add_argument("--profile", default=DEFAULT_PROFILE)
+        parser.add_argument("--profile", default="", help="name of a profile; else the project's default")
         judge = parser.add_mutually_exclusive_group()
         judge.add_argument(
             "--judge",

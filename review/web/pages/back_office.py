@@ -85,6 +85,11 @@ def _steps(projects: QuerySet[Project], user: Person, may: set[Action]) -> Itera
     yield step(_("An endpoint"), Endpoint.objects.all(), endpoint, administers, of_admins, without)
     judge = reverse("admin:evaluation_judgeversion_add")
     yield step(_("A judge"), judges, judge, evaluates, of_admins, _("A model of that endpoint."))
+    chosen = projects.exclude(default_profile="").exists()
+    project = access.projects_with(user, Action.ADMINISTER).filter(default_profile="").order_by("pk").first()
+    change = reverse("admin:evaluation_project_change", args=[project.pk]) if project else ""
+    formula = _("It decides how metrics make one score. Without one: standard.")
+    yield step(_("A default profile"), chosen, change, administers, of_admins, formula)
     asked = QuestionSet.objects.filter(project__in=projects)
     yield step(_("Questions"), asked, reverse("question-set-upload"), evaluates, of_leads)
     answers = AnswerSet.objects.filter(project__in=projects)

@@ -69,6 +69,16 @@ def test_asking_for_a_run_is_202_with_id_status_progress_and_links() -> None:
     assert caller.client.post(body["links"]["pause"]).json()["status"] == "paused"
 
 
+def test_a_profile_is_the_projects_default_or_the_named_one() -> None:
+    answers = make_answer_set()
+    answers.project.default_profile = "graphrag"
+    answers.project.save()
+    caller = evaluator(answers.project)
+    for given, expected in [({}, "graphrag"), ({"profile": ""}, "graphrag"), ({"profile": "ragas"}, "ragas")]:
+        made = caller.post("runs/", {"answer_set": answers.pk, "judge": None, **given}).json()["id"]
+        assert Run.objects.get(pk=made).profile_version.name == expected
+
+
 def test_a_judge_is_the_projects_own_a_named_one_or_none() -> None:
     answers = make_answer_set()
     caller = evaluator(answers.project)

@@ -12,7 +12,7 @@ from evaluation.models import Run, RunEvent, WorkUnit
 from evaluation.runs.making import Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.work.lifecycle import start
-from tests.factories import make_answer_set, make_draft_run
+from tests.factories import make_answer_set, make_draft_run, make_profile
 from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db
@@ -33,6 +33,22 @@ def test_a_run_without_a_profile_named_is_judged_once_per_rubric_family_of_the_s
         *("answer_quality", "claims", "negative_questions", "nuggets", "statements"),
     }
     assert WorkUnit.objects.filter(run=run, kind="judge").count() == 5 * 6
+
+
+@pytest.mark.parametrize(("named", "used"), [("", "graphrag"), ("generation", "generation"), ("standard", "standard")])
+def test_a_run_has_the_projects_default_profile_unless_another_is_named(named: str, used: str) -> None:
+    answers = make_answer_set()
+    answers.project.default_profile = "graphrag"
+    answers.project.save()
+    assert ask_for_run(answers, Wanted(profile=named, judge=None), None).profile_version.name == used
+
+
+def test_a_profile_of_the_project_may_be_its_default() -> None:
+    answers = make_answer_set()
+    title = {"en": "House", "ko": "집"}
+    own = make_profile(answers.project, {"name": "house", "title": title, "reported": ["keyword_hit"]})
+    answers.project.default_profile = own.name
+    assert ask_for_run(answers, Wanted(judge=None), None).profile_version == own
 
 
 def test_without_a_judge_only_the_rules_are_done() -> None:

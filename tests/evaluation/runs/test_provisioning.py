@@ -21,6 +21,7 @@ ORIGIN = "http://127.0.0.1:9"
 WHOLE: dict[str, Any] = {
     "project": "Team",
     "default_judge": "gpt",
+    "default_profile": "graphrag",
     "people": [
         {"username": "kim", "name": "김서연", "email": "kim@example.org", "language": "ko", "roles": ["lead"]},
         {"username": "ci", "roles": ["evaluator"]},
@@ -55,9 +56,9 @@ def refused(said: dict[str, Any]) -> dict[str, str]:
 
 def test_everything_is_made_and_the_second_time_nothing(tmp_path: Path) -> None:
     done = provision(read_setup(file_of(tmp_path, WHOLE)))
-    assert len(done.changes) == 10
+    assert len(done.changes) == 11
     project = Project.objects.get(name="Team")
-    assert project.default_judge == "gpt"
+    assert (project.default_judge, project.default_profile) == ("gpt", "graphrag")
     assert set(RoleGrant.objects.values_list("user__username", "role")) == {("kim", "lead"), ("ci", "evaluator")}
     assert not User.objects.get(username="kim").has_usable_password()
     assert set(done.links) == {"kim", "ci"}
@@ -65,7 +66,7 @@ def test_everything_is_made_and_the_second_time_nothing(tmp_path: Path) -> None:
     assert ApiToken.objects.get().sha256 == hashlib.sha256(text.encode()).hexdigest()
     assert Endpoint.objects.get().key_env == "CONCORD_KEY_LLM"
     assert SystemVersion.objects.get().system.name == "rag"
-    assert AuditEvent.objects.filter(verb="provisioned").count() == 10
+    assert AuditEvent.objects.filter(verb="provisioned").count() == 11
     assert again(WHOLE) == []
 
 
@@ -139,6 +140,7 @@ def test_a_token_that_ran_out_is_made_anew() -> None:
         ({"tokens": [{"name": "t", "user": "nobody"}]}, "tokens.0", "nobody"),
         ({"people": [{"username": "a b"}]}, "people.0.username", ""),
         ({"default_judge": "gpt-9"}, "default_judge", "gpt-9"),
+        ({"default_profile": "graphrags"}, "default_profile", "did you mean graphrag"),
     ],
 )
 def test_what_cannot_be_is_named_by_its_place(more: dict[str, Any], field: str, text: str) -> None:
@@ -162,7 +164,7 @@ def test_the_command_checks_provisions_and_says_nothing_is_left(tmp_path: Path) 
         call_command("provision", path, *more, stdout=out, stderr=StringIO())
         return out.getvalue()
 
-    with pytest.raises(CommandError, match="10 change"):
+    with pytest.raises(CommandError, match="11 change"):
         said("--check")
     assert not Project.objects.filter(name="Team").exists()
     first = said()

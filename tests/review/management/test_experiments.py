@@ -122,6 +122,13 @@ def test_a_run_written_as_a_file_and_run_again_has_the_same_configuration(said: 
     assert b"".join(reply.streaming_content).decode() == out.read_text()
 
 
+def test_without_a_profile_the_projects_default_counts(said: dict[str, Any]) -> None:
+    Project.objects.update(default_profile="graphrag")
+    words = ["--questions", said["questions"], "--system", said["system"], "--no-judge"]
+    assert evaluate(*words).profile_version.name == "graphrag"
+    assert evaluate(*words, "--profile", "generation").profile_version.name == "generation"
+
+
 def test_an_experiment_of_source_000_names_the_model_that_judges(said: dict[str, Any], tmp_path: Path) -> None:
     found = read_experiment(
         Path(file_of(tmp_path, "extraction_llm: x\nresponse_llm: {model: m-1}\nchunk: 5\n", "baseline_m1.yaml"))
