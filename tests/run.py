@@ -17,6 +17,8 @@ SLICES = 8
 # Compiled modules are kept whatever the environment says: each worker, and each command that a test starts, would
 # compile everything again.
 KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+# Workers use all cores already; threads of linear algebra would only wait for each other.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 SPREAD = ("-n", "auto", "--dist", "worksteal")
 OTHER_TARGETS = "not endurance and not crowd and not bench"
 # The exit code of pytest where no test has these marks, as a slice may have it.
@@ -62,7 +64,7 @@ def run(lanes: tuple[Lane, ...], *options: str) -> int:
             print(f"== {lane.title}: skipped, CONCORD_TEST_POSTGRES is not set")
             continue
         print(f"== {lane.title}", flush=True)
-        environment = os.environ | KEEP_COMPILED | ({"DATABASE_URL": server} if lane.postgres else {})
+        environment = os.environ | KEEP_COMPILED | ONE_THREAD | ({"DATABASE_URL": server} if lane.postgres else {})
         command = [sys.executable, "-m", "pytest", "-m", f"({lane.marks}) and {OTHER_TARGETS}", *SPREAD, *options]
         code = subprocess.run(command, env=environment, check=False).returncode
         if code not in (0, NO_TESTS):
