@@ -41,7 +41,13 @@ from review.statistics.paired_tests.paired import (
     paired_difference,
     paired_sum,
 )
-from review.statistics.paired_tests.ranking import Ranking, WeightSensitivity, ranking_of_sums, weight_sensitivity
+from review.statistics.paired_tests.ranking import (
+    Ranked,
+    Ranking,
+    WeightSensitivity,
+    ranking_of_sums,
+    weight_sensitivity,
+)
 
 SCORE = "judge_only"  # the score compared; what experts said enters the corrected difference
 MOST_CHANGES = 5
@@ -396,6 +402,11 @@ class Order:
     parts: Mapping[str, float]
     ranking: Ranking
     sensitivity: WeightSensitivity | None
+
+    @property
+    def ranked(self) -> tuple[Ranked, ...]:
+        """The rows of the ranking, best first; none for two runs, whose difference says more."""
+        return self.ranking.order if len(self.ranking.order) > 2 else ()
 
 
 def order(sides: Sequence[Side], *, resamples: int = 2000, seed: int = 0) -> Order | None:

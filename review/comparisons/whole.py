@@ -155,8 +155,7 @@ def _order(found: Order) -> dict[str, Any]:
         "profile": found.profile,
         "parts": plain(found.parts),
         "questions": found.ranking.questions,
-        "holds": plain(found.ranking.holds),
-        "order": [plain(asdict(one) | {"run": int(one.run)}) for one in found.ranking.order],
+        "order": [plain({"run": int(row.run), "mean": row.mean, "places": row.places}) for row in found.ranked],
         "weights": None
         if sensitivity is None
         else {

@@ -192,8 +192,8 @@ def _corrected(figure: Figure) -> str:
 
 
 def _order(found: Order) -> Iterator[Sheet]:
-    if len(found.ranking.order) > 2:
-        rows = [(one.run, number(one.mean), "{} – {}".format(*one.places)) for one in found.ranking.order]
+    if found.ranked:
+        rows = [(row.run, number(row.mean), "{} – {}".format(*row.places)) for row in found.ranked]
         title = _("Ranking over %(count)s common questions") % {"count": found.ranking.questions}
         yield Sheet(title, (_("run"), _("score"), _("possible ranks")), rows)
     if found.sensitivity is None:

@@ -292,7 +292,7 @@ def _drawn(title: str, paired: PairedDifference | None, width: float, shape: str
 
 
 def _order_card(order: Order, names: Mapping[int, str]) -> OrderCard:
-    places = tuple((one, names[int(one.run)]) for one in order.ranking.order)
+    places = tuple((one, names[int(one.run)]) for one in order.ranked)
     return OrderCard(order, places, tuple(_weights(order, names)))
 
 

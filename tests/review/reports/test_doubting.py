@@ -234,7 +234,7 @@ def test_c4_a_paused_run_says_what_to_do(judge: JudgeServer, action: actions.Act
 def test_c4_a_key_that_expires_during_the_run_pauses_it_at_once(judge: JudgeServer) -> None:
     judge.enqueue(actions.fitting(), actions.status(401))
     run = worked_off(remote_run(judge, 40, concurrency=4))
-    assert (run.state, run.reason) == (Run.State.PAUSED, "unauthorised")
+    assert (run.state, run.reason) == (Run.State.PAUSED, "unauthorised: HTTP 401: scripted")
     assert judge.calls <= 2 + 4 + 8  # those that were out or ready, not five tries for each of forty answers
     assert "Give the endpoint a key that is valid" in page_of(run)
 
