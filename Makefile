@@ -83,6 +83,7 @@ simulate: setup-dev            ## simulate coverage of intervals, false verdicts
 	$(BIN)/python -m tests.simulations.acceptance $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.anchors $(if $(LIVES),--lives $(LIVES))
 	$(BIN)/python -m tests.simulations.coverage $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tests.simulations.skips $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.any_time $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m tests.simulations.comparisons $(if $(DRAWS),--draws $(DRAWS))

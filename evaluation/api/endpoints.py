@@ -21,7 +21,7 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import FileField, Serializer
+from rest_framework.serializers import ChoiceField, FileField, Serializer
 from rest_framework.utils.serializer_helpers import ReturnDict, ReturnList
 from rest_framework.viewsets import ViewSetMixin
 
@@ -39,6 +39,7 @@ from evaluation.api.requests import (
     limited,
 )
 from evaluation.core.roles import Action
+from evaluation.files.reading import ENCODINGS
 from evaluation.models import Project, User
 
 Method = Callable[..., Any]
@@ -308,6 +309,14 @@ class FileOfRows(FileField):
     """The file of a form."""
 
 
+class TextOptions(StrictSerializer):
+    """How the text of a file is written."""
+
+    encoding = ChoiceField(
+        choices=sorted(ENCODINGS), default="", allow_blank=True, help_text="of a text that is not in UTF-8"
+    )
+
+
 class UploadEndpoint(Endpoint):
     """An endpoint that takes a file; what its method declares as the ``query`` may also stand beside it in the form."""
 
@@ -318,6 +327,7 @@ class UploadEndpoint(Endpoint):
 
         :raises ValidationError: without a file, or for an option that is unknown or wrong.
         :raises TooLarge: beyond the limit of uploads.
+        :raises InvalidFile: for a text that is not in the encoding that was named.
         """
         data = self.request.data
         given: dict[str, Any] = self.request.query_params.dict()
@@ -326,7 +336,8 @@ class UploadEndpoint(Endpoint):
         else:
             body = _form_file(self.request)
             given |= {name: value for name, value in _plain(data).items() if name != "file"}
-        return body, self.asked(given)
+        options = self.asked(given)
+        return body.in_encoding(options.get("encoding", "")), options
 
 
 def _plain(data: Any) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.exceptions import APIException, ErrorDetail
 from rest_framework.response import Response
-from rest_framework.serializers import CharField, DictField, IntegerField, Serializer
+from rest_framework.serializers import CharField, DictField, IntegerField, ListField, Serializer
 from rest_framework.views import exception_handler
 
 from evaluation.core.errors import InvalidFile, Later, Refused, TooOften, UnknownName
@@ -33,6 +33,7 @@ class ProblemSerializer(Serializer[Any]):
     line = IntegerField(allow_null=True)
     field = CharField(allow_blank=True)
     params = DictField()
+    more_lines = ListField(child=IntegerField(), help_text="other lines with the same problem in the same column")
     message = SentenceField(source="*")
 
 

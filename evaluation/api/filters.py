@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 from django_filters.rest_framework import CharFilter, ChoiceFilter, FilterSet, NumberFilter
 from drf_spectacular.utils import extend_schema_field
 
 from evaluation.accounts.access import LARGEST_ID
+from evaluation.core.canonical import composed
 from evaluation.models import Run
 
 
@@ -18,6 +20,14 @@ class _Id(NumberFilter):  # type: ignore[misc]
         super().__init__(min_value=1, max_value=LARGEST_ID, decimal_places=0, **options)
 
 
+class _Name(CharFilter):  # type: ignore[misc]
+    """A name, compared composed (NFC) as it is stored."""
+
+    def filter(self, qs: QuerySet[Any], value: str) -> Any:
+        """Those that have the name."""
+        return super().filter(qs, composed(value or ""))
+
+
 class ByProject(FilterSet):  # type: ignore[misc]
     """``project``: the id of one project."""
 
@@ -27,7 +37,7 @@ class ByProject(FilterSet):  # type: ignore[misc]
 class ByNameInProject(ByProject):
     """``name``: the exact name."""
 
-    name = CharFilter(field_name="name", label=_("name"))
+    name = _Name(field_name="name", label=_("name"))
 
 
 class CriterionFilter(FilterSet):  # type: ignore[misc]
@@ -47,7 +57,7 @@ class RubricFilter(FilterSet):  # type: ignore[misc]
 class QuestionFilter(FilterSet):  # type: ignore[misc]
     """Questions of a set by category and difficulty."""
 
-    category = CharFilter(field_name="category")
+    category = _Name(field_name="category")
     difficulty = CharFilter(field_name="difficulty")
 
 
@@ -55,7 +65,7 @@ class AnswerSetFilter(ByProject):
     """Answer sets by question set (one version) and system name."""
 
     question_set = _Id(field_name="question_set_id")
-    system = CharFilter(field_name="system_version__system__name")
+    system = _Name(field_name="system_version__system__name")
 
 
 class RunFilter(ByProject):
@@ -64,13 +74,13 @@ class RunFilter(ByProject):
     status = ChoiceFilter(field_name="state", choices=Run.State.choices)
     answer_set = _Id(field_name="answer_set_id")
     question_set = _Id(field_name="answer_set__question_set_id")
-    system = CharFilter(field_name="answer_set__system_version__system__name")
+    system = _Name(field_name="answer_set__system_version__system__name")
     profile = CharFilter(field_name="profile_version__name")
 
 
 class AnswerFilter(FilterSet):  # type: ignore[misc]
     """Answers of a run by the question's category or own id, and by whether the system answered."""
 
-    category = CharFilter(field_name="question__category")
-    question = CharFilter(field_name="question__external_id")
+    category = _Name(field_name="question__category")
+    question = _Name(field_name="question__external_id")
     status = ChoiceFilter(field_name="status", choices=[("ok", _("answered")), ("failed", _("failed"))])

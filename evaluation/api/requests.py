@@ -4,7 +4,7 @@ lists."""
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any, NoReturn
 
 from django.conf import settings
@@ -26,6 +26,7 @@ from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 
 from evaluation.accounts.logging_in import TOKEN
+from evaluation.files.reading import recoded
 from evaluation.models import ApiToken, User
 from evaluation.wording.messages import in_words
 
@@ -94,11 +95,20 @@ class LengthRequired(APIException):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The file of a request. ``named`` is false where it is the body itself, whose name was made up."""
+    """The file of a request. ``named`` is false where it is the body itself, whose name was made up. ``sent`` is the
+    content as it came, where ``content`` is the same text in UTF-8."""
 
     file_name: str
     content: bytes
     named: bool = True
+    sent: bytes = b""
+
+    def in_encoding(self, encoding: str) -> "Body":
+        """The file when it is in the encoding, which may be empty.
+
+        :raises InvalidFile: where it is not.
+        """
+        return replace(self, content=recoded(self.content, encoding, self.file_name), sent=self.content)
 
 
 def limited(context: Mapping[str, Any] | None, limit: int) -> None:

@@ -30,7 +30,7 @@ from evaluation.api.endpoints import (
     FILE_BODY,
     FileOfRows,
     RowsViewSet,
-    StrictSerializer,
+    TextOptions,
     UploadEndpoint,
     part,
     person,
@@ -78,7 +78,7 @@ class QuestionSerializer(ModelSerializer[Question]):
         read_only_fields = fields
 
 
-class ReadByMap(StrictSerializer):
+class ReadByMap(TextOptions):
     """How a file is read."""
 
     map = CharField(
@@ -199,7 +199,7 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
         preview of a dry run; 400 with every problem of the file."""
         body, options = self.upload()
         project = project_for(person(request), options.get("project"))
-        limit = settings.CONCORD_UPLOAD_BYTES
+        limit = max(settings.CONCORD_UPLOAD_BYTES, len(body.content))
         file = read_question_set(
             Content(body.content),
             body.file_name,
@@ -258,6 +258,9 @@ class AnswerOptions(ReadByMap):
     system = CharField(max_length=200)
     k = IntegerField(default=5, min_value=1, max_value=50)
     name = CharField(default="", max_length=300, help_text="of the run")
+    accept_unknown_passages = BooleanField(
+        default=False, help_text="import although none of the passages is among those that should be found"
+    )
 
 
 class AnswerForm(AnswerOptions):
@@ -296,15 +299,17 @@ class AnswerSetViewSet(UploadEndpoint, RowsViewSet):
         problem of the file. Rules that take longer than a request should are done in the background."""
         body, options = self.upload()
         asked = fetch(QuestionSet.objects.all(), request.user, Action.EVALUATE, options["question_set"])
+        limit = max(settings.CONCORD_UPLOAD_BYTES, len(body.content))
         imported = import_answers(
             asked,
             options["system"],
-            read_answers(body.content, body.file_name, shape=_shape(options), max_bytes=settings.CONCORD_UPLOAD_BYTES),
-            data=body.content,
+            read_answers(body.content, body.file_name, shape=_shape(options), max_bytes=limit),
+            data=body.sent,
             file_name=body.file_name,
             by=person(request),
             name=options["name"],
             k=options["k"],
+            refuse_unknown_passages=not options["accept_unknown_passages"],
         )
         run = score_by_rules(imported.run, seconds=AT_ONCE_SECONDS)
         answer_set = ANSWER_SETS.get(pk=run.answer_set_id)

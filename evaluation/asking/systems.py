@@ -13,7 +13,7 @@ from django.db import transaction
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.asking.corpora import corpus_search
-from evaluation.core.canonical import clean_name, content_hash
+from evaluation.core.canonical import clean_name, composed, content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.shipping import version_of
 from evaluation.models import Project, System, SystemVersion, User
@@ -79,6 +79,7 @@ def asked_version(project: Project, name: str) -> SystemVersion | None:
 
     :raises UnknownName: for a system, or a version, that the project does not have.
     """
+    name = composed(name)
     plain, _, number = name.rpartition("@")
     rows = SystemVersion.objects.filter(system__project=project).select_related("system")
     if plain and number.isdigit():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,7 +15,8 @@ class Problem:
 
     ``code`` selects the translated sentence (``evaluation/wording/messages.py``), ``params`` fill it. ``line`` counts
     from 1 and is the line of a text file or the row of a table, the header being row 1; ``None`` where the
-    format has neither.
+    format has neither. ``more_lines`` are the other lines with the same problem in the same column, whose values may
+    differ.
     """
 
     code: str
@@ -22,6 +24,28 @@ class Problem:
     line: int | None = None
     field: str = ""
     params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    more_lines: Sequence[int] = ()
+
+
+_OF_ONE_VALUE = {"value", "length", "cell"}  # parameters that differ from row to row
+
+
+def one_per_column(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems with those of one column that say the same of several lines joined into the first of them."""
+    columns: dict[tuple[object, ...], list[Problem]] = {}
+    for place, problem in enumerate(problems):
+        same = sorted((key, str(value)) for key, value in problem.params.items() if key not in _OF_ONE_VALUE)
+        column = re.sub(r"\[\d+\]", "[]", problem.field)
+        # A problem without a line, such as one of the whole file, stays alone.
+        alone = place if problem.line is None else None
+        columns.setdefault((problem.code, problem.file, column, *same, alone), []).append(problem)
+    return tuple(map(_joined, columns.values()))
+
+
+def _joined(problems: Sequence[Problem]) -> Problem:
+    first = problems[0]
+    lines = {line for problem in problems for line in (problem.line, *problem.more_lines) if line is not None}
+    return dataclasses.replace(first, more_lines=tuple(sorted(lines - {first.line})))
 
 
 class ConcordError(Exception):
@@ -29,10 +53,10 @@ class ConcordError(Exception):
 
 
 class InvalidFile(ConcordError):
-    """A file was refused as a whole; ``problems`` lists every reason found."""
+    """A file was refused as a whole; ``problems`` lists every reason found, of a column each once."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = one_per_column(problems)
         super().__init__(f"{len(self.problems)} problem(s): " + ", ".join(p.code for p in self.problems[:5]))
 
 

@@ -5,19 +5,22 @@ a system gave. Retrieved passages are texts, or objects in the spellings of seve
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from evaluation.core.canonical import composed
 from evaluation.core.errors import Problem
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec
 from evaluation.files.tree import Columns, FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import Field, Row, columns_of, looking_like
+from evaluation.files.values import Field, Row, columns_of, looking_like_passages
 
-TEXT = ("question", "query", "user_input", "input")  # of a question
+TEXT = ("question", "query", "user_input", "input", "input_content")  # of a question
 QUESTION_ID = ("question_id", "query_id", "qid", "input_id", "test_case_id")
-ANSWER = ("answer", "response", "output", "actual_output", "generated_answer")
+ANSWER = (
+    *("answer", "response", "output", "actual_output", "generated_answer", "model_answer", "model_response"),
+    *("model_output", "output_content", "prediction", "predicted_answer"),
+)
 CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "retrieved_context", "sources")
 RETRIEVED_IDS = ("retrieved_context_ids", "retrieved_chunk_ids")
 NOT_YET = "actual_output"  # DeepEval: nothing here means that nobody has asked the system yet
@@ -37,7 +40,7 @@ def _contexts(field: Field) -> tuple[ContextSpec, ...] | None:
 def _context(field: Field) -> ContextSpec:
     row = Row(field.node, field.problems)  # of nothing, where it is a text
     inner = row.take("text", "content")
-    text = (field.at(inner.node) if inner else field).text() if inner or field.node.kind is not Kind.MAP else ""
+    text = _passage(field.at(inner.node) if inner else field) if inner or field.node.kind is not Kind.MAP else ""
     chunk_id = row.name("id", "chunk_id", "doc_id")
     if not text.strip() and not chunk_id:
         field.note("context_empty")
@@ -48,6 +51,14 @@ def _context(field: Field) -> ContextSpec:
         source=row.name("source"),
         metadata=row.rest(),
     )
+
+
+def _passage(field: Field) -> str:
+    """A passage to the letter. A bare number is an id or a score in a wrong place, never the text of a passage."""
+    if field.node.kind in {Kind.INTEGER, Kind.REAL}:
+        field.note("quote_value", value=field.node.spelling)
+        return ""
+    return field.text()
 
 
 LONGEST_LATENCY = 86_400.0
@@ -135,7 +146,7 @@ class AnswerReader:
             return None
         row = Row(node, self.problems)
         self.seen += 1
-        if (system := row.peek_text("system")) is not None and len(self._systems) <= _SHOWN_SYSTEMS:
+        if (system := row.peek_name("system")) is not None and len(self._systems) <= _SHOWN_SYSTEMS:
             self._systems.setdefault(system, row.line)
         if _not_yet(row):
             self._not_yet += 1
@@ -180,15 +191,15 @@ class AnswerReader:
             problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
         if keys:
             problems.remark("metadata_kept", keys=", ".join(keys))
-        if not self._found and (names := looking_like(_LIKE_PASSAGES, keys)):
+        if not self._found and (names := looking_like_passages(_LIKE_PASSAGES, keys)):
             problems.remark("passages_not_found", names=names)
 
     def _refuse_second(self, answer: AnswerRow) -> None:
         name = answer.question_id or answer.question
         if not name:
             return
-        question = "" if answer.question_id else unicodedata.normalize("NFC", answer.question)
-        key = (unicodedata.normalize("NFC", answer.question_id), question, answer.sample)
+        question = "" if answer.question_id else composed(answer.question)
+        key = (answer.question_id, question, answer.sample)
         if key not in self._first:
             self._first[key] = answer.line
         else:
@@ -223,16 +234,16 @@ def _read(row: Row) -> AnswerRow:
     id_ = row.name(*QUESTION_ID)
     question = row.text(*TEXT)
     if not id_ and not question:
-        id_ = row.name("id")
+        id_ = row.name("id") or row.name("_id")
     if not id_ and not question and len(row.problems.found) == before:
-        row.note("missing", "question_id", names="question_id, question")
+        row.note_missing("question_id", "question", like="question")
     contexts, retrieved = row.take(*CONTEXTS), row.take(*RETRIEVED_IDS)
     error = row.text("error")
     text = _answer_text(row, bool(error), bool(error) or contexts is not None or retrieved is not None)
     spec = AnswerSpec(
         text=text or "",
         contexts=_contexts(contexts) if contexts else None,
-        retrieved_ids=retrieved.texts() if retrieved else None,
+        retrieved_ids=retrieved.names() if retrieved else None,
         latency_seconds=row.number("latency_seconds", 0, LONGEST_LATENCY),
     )
     return AnswerRow(
@@ -257,5 +268,9 @@ def _answer_text(row: Row, failed: bool, may_lack: bool) -> str | None:
     if empty_cell:
         return ""
     if not may_lack:
-        row.note("answer_missing", "answer")
+        likely = row.likely("answer")
+        if likely:
+            row.note("answer_missing_likely", "answer", likely=likely)
+        else:
+            row.note("answer_missing", "answer")
     return None

@@ -13,7 +13,6 @@ import json
 import re
 import subprocess
 import sys
-import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -26,6 +25,7 @@ from xml.etree import ElementTree as ET
 
 import nh3
 
+from evaluation.core.canonical import composed
 from evaluation.files.reading import FileFormat, decode, ending, read_tree
 from evaluation.files.tree import MAX_BYTES, SHORT_TEXT, FileTree, Kind, Limits, Node, Problems, plain
 
@@ -104,7 +104,7 @@ _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufeff]")
 def tidy(text: str) -> str:
     """The text as it is kept: composed, without control characters, lines without white space at their ends, and at
     most one blank line in a row."""
-    text = unicodedata.normalize("NFC", _UNSTORABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    text = composed(_UNSTORABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
     lines = "\n".join(line.rstrip() for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip()
 
@@ -121,8 +121,8 @@ def _title(text: str) -> str:
 
 def _short(name: str) -> str:
     """A name that fits: the end of a long path tells more than its beginning."""
-    composed = unicodedata.normalize("NFC", _UNSTORABLE.sub("", name))
-    return composed if len(composed) <= SHORT_TEXT else "…" + composed[1 - SHORT_TEXT :]
+    short = composed(_UNSTORABLE.sub("", name))
+    return short if len(short) <= SHORT_TEXT else "…" + short[1 - SHORT_TEXT :]
 
 
 def _text(data: bytes, problems: Problems, _limits: Limits) -> tuple[str, str]:
@@ -295,7 +295,7 @@ def _of_records(tree: FileTree, name: str, problems: Problems) -> list[SourceDoc
         if not node.entries:
             problems.add("row_not_mapping", node.line, found=node.kind.value)
             continue
-        chunk_id, text = _said(node, _ID), tidy(_said(node, _CONTENT))
+        chunk_id, text = composed(_said(node, _ID)), tidy(_said(node, _CONTENT))
         for missing, names in ((chunk_id, _ID), (text, _CONTENT)):
             if not missing:
                 problems.add("missing", node.line, names[0], names=", ".join(names))

@@ -107,6 +107,10 @@ def read_annotations(
 _NOTHING = Node(Kind.NULL, None, 0)
 
 
+def _is_count(node: Node) -> bool:
+    return node.kind is Kind.INTEGER and isinstance(node.value, int) and node.value >= 0
+
+
 def _entry(node: Node, *path: str) -> Node:
     """What stands there, :data:`_NOTHING` where nothing does."""
     for name in path:
@@ -126,7 +130,7 @@ class _Reader:
         if not question_id:
             self.problems.add("task_without_question", node.line, f"{path}.data.question_id")
             return []
-        if sample is not _NOTHING and (sample.kind is not Kind.INTEGER or sample.value < 0):
+        if sample is not _NOTHING and not _is_count(sample):
             self.problems.add("not_integer", sample.line, f"{path}.data.sample", value=shown(sample))
             return []
         row = partial(

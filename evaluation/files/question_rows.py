@@ -11,13 +11,22 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from evaluation.core.canonical import composed, content_hash
+from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Problem
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
 from evaluation.files.answer_rows import SYSTEM_FIELDS, TEXT
 from evaluation.files.sections import Placed, place_rows
 from evaluation.files.tree import Columns, FileTree, Kind, Node, Problems, plain
-from evaluation.files.values import Field, Row, boolean_of, columns_of, folded, looking_like, splits_at_bars
+from evaluation.files.values import (
+    Field,
+    Row,
+    boolean_of,
+    columns_of,
+    folded,
+    looking_like,
+    looking_like_passages,
+    splits_at_bars,
+)
 
 ID = ("id", "query_id", "qid", "input_id")
 REFERENCE = (
@@ -36,7 +45,8 @@ REFERENCE = (
     "generation_gt",
 )
 PASSAGES = ("ground_truth_chunk_ids", "reference_context_ids", "retrieval_gt")
-_LIKE_REFERENCE = re.compile(r"answer|reference(?!.*(?:context|id))|truth|gold|expect|target|ideal|정답|모범")
+#: Further texts that are as good as the reference.
+ALTERNATIVES = ("alt_ans", "alternative_answers", "acceptable_answers", "answer_aliases", "answers_alternative")
 _LIKE_PASSAGES = re.compile(r"(?:chunk|passage|context|doc(?:ument)?|relevant|evidence|support\w*)(?:_?ids?|_?gt|s)?$")
 CORRECT_PREMISE = "should_correct_premise"
 BUILT_IN_CHECKS = (
@@ -53,7 +63,7 @@ def _fields(row: Row) -> dict[str, Any]:
     """The optional fields of a question as arguments of ``QuestionSpec``; absent ones keep its defaults. An ``answer``
     that is still there is the reference (:meth:`QuestionReader.settle` looked for what speaks against that)."""
     fields: dict[str, Any] = {
-        "references": row.texts(*REFERENCE) or row.texts("answer"),
+        "references": _references(row),
         "check": row.name("check"),
         "check_phrases": _check_phrases(row),
         "aggregation_type": row.name("aggregation_type"),
@@ -62,9 +72,9 @@ def _fields(row: Row) -> dict[str, Any]:
         "nuggets": tuple(map(_nugget, _items(row, "nuggets"))),
         "ground_truth_chunk_ids": _passages(row),
         "persona": row.text("persona"),
-        "history": tuple(map(_turn, _items(row, "history"))),
+        "history": tuple(turn for field in _items(row, "history") for turn in _turns(field)),
         "clarification_ok": row.boolean("clarification_ok", False),
-        "tags": row.texts("tags"),
+        "tags": row.names("tags"),
     }
     if (keywords := row.take("expected_keywords")) is not None:
         fields["keywords"] = keywords.keywords()
@@ -74,10 +84,16 @@ def _fields(row: Row) -> dict[str, Any]:
     return fields
 
 
+def _references(row: Row) -> tuple[str, ...]:
+    """The expected answers, with further ones that the row names as alternatives."""
+    texts = row.texts(*REFERENCE) or row.texts("answer")
+    return tuple(dict.fromkeys((*texts, *(text for name in ALTERNATIVES for text in row.texts(name)))))
+
+
 def _passages(row: Row) -> tuple[str, ...]:
     """Ids of passages; of AutoRAG's list of lists, in which an inner one holds alternatives, all."""
     taken = row.take(*PASSAGES)
-    return taken.flat_texts() if taken else ()
+    return taken.flat_names() if taken else ()
 
 
 def _offers_alternatives(row: Row) -> bool:
@@ -140,13 +156,24 @@ def _required(text: str, field: Field) -> str:
     return text.strip()
 
 
-def _turn(field: Field) -> str:
-    """An earlier turn: a text, or ``{role, content}`` written as ``role: content``."""
-    if field.node.kind is not Kind.MAP:
-        return _required(field.text(), field)
-    inner = Row(field.node, field.problems)
-    role, content = inner.name("role", "speaker"), inner.text("content", "text")
-    return _required(f"{role}: {content}" if role and content else content, field)
+# The line that begins a turn in a text that holds a whole conversation.
+_SPEAKER = re.compile(
+    r"^(?:user|human|assistant|ai|bot|system|사용자|질문자|상담원|챗봇)\s*:", re.IGNORECASE | re.MULTILINE
+)
+
+
+def _turns(field: Field) -> list[str]:
+    """Earlier turns: ``{role, content}`` written as ``role: content``, or a text, which holds several turns where its
+    lines begin with speakers."""
+    if field.node.kind is Kind.MAP:
+        inner = Row(field.node, field.problems)
+        role, content = inner.name("role", "speaker"), inner.text("content", "text")
+        return [_required(f"{role}: {content}" if role and content else content, field)]
+    text = _required(field.text(), field)
+    begins = [match.start() for match in _SPEAKER.finditer(text)]
+    if not begins or begins[0]:
+        return [text]
+    return [text[start:end].strip() for start, end in zip(begins, [*begins[1:], len(text)], strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +259,7 @@ class QuestionReader:
         self.seen += 1
         self._counts["references_split"] += _splits_reference(row)
         self._counts["passages_alternative"] += _offers_alternatives(row)
+        self._counts["references_further"] += bool(row.has(*ALTERNATIVES))
         if self._answer_is_said:
             row.set_aside("answer")
         self._group_missing += row.peek(folded(self.group_by)) is None
@@ -253,9 +281,9 @@ class QuestionReader:
         return question, metadata
 
     def _refuse_second(self, id_: str, line: int, derived: bool) -> None:
-        """Ids are compared composed (NFC). Equal texts under different ids are allowed."""
-        if (first := self._first.get(composed(id_))) is None:
-            self._first[composed(id_)] = line, derived
+        """Equal texts under different ids are allowed."""
+        if (first := self._first.get(id_)) is None:
+            self._first[id_] = line, derived
         elif derived and first[1]:
             self.problems.add("duplicate_question", line, "question", first_line=first[0])
         else:
@@ -307,15 +335,17 @@ class QuestionReader:
             problems.remark("metadata_kept", keys=", ".join(keys))
         if problems.lists:
             problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
-        if not self._references and (names := looking_like(_LIKE_REFERENCE, keys)):
-            problems.remark("reference_not_found", names=names)
-        if not self._passages and (names := looking_like(_LIKE_PASSAGES, keys)):
+        system = [key for key in keys if folded(key) in {"answer", *SYSTEM_FIELDS}]
+        likely = looking_like("reference", keys) or looking_like("answer", system)
+        if not self._references and likely:
+            problems.remark("reference_not_found", names=likely)
+        if not self._passages and (names := looking_like_passages(_LIKE_PASSAGES, keys)):
             problems.remark("passages_not_found", names=names)
-        if system := [key for key in keys if folded(key) in {"answer", *SYSTEM_FIELDS}]:
+        if system:
             problems.remark("system_fields_kept", names=", ".join(system))
         if checks := self._checks - {"", *BUILT_IN_CHECKS}:
             problems.remark("check_not_built_in", checks=", ".join(map(_with_near, sorted(checks))))
-        self._count_remarks("references_split", "passages_alternative")
+        self._count_remarks("references_split", "references_further", "passages_alternative")
 
     def _count_remarks(self, *codes: str) -> None:
         for code in codes:
@@ -335,7 +365,7 @@ def _read(place: Placed, row: Row, group_by: str) -> tuple[QuestionSpec, bool] |
     text = row.required_text(*TEXT)
     category = _category(place, row)
     group = category if folded(group_by) == "category" else group
-    given = row.name(*ID)
+    given = row.name(*ID) or row.name("_id")
     difficulty = row.name("difficulty")
     if place.difficulty is not None and not difficulty:
         difficulty = Field(place.difficulty, "difficulty", row.problems).short_text()

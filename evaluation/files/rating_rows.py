@@ -329,7 +329,7 @@ def _refuse_unknown_metrics(rows: Sequence[Row], scales: Mapping[str, Scale], pr
     unknown: Counter[str] = Counter()
     first: dict[str, int] = {}
     for row in rows:
-        metric = row.peek_text("metric")
+        metric = row.peek_name("metric")
         if metric is not None and metric not in scales:
             unknown[metric] += 1
             first.setdefault(metric, row.line)

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NoReturn
 
 from evaluation.core.errors import Problem
 from evaluation.core.registry import Scale
@@ -61,7 +62,11 @@ _ENDINGS = {
 _ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _BOM = b"\xef\xbb\xbf"
 _UNICODE_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_HANGUL = re.compile("[가-힣]+")
+_HANGUL = re.compile("[가-힣]")
+_HANGUL_PAIR = re.compile("[가-힣]{2}")
+#: The encodings that a person can choose, as Python names them.
+ENCODINGS = {"utf-8": "utf-8-sig", "utf-16": "utf-16", "cp949": "cp949", "cp1252": "cp1252"}
+WESTERN = "cp1252"  # Windows-1252
 
 
 class FileFormat(StrEnum):
@@ -143,8 +148,8 @@ def _refuse_binary(data: bytes, problems: Problems) -> None:
 
 
 def decode(data: bytes, problems: Problems) -> tuple[str, str]:
-    """UTF-16 by its mark; UTF-8, else CP949 where it gives mostly Hangul; a damaged UTF-8 text is never read as
-    CP949."""
+    """UTF-16 by its mark; UTF-8, else CP949 where that gives Korean. What else there is, Windows-1252 in the first
+    place, is refused until somebody says which it is; a damaged UTF-8 text is never read as another."""
     try:
         if data.startswith(_UNICODE_BOMS):
             return data.decode("utf-16"), "utf-16"
@@ -161,15 +166,51 @@ def decode(data: bytes, problems: Problems) -> tuple[str, str]:
         problems.stop("encoding_damaged", line, byte=f"0x{byte:02X}")
     if b"\x00" in data:
         problems.stop("file_binary")
+    if not _is_korean(data.decode("cp949", "replace")):
+        _ask_for_encoding(data, line, byte, problems)
     try:
         text = data.decode("cp949")
     except UnicodeDecodeError as error:
         line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
         problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
-    if 2 * (len(text) - len(_HANGUL.sub("", text))) < _beyond_ascii(text):
-        problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
     problems.remark("encoding_cp949")
     return text, "cp949"
+
+
+def recoded(data: bytes, encoding: str, name: str) -> bytes:
+    """The text as UTF-8 when it is in the encoding that somebody chose, which is empty or one of :data:`ENCODINGS`.
+
+    :raises InvalidFile: where it is not in that encoding.
+    """
+    if not encoding:
+        return data
+    try:
+        return data.decode(ENCODINGS[encoding]).encode()
+    except UnicodeDecodeError as error:
+        line, byte = data.count(b"\n", 0, error.start) + 1, f"0x{data[error.start]:02X}"
+        Problems(display_name(name)).stop("encoding_wrong", line, encoding=encoding, byte=byte)
+
+
+def _is_korean(text: str) -> bool:
+    """Whether a text that was read as CP949 is Korean: syllables stand side by side, nearly all are such as the older
+    standard KS X 1001 has, and they are three quarters of what is not ASCII. Windows-1252 read so gives single
+    syllables among Latin letters, nearly always such as that standard lacks; Chinese and Cyrillic give Hanja."""
+    syllables = _HANGUL.findall(text)
+    rare = sum(min(syllable.encode("cp949")) < 0xA1 for syllable in syllables)
+    common = len(syllables) - rare
+    return bool(_HANGUL_PAIR.search(text)) and 4 * common >= 3 * _beyond_ascii(text) and rare * 10 <= len(syllables)
+
+
+def _ask_for_encoding(data: bytes, line: int, byte: int, problems: Problems) -> NoReturn:
+    """Refuse with the text as it reads in Windows-1252, where it does."""
+    try:
+        shown = data.split(b"\n")[line - 1].decode(WESTERN).strip()
+    except UnicodeDecodeError:
+        problems.stop("encoding_unknown", line, byte=f"0x{byte:02X}")
+    problems.stop("encoding_western", line, text=shown[:_SHOWN_TEXT])
+
+
+_SHOWN_TEXT = 80
 
 
 def _beyond_ascii(text: str) -> int:
@@ -200,6 +241,7 @@ def _by_content(text: str, given: str) -> str:
     return FileFormat.CSV if re.search(r"[,;\t]", first) else ""
 
 
+MOST_NAMED = 5  # ids in one message
 QUESTION_FORMATS = tuple(one for one in FileFormat if one not in {FileFormat.RUN, FileFormat.QRELS})
 ANSWER_FORMATS = (
     FileFormat.JSONL,
@@ -238,15 +280,22 @@ def _with_passages(file: QuestionFile, qrels: bytes, max_bytes: int) -> Question
     problems, limits = Problems("qrels"), replace(Limits(), bytes=max_bytes)
     if len(qrels) > max_bytes:
         problems.stop("file_too_large", size=len(qrels), limit=max_bytes)
-    relevant = read_qrels(decode(qrels, problems)[0], problems, limits)
-    if not any(question.id in relevant for question in file.questions):
+    grades = read_qrels(decode(qrels, problems)[0], problems, limits)
+    unknown = grades.keys() - {question.id for question in file.questions}
+    if len(unknown) == len(grades):
         problems.stop("qrels_unmatched")
+    relevant = {topic: tuple(id_ for id_, grade in of.items() if grade > 0) for topic, of in grades.items()}
     questions = tuple(
         question.model_copy(update={"ground_truth_chunk_ids": relevant.get(question.id, ())})
         for question in file.questions
     )
-    missing = sum(question.id not in relevant for question in questions)
+    missing = sum(not question.ground_truth_chunk_ids for question in questions)
     problems.remark("qrels_added", rows=len(questions) - missing, missing=missing)
+    if unknown:
+        judgements = sum(len(grades[topic]) for topic in unknown)
+        named = [topic for topic in grades if topic in unknown]
+        shown = ", ".join(named[:MOST_NAMED]) + (", …" if len(named) > MOST_NAMED else "")
+        problems.remark("qrels_of_unknown", judgements=judgements, topics=len(named), ids=shown)
     return replace(file, questions=questions, remarks=(*file.remarks, *problems.remarks))
 
 

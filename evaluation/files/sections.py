@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.core.canonical import composed
 from evaluation.files.tree import Kind, Node, Problems, plain
-from evaluation.files.values import rows_of
+from evaluation.files.values import folded, rows_of
+
+# Names that files give the one list of their rows; any other name is that of a category.
+_WRAPPERS = {
+    *("data", "dataset", "rows", "items", "records", "entries", "examples", "samples", "instances", "tests"),
+    *("test_cases", "testcases", "test_set", "eval_set", "queries", "goldens", "oracle", "qa_pairs"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,8 @@ def place_rows(root: Node, problems: Problems) -> tuple[list[Placed], dict[str, 
     """The rows in the order of the file, and what the file says about the set as a whole.
 
     Shapes: ``categories: {name: {difficulty, questions: [...]}}`` (or the list alone), ``{name: [...]}``, a flat
-    list, and ``{questions: [...], ...}``, a flat list with facts about the set beside it.
+    list, and ``{questions: [...], ...}`` (or ``data``, ``test_cases`` …), a flat list with facts about the set beside
+    it.
 
     :raises InvalidFile: where the file has none of them.
     """
@@ -35,6 +43,10 @@ def place_rows(root: Node, problems: Problems) -> tuple[list[Placed], dict[str, 
     if "questions" in entries and entries["questions"].kind is Kind.LIST:
         facts = {key: plain(node) for key, node in entries.items() if key != "questions"}
         return [Placed(row) for row in rows_of(entries["questions"], problems)], facts
+    rows = [(key, node) for key, node in entries.items() if node.kind is Kind.LIST]
+    if len(rows) == 1 and folded(rows[0][0]) in _WRAPPERS:
+        facts = {key: plain(node) for key, node in entries.items() if key != rows[0][0]}
+        return [Placed(row) for row in rows_of(rows[0][1], problems)], facts
     sections = {key: node for key, node in entries.items() if node.kind is Kind.LIST or "questions" in node.entries}
     if not sections:
         problems.stop("shape_questions", root.line, found=root.kind.value)
@@ -54,7 +66,7 @@ def _sections(
                 problems.add("not_list", questions.line, category, found=questions.kind.value)
             continue
         difficulty = section.entries.get("difficulty")
-        placed += [Placed(row, category.strip(), difficulty) for row in rows_of(questions, problems)]
+        placed += [Placed(row, composed(category.strip()), difficulty) for row in rows_of(questions, problems)]
         others = {k: plain(n) for k, n in section.entries.items() if k not in {"questions", "difficulty"}}
         if others:
             about[category] = others

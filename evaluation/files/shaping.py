@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -21,6 +21,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from evaluation.core.samples import FrozenModel
+from evaluation.files import promptfoo
 from evaluation.files.text_trees import feed, read_yaml
 from evaluation.files.tree import Columns, FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 from evaluation.files.values import Field as Value
@@ -126,13 +127,15 @@ class Shape(FrozenModel):
     """How the records of a product are read. ``known_by``: sets of columns, one of which is there with none of
     ``without``. ``rows``: where the records stand, as names with ``[]`` behind lists (``data[].qas[]``); a file that is
     a list needs none. A part that is left out is not in such files; ``instead`` names what they are, where they have
-    neither (``shape_is_…`` among the problems). ``writes`` makes a record of this shape from one of ours
+    neither (``shape_is_…`` among the problems). ``prepare``: the module that turns what no expression can into what
+    one can. ``writes`` makes a record of this shape from one of ours
     (``records``), all of them standing in one ``document`` at ``rows`` or on a line each."""
 
     title: str = "map"
     known_by: tuple[tuple[str, ...], ...] = ()
     without: tuple[str, ...] = ()
     rows: str = Field(default="", pattern=r"^[\w.\[\]-]*$", max_length=200)
+    prepare: Literal["", "promptfoo"] = ""
     instead: str = ""
     questions: QuestionMap | None = None
     answers: AnswerMap | None = None
@@ -200,11 +203,10 @@ def shaped(tree: FileTree, wanted: str, given: Shape | None, problems: Problems)
     shape = given or recognised(tree.root)
     if shape is None:
         return tree
-    part = part_of(shape, wanted, problems)
+    reader = reader_of(shape, wanted, problems)
     records = [node for node in shape.records(tree.root) if node.kind is Kind.MAP]
     if not records:
         problems.stop("map_finds_no_rows", tree.root.line, rows=shape.rows or "[]")
-    reader = RecordReader(part, problems)
     rows = [row for record in records if (row := reader.row(record))]
     about = {name: node for name, node in tree.root.entries.items() if node.kind not in {Kind.MAP, Kind.LIST}}
     root = Node(Kind.MAP, {**about, wanted: Node(Kind.LIST, rows, tree.root.line)}, tree.root.line)
@@ -220,6 +222,14 @@ def part_of(shape: Shape, wanted: str, problems: Problems) -> QuestionMap | Answ
     if part is None:
         problems.stop(f"shape_is_{shape.instead}" if shape.instead else f"shape_lacks_{wanted}", shape=shape.title)
     return part
+
+
+def reader_of(shape: Shape, wanted: str, problems: Problems) -> RecordReader:
+    """The reader of the shape's questions or answers.
+
+    :raises InvalidFile: where it says nothing of them.
+    """
+    return RecordReader(part_of(shape, wanted, problems), problems, prepare=shape.prepare)
 
 
 CHOSEN = "columns"  # the title of a map that says of whole columns what they are
@@ -244,16 +254,19 @@ def map_of_columns(wanted: str, columns: Columns) -> str:
 class RecordReader:
     """Reads records by the expressions of one part, and remembers what became of every column."""
 
-    def __init__(self, part: QuestionMap | AnswerMap, problems: Problems) -> None:
+    def __init__(self, part: QuestionMap | AnswerMap, problems: Problems, *, prepare: str = "") -> None:
         self.fields = tuple(part.fields())
         self.when, self.metadata = part.when, part.metadata
         self.problems = problems
         self.builder = TreeBuilder(problems, Limits())
         self.left_out = 0
+        self.assertions = promptfoo.Assertions() if prepare else None
         self._became: dict[str, set[str]] = {}
 
     def row(self, record: Node) -> Node | None:
         """The row that the record is, ``None`` where it does not have what it must."""
+        if self.assertions:
+            record = self.assertions.gather(record)
         nodes = {name: self._expanded(node, name) for name, node in record.entries.items()}
         values = {name: plain(node) for name, node in nodes.items()}
         if self.when and not (self._find(self.when, values, record, "when") or ("", ""))[1]:
@@ -270,7 +283,9 @@ class RecordReader:
             entries[name] = bare or self._node(value, record.line)
             for path in _paths(jmespath.compile(expression).parsed):
                 used.add(path)
-                self._became.setdefault(".".join(path), set()).add(name)
+                where = ".".join(path)
+                for column in (self.assertions and self.assertions.columns.get(where)) or (where,):
+                    self._became.setdefault(column, set()).add(name)
         rest = _without(values, used)
         for name in values:
             if name in rest or _says_nothing(values[name]):
@@ -292,6 +307,9 @@ class RecordReader:
         """
         if wanted == ANSWERS and not any_row:
             self.problems.stop("no_answers", tree.root.line, rows=self.left_out)
+        if self.assertions and (not_taken := self.assertions.not_taken):
+            types = ", ".join(f"{name} ({count})" for name, count in not_taken.most_common())
+            self.problems.remark("assertions_not_taken", types=types)
         columns = self.columns()
         told = "; ".join(f"{column} → {became}" for column, became in columns)
         self.problems.remark("shape_known", shape=shape.title, columns=told)

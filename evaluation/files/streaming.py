@@ -33,8 +33,8 @@ from evaluation.files.reading import (
     rows_of_file,
 )
 from evaluation.files.sections import Placed
-from evaluation.files.shaping import ANSWERS, QUESTIONS, SAMPLE, RecordReader, Shape, part_of, recognised, shaped
-from evaluation.files.tables import delimiter_of, read_header, read_row
+from evaluation.files.shaping import ANSWERS, QUESTIONS, SAMPLE, RecordReader, Shape, reader_of, recognised, shaped
+from evaluation.files.tables import SEPARATOR_LINE, delimiter_of, read_header, read_row
 from evaluation.files.text_trees import JSONSyntax, scan_json
 from evaluation.files.traces import may_hold_traces
 from evaluation.files.tree import FileTree, Kind, Limits, Node, Problems, TreeBuilder
@@ -118,7 +118,7 @@ class _RowStream:
             first = list(islice(records, SAMPLE))
             self._shape = self._shape or recognised(Node(Kind.LIST, [one.node for one in first], 1))
             if self._shape:
-                self._shaping = RecordReader(part_of(self._shape, self.wanted, problems), problems)
+                self._shaping = reader_of(self._shape, self.wanted, problems)
             for number, (node, end) in enumerate(chain(first, records), start=1):
                 if self._max_rows is not None and number > self._max_rows:
                     problems.stop("too_many_rows", node.line, limit=self._max_rows)
@@ -151,8 +151,8 @@ class _RowStream:
             return None
         if form == FileFormat.JSON and not text.lstrip().startswith("["):
             return None
-        if form == FileFormat.CSV and text.lstrip("\n")[:1] in {",", ";", "\t"}:
-            return None  # a column without a name, such as pandas' index, which only all of its cells tell
+        if form == FileFormat.CSV and (text.lstrip("\n")[:1] in {",", ";", "\t"} or SEPARATOR_LINE.match(text)):
+            return None  # a column without a name, such as pandas' index, which only all of its cells tell; or sep=;
         return FileFormat(form)
 
 
@@ -258,6 +258,7 @@ def _json_lines(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Reco
 
 def _table(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Record]:
     end = 0
+    _, delimiter = delimiter_of(head, problems)
 
     def texts() -> Iterator[str]:
         nonlocal end
@@ -268,7 +269,7 @@ def _table(file: BinaryIO, head: str, problems: Problems) -> Iterator[_Record]:
     header: list[str] = []
     number = 0
     try:
-        for number, cells in enumerate(csv.reader(texts(), delimiter=delimiter_of(head, problems), strict=True), 1):
+        for number, cells in enumerate(csv.reader(texts(), delimiter=delimiter, strict=True), 1):
             if number == 1:
                 header = read_header(cells, problems)
                 if len(header) > _LIMITS.columns:

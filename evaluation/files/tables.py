@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
@@ -57,7 +58,7 @@ def read_csv(text: str, problems: Problems, limits: Limits) -> Node:
     :raises InvalidFile: where quotes are not closed, or there are too many rows or columns. Ragged rows, an odd
         header and overlong cells are collected.
     """
-    delimiter = delimiter_of(text, problems)
+    text, delimiter = delimiter_of(text, problems)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     builder = TreeBuilder(problems, limits)
     header: list[str] = []
@@ -118,16 +119,21 @@ def read_row(header: list[str], cells: list[str], number: int, builder: TreeBuil
     return row_node(header, [Node(Kind.CELL, cell, number, cell) for cell in cells], number)
 
 
-def delimiter_of(text: str, problems: Problems) -> str:
-    """The comma, or what stands in the header row instead of it: a tab or a semicolon (remarked)."""
-    header = text.lstrip("\n").partition("\n")[0]
-    if "," in header:
-        return ","
-    for delimiter in ("\t", ";"):
-        if delimiter in header:
-            problems.remark("delimiter", 1, delimiter="tab" if delimiter == "\t" else delimiter)
-            return delimiter
-    return ","
+# Tells Excel what separates the cells; Excel does not show the line, so rows are counted from the next one.
+SEPARATOR_LINE = re.compile(r"\"?sep=([,;|\t])\"?[ ,;\t]*(?:\r\n|\r|\n)", re.IGNORECASE)
+
+
+def delimiter_of(text: str, problems: Problems) -> tuple[str, str]:
+    """The text from its header on, and what separates the cells: what a line ``sep=;`` above the header says, else the
+    comma, or what stands in the header instead of it, a tab or a semicolon. Anything but a comma is remarked."""
+    if match := SEPARATOR_LINE.match(text):
+        text, delimiter = text[match.end() :], match[1]
+    else:
+        header = text.lstrip("\n").partition("\n")[0]
+        delimiter = next((sign for sign in (",", "\t", ";") if sign in header), ",")
+    if delimiter != ",":
+        problems.remark("delimiter", 1, delimiter="tab" if delimiter == "\t" else delimiter)
+    return text, delimiter
 
 
 def read_xlsx(data: bytes, problems: Problems, limits: Limits) -> Node:
@@ -138,6 +144,7 @@ def read_xlsx(data: bytes, problems: Problems, limits: Limits) -> Node:
     """
     import openpyxl  # costs 0.2 s at import
 
+    problems.doubted = {Kind.REAL}
     try:
         _guard(data, problems, limits)
         workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)
@@ -194,6 +201,23 @@ def _table(rows: Iterable[Any], problems: Problems, limits: Limits) -> Node:
     return Node(Kind.LIST, _without_index(header, nodes, problems), 1)
 
 
+_EXACT_DIGITS = 15  # that Excel keeps of a number
+_PLAIN_FORMATS = {"General", "0", "#", "#,##0", "@"}
+
+
+def _integer_cell(value: int, number_format: str, row: int) -> Node:
+    """A whole number as the sheet shows it: ``0000`` shows 7 as ``0007``. In other formats (percent, money, decimals)
+    the sheet shows another text than the digits, which nobody can tell from the value."""
+    digits = str(value)
+    if number_format.strip("0") == "":
+        digits = digits.zfill(len(number_format))
+    elif number_format not in _PLAIN_FORMATS:
+        return Node(Kind.AMBIGUOUS, digits, row, digits)
+    if len(digits) > _EXACT_DIGITS:
+        return Node(Kind.AMBIGUOUS, digits, row, digits)
+    return Node(Kind.INTEGER, value, row, digits)
+
+
 def _cell(cell: Any, row: int, header: list[str], position: int, builder: TreeBuilder) -> Node:
     value = cell.value
     if value is None:
@@ -208,7 +232,7 @@ def _cell(cell: Any, row: int, header: list[str], position: int, builder: TreeBu
     if isinstance(value, bool):
         return Node(Kind.BOOLEAN, value, row, str(value).upper())
     if isinstance(value, int):
-        return Node(Kind.INTEGER, value, row, str(value))
+        return _integer_cell(value, cell.number_format, row)
     if isinstance(value, float):
         return Node(Kind.REAL, value, row, repr(value))
     if isinstance(value, datetime | date | time):

@@ -139,11 +139,10 @@ class _Scanner:
         line, spelling = self.line(), match[0]
         self.at = match.end()
         if match["fraction"] is None and match["exponent"] is None:
-            digits = len(spelling.lstrip("-"))
-            if digits > _LONGEST_DIGITS or abs(int(spelling)) > _LARGEST:
-                self.problem("number_too_large", line, digits=digits)
-            else:
-                self.builder.scalar(Kind.INTEGER, int(spelling), line, spelling)
+            fits = len(spelling.lstrip("-")) <= _LONGEST_DIGITS and abs(int(spelling)) <= _LARGEST
+            # A longer one stays the text that it is: it may be an id, and no column of 64 bits would keep its digits.
+            whole = int(spelling) if fits else self.builder.storable(spelling, line)
+            self.builder.scalar(Kind.INTEGER, whole, line, spelling)
             return
         value = float(spelling)
         if math.isfinite(value):
@@ -245,6 +244,7 @@ def read_yaml(text: str, problems: Problems, limits: Limits) -> Node | None:
         collected in ``problems`` and the reading goes on.
     """
     builder = TreeBuilder(problems, limits)
+    problems.doubted = {Kind.INTEGER, Kind.REAL}
     documents = 0
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evaluation.core.canonical import composed
 from evaluation.files.tree import Kind, Limits, Node, Problems, TreeBuilder
 
-_RUN = re.compile(r"\S+\s+Q0\s+\S+\s+[0-9]+\s+[-+0-9.eE]+\s+\S+\s*")
-_QRELS = re.compile(r"\S+\s+(?:0|Q0)\s+\S+\s+-?[0-9]+\s*")
+_NUMBER = r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|(?i:nan|inf|infinity))"
+# Nobody reads the second column, so tools write anything there: Q0, 0, an iteration.
+_RUN = re.compile(rf"\S+\s+\S+\s+\S+\s+[0-9]+\s+{_NUMBER}\s+\S+\s*")
+_QRELS = re.compile(rf"\S+\s+\S+\s+\S+\s+{_NUMBER}\s*")
 _TOPIC = re.compile(r"[\w.-]*[0-9]\t[^\t]+")
 _TAG = re.compile(r"<(num|title|desc|narr)>([^<]*)", re.IGNORECASE)
 _LABEL = re.compile(r"\s*(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
@@ -52,10 +56,8 @@ def read_run(text: str, problems: Problems, limits: Limits) -> Node:
     found: dict[str, list[tuple[float, str]]] = {}
     first: dict[str, tuple[int, str]] = {}
     for number, (topic, _, passage, _, score, tag) in _lines(text, 6, problems, limits):
-        try:
-            found.setdefault(topic, []).append((float(score), passage))
-        except ValueError:
-            problems.add("not_number", number, "score", value=score[:80])
+        value = _finite(score, number, problems)
+        found.setdefault(topic, []).append((value, passage))
         first.setdefault(topic, (number, tag))
     rows = []
     for topic, passages in found.items():
@@ -66,27 +68,30 @@ def read_run(text: str, problems: Problems, limits: Limits) -> Node:
     return Node(Kind.LIST, rows, 1)
 
 
-def read_qrels(text: str, problems: Problems, limits: Limits) -> dict[str, tuple[str, ...]]:
-    """The ids of the passages that are relevant (above 0) by question id, from TREC's four columns or BEIR's three
-    with their header.
+def read_qrels(text: str, problems: Problems, limits: Limits) -> dict[str, dict[str, float]]:
+    """The grades by question id and id of the passage, from TREC's four columns or BEIR's three with their header.
 
     :raises InvalidFile: for anything else.
     """
     beir = tuple(text.partition("\n")[0].split()) == _BEIR
     if not beir and trec_form(text) != QRELS:
         problems.stop("qrels_expected")
-    relevant: dict[str, dict[str, None]] = {}
+    grades: dict[str, dict[str, float]] = {}
     for number, words in _lines(text, 3 if beir else 4, problems, limits):
         if beir and number == 1:
             continue
-        topic, passage, grade = words[0], words[-2], words[-1]
-        try:
-            if float(grade) > 0:
-                relevant.setdefault(topic, {})[passage] = None
-        except ValueError:
-            problems.add("not_number", number, "score", value=grade[:80])
+        topic, passage, grade = composed(words[0]), composed(words[-2]), words[-1]
+        grades.setdefault(topic, {})[passage] = _finite(grade, number, problems)
     problems.refuse_if_any()
-    return {topic: tuple(passages) for topic, passages in relevant.items()}
+    return grades
+
+
+def _finite(text: str, line: int, problems: Problems) -> float:
+    """The number that the text writes; that it is none, or not finite, is a problem."""
+    if re.fullmatch(_NUMBER, text) and math.isfinite(value := float(text)):
+        return value
+    problems.add("not_number", line, "score", value=text[:80])
+    return 0.0
 
 
 def topic_line(record: Mapping[str, Any]) -> Iterator[str]:

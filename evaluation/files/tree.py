@@ -33,6 +33,8 @@ format_not_accepted format accepted
 encoding_utf16 byte
 encoding_damaged byte
 encoding_unknown byte
+encoding_western text
+encoding_wrong encoding byte
 nul_character
 lone_surrogate
 too_deep limit
@@ -78,6 +80,8 @@ shape_questions found
 shape_rows found
 row_not_mapping found
 missing names
+missing_among names columns
+missing_likely names likely
 alias_twice first second
 quote_value value
 format_as_text value
@@ -101,6 +105,7 @@ duplicate_id id first_line
 duplicate_question first_line
 group_field_unknown name
 answer_missing
+answer_missing_likely likely
 no_answers rows
 context_empty
 duplicate_answer question sample first_line
@@ -130,6 +135,7 @@ check_phrases_missing rows
 hops_kept rows
 ids_derived rows
 references_split rows
+references_further rows
 lists_read names rows
 no_answer_yet rows
 empty_answers rows
@@ -137,10 +143,12 @@ reference_not_found names
 passages_not_found names
 passages_alternative rows
 shape_known shape columns
+assertions_not_taken types
 rows_left_out rows
 index_left_out
 columns_not_read columns
 qrels_added rows missing
+qrels_of_unknown judgements topics ids
 group_missing name rows
 judge_off_scale rows
 ratings_without_value rows
@@ -189,6 +197,8 @@ class Problems:
         self.found: list[Problem] = []
         self.remarks: list[Problem] = []
         self.lists: Counter[str] = Counter()  # texts that were read as lists of Python or numpy, by field
+        # Numbers that are no texts in this format: YAML turns spellings into numbers, a workbook shows 0.85 as 85%.
+        self.doubted: set[Kind] = set()
 
     def add(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
         """Note something that refuses the file.

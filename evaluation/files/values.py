@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from evaluation.core.canonical import composed
 from evaluation.files.literals import LiteralSyntax, scan_literal
 from evaluation.files.text_trees import JSONSyntax, scan_json
 from evaluation.files.tree import SHORT_TEXT, Columns, Kind, Limits, Node, Problems, TreeBuilder, plain
@@ -23,6 +24,19 @@ _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _WRITTEN = {Kind.TEXT, Kind.CELL}
 _COLLECTIONS = {Kind.LIST, Kind.MAP}
+# Ends of names that tell what a field is beside a text: an id, a kind, a file, a place, a number, a time.
+_NO_TEXT = re.compile(
+    r"^__|(?:^|_)(?:ids?|u?uid|key|type|kind|label|file\w*|page\w*|url|link|path|no|nr|num\w*|name|time\w*|date|lang\w*|score|"
+    r"rating|start|end|index|count|len\w*|tokens?|doc\w*|contexts?|chunk\w*|passages?|evidence|sources?|model)$"
+    r"|(?:번호|유형|종류|파일|파일명|출처|날짜|시간|점수)$"
+)
+#: Names that a field of the file itself may have, by the field of ours.
+LIKE = {
+    "question": re.compile(r"question|query|prompt|input|utterance|request|질문|질의|문의|문항|물음"),
+    "answer": re.compile(r"answer|response|output|completion|predict|generat|reply|답변|응답|출력|생성"),
+    "reference": re.compile(r"answer|reference|truth|gold|expect|target|ideal|정답|모범|기대"),
+}
+_NAMED = 12  # names of fields in one message
 _YES = {"true", "yes", "y", "1", "on"}
 _NO = {"false", "no", "n", "0", "off"}
 
@@ -43,10 +57,13 @@ class Field(NamedTuple):
         return Field(node, self.name + place, self.problems)
 
     def text(self) -> str:
-        """A text as it stands. A number, a boolean or a date is refused: quoted it would be a text without a doubt."""
+        """A text as it stands, a number by its spelling unless the format leaves that in doubt. A truth value, a date
+        and whatever a format would turn into another value are refused."""
         node = self.node
         if node.kind in _WRITTEN:
             return str(node.value)
+        if node.kind in {Kind.INTEGER, Kind.REAL} - self.problems.doubted:
+            return node.spelling
         if node.kind in _COLLECTIONS:
             self.note("not_text", found=node.kind.value)
         elif node.kind is not Kind.NULL:
@@ -55,8 +72,9 @@ class Field(NamedTuple):
         return ""
 
     def short_text(self) -> str:
-        """A text such as an id or a category, without surrounding white space, at most 200 characters."""
-        text = self.text().strip()
+        """A name such as an id or a category: composed (NFC), without surrounding white space, at most 200
+        characters."""
+        text = composed(self.text().strip())
         if len(text) > SHORT_TEXT:
             self.note("too_long", length=len(text), limit=SHORT_TEXT)
         return text
@@ -117,13 +135,17 @@ class Field(NamedTuple):
         several = found.items() if found.node.kind is Kind.LIST else [found]
         return tuple(filter(None, [one.text().strip() for one in several]))
 
-    def flat_texts(self) -> tuple[str, ...]:
-        """The texts of a list that may hold further lists, in their order."""
+    def names(self) -> tuple[str, ...]:
+        """One name or a list of names such as ids and tags, composed (NFC)."""
+        return tuple(map(composed, self.texts()))
+
+    def flat_names(self) -> tuple[str, ...]:
+        """The names of a list that may hold further lists, in their order."""
         found = self.expanded()
         if found.node.kind is not Kind.LIST:
-            return self.texts()
-        inner = ((one.flat_texts() if one.node.kind is Kind.LIST else (one.text().strip(),)) for one in found.items())
-        return tuple(text for texts in inner for text in texts if text)
+            return self.names()
+        inner = (item.flat_names() if item.node.kind is Kind.LIST else (item.text(),) for item in found.items())
+        return tuple(composed(name.strip()) for names in inner for name in names if name.strip())
 
     def keywords(self) -> tuple[tuple[str, ...], ...]:
         """Keywords, each a text or a list of alternatives. Whole numbers are taken by their text (``200``), unless
@@ -205,9 +227,7 @@ def begins_list(node: Node) -> bool:
 
 def number_of(node: Node) -> float | None:
     """The finite number that a number or a written number stands for, else ``None``; booleans are no numbers."""
-    if node.kind in {Kind.INTEGER, Kind.REAL}:
-        return float(node.value)
-    if node.kind not in _WRITTEN or not _NUMBER.fullmatch(str(node.value).strip()):
+    if node.kind not in {Kind.INTEGER, Kind.REAL, *_WRITTEN} or not _NUMBER.fullmatch(str(node.value).strip()):
         return None
     number = float(node.value)
     return number if math.isfinite(number) else None
@@ -274,10 +294,10 @@ class Row:
         node = inner.get(name) if entry is None else entry[1]
         return None if node is None or node.absent else node
 
-    def peek_text(self, name: str) -> str | None:
-        """A text under exactly this name, without surrounding white space, which stays unused."""
+    def peek_name(self, name: str) -> str | None:
+        """A name under exactly this name of a field, composed (NFC), which stays unused."""
         node = self.peek(name)
-        return str(node.value).strip() if node is not None and node.kind in _WRITTEN else None
+        return composed(str(node.value).strip()) if node is not None and node.kind in _WRITTEN else None
 
     def take(self, *names: str) -> Field | None:
         """The field, under the first of its names; ``None`` where it is absent. Two names with different values are a
@@ -322,13 +342,36 @@ class Row:
         before = len(self.problems.found)
         text = read(*names)
         if not text and len(self.problems.found) == before:
-            self.note("missing", names[0], names=", ".join(names))
+            self.note_missing(*names)
         return text
+
+    def note_missing(self, *names: str, like: str = "") -> None:
+        """Note that none of the fields is there, naming those of the row's own that may be meant, else all. ``like``
+        is one of :data:`LIKE`, else the first of the names."""
+        known, like = {"names": ", ".join(names)}, like or names[0]
+        if names[0] in self.became.values():  # the field is there, but empty
+            self.note("missing", names[0], **known)
+        elif likely := self.likely(like):
+            self.note("missing_likely", names[0], likely=likely, **known)
+        elif like in LIKE and (columns := [key for key, _ in self._entries.values()]):
+            self.note("missing_among", names[0], columns=_shortened(columns), **known)
+        else:
+            self.note("missing", names[0], **known)
+
+    def likely(self, field: str) -> str:
+        """The row's own names that may stand for a field of ours which holds a text."""
+        texts = [key for key, node in self._entries.values() if node.kind in _WRITTEN and not node.absent]
+        return looking_like(field, texts)
 
     def texts(self, *names: str) -> tuple[str, ...]:
         """One text or a list, empty where it is absent."""
         field = self.take(*names)
         return field.texts() if field else ()
+
+    def names(self, *names: str) -> tuple[str, ...]:
+        """One name or a list, empty where it is absent."""
+        field = self.take(*names)
+        return field.names() if field else ()
 
     def integer(self, name: str, high: int, place: str = "") -> int | None:
         """A whole number from 0, ``None`` where it is absent."""
@@ -364,9 +407,20 @@ def columns_of(became: Mapping[str, str], kept: Iterable[str]) -> Columns:
     return (*became.items(), *((key, "metadata") for key in kept if key not in became))
 
 
-def looking_like(pattern: re.Pattern[str], keys: Iterable[str]) -> str:
-    """The names of fields in which the pattern is found, for the question whether they were meant to be read."""
-    return ", ".join(key for key in keys if pattern.search(folded(key)))
+def looking_like(field: str, keys: Iterable[str]) -> str:
+    """Those of the names that may stand for a field of ours which holds a text."""
+    if (pattern := LIKE.get(field)) is None:
+        return ""
+    return _shortened([key for key in keys if pattern.search(folded(key)) and not _NO_TEXT.search(folded(key))])
+
+
+def looking_like_passages(pattern: re.Pattern[str], keys: Iterable[str]) -> str:
+    """Those of the names in which the pattern of passages or their ids is found."""
+    return _shortened([key for key in keys if pattern.search(folded(key))])
+
+
+def _shortened(names: Sequence[str]) -> str:
+    return ", ".join(name[:40] for name in names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 def rows_of(node: Node, problems: Problems) -> list[Node]:

@@ -7,7 +7,6 @@ import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from django.utils.translation import gettext as _
 from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused
 from evaluation.models import Run
 from evaluation.runs.progress import progress
-from evaluation.wording.messages import advise, explain, explain_reason, explain_refusal
+from evaluation.wording.messages import advise, explain_alone, explain_reason, explain_refusal
 from evaluation.work.lifecycle import pause
 from evaluation.work.plugins import batch_hooks
 
@@ -50,7 +49,7 @@ def problem_line(problem: Problem) -> str:
     """``file:line field message``, as compilers write it."""
     line = "" if problem.line is None else f":{problem.line}"
     place = " ".join(part for part in (f"{problem.file}{line}", problem.field) if part)
-    sentence = explain(replace(problem, file="", line=None, field=""))
+    sentence = explain_alone(problem)
     return f"{place} {sentence}" if place else sentence
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import transaction
@@ -18,10 +18,10 @@ from django.db.models.functions import Now
 
 from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
-from evaluation.core.errors import Problem, Refused
+from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import display_name
+from evaluation.files.reading import WESTERN, display_name, recoded
 from evaluation.files.shaping import map_of_columns, read_map
 from evaluation.files.streaming import Content, read_question_set
 from evaluation.files.tree import Columns
@@ -105,14 +105,17 @@ def store_upload(
 ) -> ImportBatch:
     """Read a file and keep it for its confirmation. ``name`` may be empty: then the file's own is taken.
 
-    ``kind`` is :data:`QUESTIONS`; ``options`` may hold ``group_by`` and ``map``, the text of a map file.
+    ``kind`` is :data:`QUESTIONS`; ``options`` may hold ``group_by``, ``map``, the text of a map file, ``qrels``, the
+    text of judgements, and ``encoding``. A file that seems to be Windows-1252 is read so, and the preview asks.
 
     :raises InvalidFile: with every problem of the file; nothing is stored then.
     :raises Refused: ``unknown_upload_kind``, ``bad_name``.
     """
     if kind != QUESTIONS:
         raise Refused("unknown_upload_kind", kind=kind)
-    file = _read(content, file_name, options, settings.CONCORD_UPLOAD_BYTES)
+    file, options = with_encoding(
+        lambda chosen: _read(content, file_name, chosen, settings.CONCORD_UPLOAD_BYTES), options
+    )
     name = set_name(name, file, file_name)
     return keep_file(project, kind, name, file_name, content, options=options, rows=len(file.questions), by=by)
 
@@ -144,6 +147,42 @@ def keep_file(
         rows=rows,
         created_by=by,
     )
+
+
+_File = TypeVar("_File")
+
+
+def with_encoding(
+    read: Callable[[Mapping[str, Any]], _File], options: Mapping[str, Any]
+) -> tuple[_File, Mapping[str, Any]]:
+    """The file that ``read`` reads by the options, and the options by which it was read: a text that seems to be
+    Windows-1252 is read as that.
+
+    :raises InvalidFile: where it cannot be read.
+    """
+    try:
+        return read(options), options
+    except InvalidFile as refused:
+        if not seems_western(refused):
+            raise
+    chosen = {**options, "encoding": WESTERN}
+    return read(chosen), chosen
+
+
+def seems_western(refused: InvalidFile) -> bool:
+    """Whether the file was refused because somebody has to say that it is in Windows-1252."""
+    return any(problem.code == "encoding_western" for problem in refused.problems)
+
+
+def choose_encoding(batch: ImportBatch, encoding: str, preview: Callable[[ImportBatch], object]) -> None:
+    """Have the file of an upload read in the encoding, if ``preview`` can read it so.
+
+    :raises InvalidFile: where it cannot; the upload stays as it was.
+    :raises Refused: ``upload_expired``.
+    """
+    batch.options = {**batch.options, "encoding": encoding}
+    preview(batch)
+    ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(options=batch.options)
 
 
 def kept_file(batch: ImportBatch) -> bytes:
@@ -223,5 +262,12 @@ def _file(batch: ImportBatch) -> QuestionFile:
 def _read(content: bytes, file_name: str, options: Mapping[str, Any], limit: int) -> QuestionFile:
     text = str(options.get("map", ""))
     shape = read_map(text.encode()) if text else None
-    group_by = str(options.get("group_by", ""))
-    return read_question_set(Content(content), file_name, group_by=group_by, shape=shape, max_bytes=limit)
+    utf8 = recoded(content, str(options.get("encoding", "")), file_name)
+    return read_question_set(
+        Content(utf8),
+        file_name,
+        group_by=str(options.get("group_by", "")),
+        shape=shape,
+        qrels=str(options.get("qrels", "")).encode(),
+        max_bytes=limit + len(utf8) - len(content),
+    )

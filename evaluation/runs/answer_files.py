@@ -22,7 +22,7 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.asking.systems import version_with
 from evaluation.core.canonical import canonical_json, clean_name, composed
-from evaluation.core.errors import Problem
+from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import ContextSpec
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.aside import KeptAside
@@ -31,7 +31,7 @@ from evaluation.files.streaming import AnswerStream, Source
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Answer, AnswerSet, Context, ProfileVersion, Project, QuestionSet, Run, SystemVersion, User
 from evaluation.profiles.spec import DEFAULT_PROFILE
-from evaluation.runs.answer_matching import Answered, Matching
+from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, Answered, Matching
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.storage.statements import insert_values
@@ -91,18 +91,22 @@ def import_answers(
     name: str = "",
     k: int = 5,
     sha256: str = "",
+    refuse_unknown_passages: bool = False,
 ) -> ImportedAnswers:
     """Store the answers as one answer set and start its run. ``sha256`` is of the file as it came, where ``data`` is
-    what was made of it.
+    what was made of it. ``refuse_unknown_passages``: nobody was asked whether a file is meant of which no passage is
+    among those that should be found.
 
     Answers equal in everything but metadata, of the same system to the same version of the question set with the same
     ``k``, are the answer set that is there already, with its run.
 
     :raises InvalidFile: ``question_unknown``, ``question_ambiguous``, ``duplicate_answer``, with their lines, and what
-        a stream finds.
+        a stream finds; ``passages_unmatched`` where that is to be refused.
     """
     shown = display_name(file_name)
     with Checked(question_set, shown, file) as checked:
+        if refuse_unknown_passages and (asks := [one for one in checked.told if one.code == PASSAGES_UNMATCHED]):
+            raise InvalidFile(asks)
         name_of_system = clean_name(system or checked.facts.system)
         filling = prepared(checked, name_of_system, by=by, source=shown, sha256=sha256 or sha256_of(data), k=k)
         if filling.is_unfinished:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -11,11 +12,11 @@ from django.db import transaction
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem
 from evaluation.files.answer_rows import AnswerFile
-from evaluation.files.reading import read_answers
+from evaluation.files.reading import read_answers, recoded
 from evaluation.files.shaping import read_map
 from evaluation.files.tree import Columns
 from evaluation.models import ImportBatch, QuestionSet, User
-from evaluation.questions.uploads import ANSWERS, claim_upload, keep_file, kept_file
+from evaluation.questions.uploads import ANSWERS, claim_upload, keep_file, kept_file, with_encoding
 from evaluation.runs.answer_files import SHOWN, ImportedAnswers, import_answers
 from evaluation.runs.answer_matching import Answered, matched
 
@@ -36,19 +37,30 @@ class AnswersPreview:
     first: Sequence[Answered]
     shape: str
     columns: Columns
+    encoding: str
 
 
 def store_answers(
-    question_set: QuestionSet, system: str, file_name: str, content: bytes, by: User | None, *, map_text: str = ""
+    question_set: QuestionSet,
+    system: str,
+    file_name: str,
+    content: bytes,
+    by: User | None,
+    *,
+    map_text: str = "",
+    encoding: str = "",
 ) -> ImportBatch:
-    """Read a file of answers and keep it for its confirmation. ``map_text`` says where the fields stand.
+    """Read a file of answers and keep it for its confirmation. ``map_text`` says where the fields stand. A file that
+    seems to be Windows-1252 is read so unless an encoding is given, and the preview asks.
 
     :raises InvalidFile: with every problem of the file; nothing is stored then.
     :raises Refused: ``bad_name`` for the system.
     """
-    file = _answers(content, file_name, map_text, settings.CONCORD_UPLOAD_BYTES)
+    given = {"questions": question_set.pk, "map": map_text, "encoding": encoding}
+    file, options = with_encoding(
+        lambda chosen: _answers(content, file_name, chosen, settings.CONCORD_UPLOAD_BYTES), given
+    )
     matched(question_set, file, file_name)
-    options = {"questions": question_set.pk, "map": map_text}
     name, rows = clean_name(system), len(file.answers)
     return keep_file(question_set.project, ANSWERS, name, file_name, content, options=options, rows=rows, by=by)
 
@@ -70,6 +82,7 @@ def preview_answers(batch: ImportBatch) -> AnswersPreview:
         first=rows[:SHOWN],
         shape=file.shape,
         columns=file.columns,
+        encoding=file.encoding,
     )
 
 
@@ -93,9 +106,11 @@ def confirm_answers(batch: ImportBatch, by: User | None) -> ImportedAnswers | No
 def _read(batch: ImportBatch) -> tuple[QuestionSet, AnswerFile]:
     content = kept_file(batch)
     questions = QuestionSet.objects.select_related("project").get(pk=batch.options["questions"])
-    return questions, _answers(content, batch.file_name, str(batch.options.get("map", "")), len(content))
+    return questions, _answers(content, batch.file_name, batch.options, len(content))
 
 
-def _answers(content: bytes, file_name: str, map_text: str, limit: int) -> AnswerFile:
+def _answers(content: bytes, file_name: str, options: Mapping[str, Any], limit: int) -> AnswerFile:
+    map_text = str(options.get("map", ""))
     shape = read_map(map_text.encode()) if map_text else None
-    return read_answers(content, file_name, shape=shape, max_bytes=limit)
+    utf8 = recoded(content, str(options.get("encoding", "")), file_name)
+    return read_answers(utf8, file_name, shape=shape, max_bytes=limit + len(utf8) - len(content))

@@ -24,11 +24,12 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.files.reading import display_name
+from evaluation.files.reading import WESTERN, display_name, recoded
 from evaluation.files.shaping import read_map
-from evaluation.files.streaming import AnswerStream
+from evaluation.files.streaming import AnswerStream, Content, Source
+from evaluation.files.tree import Problems
 from evaluation.models import Heartbeat, ImportBatch, ImportChunk, ImportWork, QuestionSet, User
-from evaluation.questions.uploads import ANSWERS, expire_uploads
+from evaluation.questions.uploads import ANSWERS, expire_uploads, seems_western
 from evaluation.runs.answer_files import Checked, completed, prepared
 from evaluation.runs.answer_matching import Answered
 from evaluation.work.dispatch import ring_for
@@ -47,7 +48,14 @@ WORKING = (State.CHECKING, State.IMPORTING)
 
 
 def keep_large(
-    question_set: QuestionSet, system: str, file_name: str, pieces: Iterable[bytes], by: User | None, *, map_text: str
+    question_set: QuestionSet,
+    system: str,
+    file_name: str,
+    pieces: Iterable[bytes],
+    by: User | None,
+    *,
+    map_text: str,
+    encoding: str = "",
 ) -> ImportBatch:
     """Keep a file piece by piece, each in a transaction of its own, and have it checked.
 
@@ -64,7 +72,7 @@ def keep_large(
         kind=ANSWERS,
         name=name,
         file_name=display_name(file_name),
-        options={"questions": question_set.pk, "map": map_text},
+        options={"questions": question_set.pk, "map": map_text, "encoding": encoding},
         state=State.CHECKING,
         created_by=by,
     )
@@ -169,14 +177,15 @@ class _Watch:
 
 @contextmanager
 def _checked(work: ImportWork, watch: _Watch) -> Iterator[Checked]:
-    options, source = work.batch.options, _Kept(work.batch_id, work.size)
+    options = work.batch.options
+    source = _in_utf8(_Kept(work.batch_id, work.size), options["encoding"], work.batch.file_name)
     questions = QuestionSet.objects.select_related("project").get(pk=options["questions"])
     shape = read_map(options["map"].encode()) if options["map"] else None
     stream = AnswerStream(
         source,
         work.batch.file_name,
         shape=shape,
-        max_bytes=settings.CONCORD_UPLOAD_BYTES,
+        max_bytes=max(settings.CONCORD_UPLOAD_BYTES, source.size if options["encoding"] else 0),
         max_rows=MOST_ROWS,
     )
 
@@ -187,7 +196,32 @@ def _checked(work: ImportWork, watch: _Watch) -> Iterator[Checked]:
         yield checked
 
 
+def _in_utf8(source: Source, encoding: str, file_name: str) -> Source:
+    """The file as UTF-8. In another encoding it is read as a whole, like everything that is not read row by row.
+
+    :raises InvalidFile: where it is too large for that, or not in the encoding.
+    """
+    if not encoding:
+        return source
+    if source.size > settings.CONCORD_UPLOAD_BYTES:
+        Problems(file_name).stop("file_too_large", size=source.size, limit=settings.CONCORD_UPLOAD_BYTES)
+    with source.open() as file:
+        return Content(recoded(file.read(), encoding, file_name))
+
+
 def _check(work: ImportWork, watch: _Watch) -> None:
+    """Check the file; one that seems to be Windows-1252 is read so, and the preview asks."""
+    try:
+        _check_once(work, watch)
+    except InvalidFile as refused:
+        if not seems_western(refused):
+            raise
+        work.batch.options["encoding"] = WESTERN
+        work.batch.save(update_fields=["options"])
+        _check_once(work, watch)
+
+
+def _check_once(work: ImportWork, watch: _Watch) -> None:
     with _checked(work, watch) as checked:
         facts = checked.facts
         found = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from evaluation.core.canonical import composed
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import AnswerSet, Project, QuestionSet, Run, System
 
@@ -25,13 +26,14 @@ class QuestionFilter:
         """
         if not (self.categories or self.tags or self.ids or self.limit):
             return ()
-        ids, wanted = frozenset(self.ids), set(self.tags)
+        ids, wanted = frozenset(map(composed, self.ids)), set(map(composed, self.tags))
+        categories = frozenset(map(composed, self.categories))
         rows = questions.questions.order_by("position").values_list("external_id", "category", "spec__tags")
         chosen = [
             name
             for name, category, tags in rows.iterator()
             if (not ids or name in ids)
-            and (not self.categories or category in self.categories)
+            and (not categories or category in categories)
             and (not wanted or (isinstance(tags, list) and not wanted.isdisjoint(map(str, tags))))
         ]
         if not chosen:
@@ -63,6 +65,7 @@ def question_set_named(project: Project, name: str) -> QuestionSet:
 
     :raises UnknownName: when the project has no such set.
     """
+    name = composed(name)
     plain, _, version = name.partition("@")
     sets = QuestionSet.objects.filter(project=project)
     wanted = sets.filter(name=plain, version=int(version)) if version.isdigit() else sets.filter(name=name)
@@ -78,6 +81,7 @@ def newest_answers(question_set: QuestionSet, system: str) -> AnswerSet:
     :raises UnknownName: for a system the project does not have.
     :raises Refused: ``no_answers`` when the system has not answered this version of the set.
     """
+    system = composed(system)
     systems = System.objects.filter(project_id=question_set.project_id)
     if not systems.filter(name=system).exists():
         raise UnknownName("system", system, list(systems.values_list("name", flat=True)))

@@ -13,6 +13,7 @@ from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from evaluation.core.canonical import composed
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec, FrozenModel
 from evaluation.network.outcomes import MOST_TOKENS, read_count, storable
 from evaluation.systems.protocol import RETRIEVAL_ONLY, AskFailed, SystemCall, Told
@@ -160,10 +161,10 @@ def _written(value: Any, place: str) -> str:
 
 
 def _named(value: Any) -> str:
-    """A name such as an id, which may be a whole number."""
+    """A name such as an id, composed (NFC), which may be a whole number."""
     if value is None or isinstance(value, bool) or not isinstance(value, str | int):
         return ""
-    return storable(str(value)).strip()[:LONGEST_NAME]
+    return composed(storable(str(value)).strip())[:LONGEST_NAME]
 
 
 def _ids(value: Any, place: str) -> tuple[str, ...] | None:

@@ -21,7 +21,7 @@ from evaluation.accounts.logging_in import LONGEST_TOKEN, minutes_to_wait, new_t
 from evaluation.core.roles import Action
 from evaluation.files.shaping import CHOSEN, MAP_BYTES, QUESTIONS, field_names
 from evaluation.files.tree import Columns
-from evaluation.models import ApiToken, Project, User
+from evaluation.models import ApiToken, ImportBatch, Project, User
 from evaluation.questions.uploads import Preview
 from evaluation.runs.answer_uploads import AnswersPreview
 
@@ -78,6 +78,20 @@ class OwnTokenForm(forms.Form):
         return text, token
 
 
+ENCODING_TITLES = {
+    "utf-8": "UTF-8",
+    "cp949": _("CP949 (Korean Windows)"),
+    "cp1252": _("Windows-1252 (Western European)"),
+    "utf-16": "UTF-16",
+}
+
+
+class EncodingForm(forms.Form):
+    """How the text of an uploaded file is written."""
+
+    encoding = forms.ChoiceField(label=_("Encoding of the text"), choices=list(ENCODING_TITLES.items()))
+
+
 class FileForm(forms.Form):
     """A file that is previewed before it is imported, and a map of its fields. What they say is checked where they are
     read."""
@@ -88,6 +102,13 @@ class FileForm(forms.Form):
         required=False,
         help_text=_("Says where the fields stand, for records of a shape that is not recognised."),
         widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
+    )
+
+    encoding = forms.ChoiceField(
+        label=_("Encoding of the text"),
+        required=False,
+        choices=[("", _("recognise it")), *ENCODING_TITLES.items()],
+        help_text=_("For a text that is not in UTF-8. The preview shows how it was read."),
     )
 
     limited_by = "CONCORD_UPLOAD_BYTES"
@@ -104,13 +125,17 @@ class FileForm(forms.Form):
 
     def clean_map(self) -> str:
         """The text of the map file, empty without one."""
-        file: UploadedFile[Any] | None = self.cleaned_data["map"]
+        return self._text_of("map", MAP_BYTES)
+
+    def _text_of(self, name: str, limit: int) -> str:
+        file: UploadedFile[Any] | None = self.cleaned_data[name]
         if file is None:
             return ""
         try:
-            return str(_checked_size(file, MAP_BYTES).read().decode("utf-8-sig"))
+            return str(_checked_size(file, limit).read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            raise forms.ValidationError(gettext("The map file is not in UTF-8. Save it again as UTF-8.")) from error
+            text = gettext("%(file)s is not in UTF-8. Save it again as UTF-8.") % {"file": file.name}
+            raise forms.ValidationError(text) from error
 
 
 def _checked_size(file: UploadedFile[Any], limit: int, limited_by: str = "") -> UploadedFile[Any]:
@@ -131,6 +156,12 @@ class ResumeForm(forms.Form):
 
 
 ASKING = {"reference_not_found", "passages_not_found"}  # remarks that the choice of columns answers
+
+
+def encoding_form(batch: ImportBatch, encoding: str) -> EncodingForm | None:
+    """The choice of an encoding, for a file that is not, or was not said to be, in UTF-8."""
+    chosen = str(batch.options.get("encoding", "")) or encoding
+    return EncodingForm(initial={"encoding": chosen}) if chosen in {"cp949", "cp1252"} else None
 
 
 class ColumnsForm(forms.Form):
@@ -170,7 +201,7 @@ def columns_form(kind: str, found: Preview | AnswersPreview) -> ColumnsForm | No
 
 
 class UploadForm(FileForm):
-    """A file of questions and where it goes."""
+    """A file of questions and where it goes, with judgements of which passages should be found."""
 
     project = forms.ChoiceField(label=_("Project"))
     file = forms.FileField(
@@ -189,6 +220,16 @@ class UploadForm(FileForm):
         required=False,
         help_text=_("Questions that are not independent, such as all about one document, share a value of it."),
     )
+
+    qrels = forms.FileField(
+        label=_("File of judgements"),
+        required=False,
+        help_text=_("TREC qrels or BEIR's table: which passages should be found for each question."),
+    )
+
+    def clean_qrels(self) -> str:
+        """The text of the file of judgements, empty without one."""
+        return self._text_of("qrels", self.most_bytes)
 
     def __init__(self, *args: Any, projects: Sequence[Project], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -29,7 +29,7 @@ from evaluation.profiles.spec import DEFAULT_PROFILE, ProfileSpec, shipped_profi
 from evaluation.questions.uploads import Preview
 from evaluation.runs.making import Asking
 from evaluation.web.criterion_form import DIRECTIONS, SLOTS, STAND_INS, key_text
-from evaluation.web.forms import ColumnsForm, UploadForm, columns_form
+from evaluation.web.forms import ColumnsForm, EncodingForm, UploadForm, columns_form, encoding_form
 from evaluation.wording.messages import explain, explain_reason
 
 SHOWN_PROBLEMS = 500
@@ -76,6 +76,11 @@ class PreviewPage:
     def columns(self) -> ColumnsForm | None:
         """The choice of what each column is."""
         return columns_form(self.batch.kind, self.found)
+
+    @property
+    def encoding(self) -> EncodingForm | None:
+        """The choice of an encoding."""
+        return encoding_form(self.batch, self.found.encoding)
 
 
 class FileProblems:

@@ -94,7 +94,7 @@ def _one_a_line(label: Any, help_text: Any) -> forms.CharField:
 class TracesForm(UploadForm):
     """A file of traces, which of them are taken and what is masked."""
 
-    map = group_by = None  # type: ignore[assignment]  # Django's way to have none of a form above
+    map = group_by = encoding = qrels = None  # type: ignore[assignment]  # Django's way to have none of a form above
     file = forms.FileField(
         label=_("File with traces"),
         help_text=_(

@@ -36,7 +36,7 @@ from evaluation.runs.large_uploads import (
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
 from evaluation.runs.traces import FILE_NAME, TRACE_FILE, confirm_traces, keep_traces, preview_traces, waiting
-from evaluation.web.forms import columns_form
+from evaluation.web.forms import columns_form, encoding_form
 from evaluation.web.pages import FileProblems, ProfileChoice, UploadPage, profile_choices
 from evaluation.web.run_forms import (
     AnswerFileForm,
@@ -133,9 +133,11 @@ def new_evaluation(request: HttpRequest) -> HttpResponse:
     try:
         file, about = said["file"], (said["questions"], said["system"], said["file"].name)
         if file.size > LARGE_BYTES:
-            batch = keep_large(*about, file.chunks(CHUNK_BYTES), person(request), map_text=said["map"])
+            batch = keep_large(
+                *about, file.chunks(CHUNK_BYTES), person(request), map_text=said["map"], encoding=said["encoding"]
+            )
         else:
-            batch = store_answers(*about, file.read(), person(request), map_text=said["map"])
+            batch = store_answers(*about, file.read(), person(request), map_text=said["map"], encoding=said["encoding"])
     except InvalidFile as refused:
         page = _source_page(request, form, said["file"].name, refused.problems)
         return render(request, "evaluation/new.html", {"page": page}, status=400)
@@ -263,14 +265,15 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
         questions = QuestionSet.objects.get(pk=batch.options["questions"])
         remarks = [Problem(**one) for one in work.found["remarks"]]
         large = {**work.found, "question_set": questions, "answers": batch.rows, "remarks": remarks}
-        page = {"batch": batch, "found": large, "columns": None, "large": True}
+        page = {"batch": batch, "found": large, "columns": None, "large": True, "encoding": None}
         return _moved(request, render(request, "evaluation/answers_preview.html", page))
     try:
         found = preview_answers(batch)
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("evaluation-new")
-    shown = {"batch": batch, "found": found, "columns": columns_form(ANSWERS, found)}
+    asks = encoding_form(batch, found.encoding)
+    shown = {"batch": batch, "found": found, "columns": columns_form(ANSWERS, found), "encoding": asks}
     return render(request, "evaluation/answers_preview.html", shown)
 
 

@@ -30,6 +30,7 @@ from evaluation.questions.uploads import (
     ANSWERS,
     QUESTIONS,
     Preview,
+    choose_encoding,
     confirm_upload,
     preview,
     read_columns_as,
@@ -37,7 +38,7 @@ from evaluation.questions.uploads import (
 )
 from evaluation.runs.answer_uploads import AnswersPreview, preview_answers
 from evaluation.runs.making import resume_run
-from evaluation.web.forms import ColumnsForm, LogInForm, OwnTokenForm, ResumeForm, UploadForm
+from evaluation.web.forms import ColumnsForm, EncodingForm, LogInForm, OwnTokenForm, ResumeForm, UploadForm
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.wording.messages import explain, explain_refusal
 from evaluation.work import lifecycle
@@ -236,7 +237,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _upload_page(request, UploadPage(form), status=400)
     file = form.cleaned_data["file"]
-    options = {name: form.cleaned_data[name] for name in ("group_by", "map")}
+    options = {name: form.cleaned_data[name] for name in ("group_by", "map", "encoding", "qrels")}
     try:
         batch = store_upload(
             form.chosen_project, QUESTIONS, form.cleaned_data["name"], file.name, file.read(), options, person(request)
@@ -273,6 +274,20 @@ def columns(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
             read_columns_as(batch, form.chosen, look)
         else:
             messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
+    except InvalidFile as refused:
+        messages.error(request, explain(refused.problems[0]))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("question-set-preview" if kind == QUESTIONS else "answers-preview", batch.uuid)
+
+
+@signed_in_post
+def encoding(request: HttpRequest, uuid: str, kind: str) -> HttpResponse:
+    """Read the file again in the encoding that the person chose."""
+    batch, form = uploaded(request, uuid, kind), EncodingForm(request.POST)
+    try:
+        if form.is_valid():
+            choose_encoding(batch, form.cleaned_data["encoding"], PREVIEWS[kind])
     except InvalidFile as refused:
         messages.error(request, explain(refused.problems[0]))
     except Refused as refused:

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.template.defaultfilters import filesizeformat
 from django.utils.functional import Promise
-from django.utils.translation import get_language, pgettext_lazy
+from django.utils.translation import get_language, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import Problem, Refused
@@ -269,6 +269,8 @@ REFUSALS = {
     "gate_needs_baseline": _("A largest drop needs a baseline run to be measured against."),
     "gate_no_drop": _("A pass rate has no drop that could be gated; ask for a least one (--fail-under)."),
     "gate_needs_drop": _("A baseline run needs a largest drop that is allowed."),
+    "margin_needs_drop": _("A margin needs a baseline run and a largest drop that is allowed."),
+    "margin_not_positive": _("The margin within which two runs are alike is above 0, not %(margin)s."),
     "gate_looks": _("A gate is asked 1 to %(most)s times, not %(looks)s."),
     "gate_drop_negative": _("The largest drop is 0 or more, not %(drop)s."),
 }
@@ -281,8 +283,29 @@ _TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".arrow", ".feather")
 def explain(problem: Problem) -> str:
     """File, line (row, in a table) and field, then what is wrong and what to do."""
     place = ", ".join(part for part in (problem.file, _line(problem), problem.field) if part)
-    sentence = _filled(problems.SENTENCES, problem.code, _readable(problem))
+    sentence = explain_alone(problem)
     return f"{place}: {sentence}" if place else sentence
+
+
+_LINES_NAMED = 5
+
+
+def explain_alone(problem: Problem) -> str:
+    """The sentence without the place, with the number of other lines that have the same problem."""
+    sentence = _filled(problems.SENTENCES, problem.code, _readable(problem))
+    count = len(problem.more_lines)
+    if not count:
+        return sentence
+    lines = ", ".join(map(str, problem.more_lines[:_LINES_NAMED])) + (", …" if count > _LINES_NAMED else "")
+    if problem.file.lower().endswith(_TABLES):
+        text = ngettext(
+            "The same in %(count)d other row: %(lines)s.", "The same in %(count)d other rows: %(lines)s.", count
+        )
+    else:
+        text = ngettext(
+            "The same in %(count)d other line: %(lines)s.", "The same in %(count)d other lines: %(lines)s.", count
+        )
+    return f"{sentence} {text % {'count': count, 'lines': lines}}"
 
 
 # Django's own text, whose Korean means "a reader has no view and edit permission"; the project's catalogue comes first.

@@ -60,6 +60,11 @@ SENTENCES = {
     "encoding_utf16": _("The text is UTF-16 but damaged (byte %(byte)s). Save it as UTF-8 (in Excel: “CSV UTF-8”)."),
     "encoding_damaged": _("The text is UTF-8 but damaged here (byte %(byte)s). Save it again as UTF-8."),
     "encoding_unknown": _("The encoding is neither UTF-8 nor CP949 (first odd byte %(byte)s). Save the file as UTF-8."),
+    "encoding_western": _(
+        "The text is neither UTF-8 nor Korean in CP949. In Windows-1252 this line reads “%(text)s”. If that is right, "
+        "choose the encoding cp1252 (--encoding cp1252); else save the file as UTF-8."
+    ),
+    "encoding_wrong": _("The text is not in %(encoding)s (first odd byte %(byte)s). Choose another encoding."),
     "file_not_columnar": _("The name says Parquet or Arrow, but the content is neither."),
     "arrow_not_installed": _(
         "This is a Parquet or Arrow file, which needs pyarrow. Have it installed here (the extra “arrow”), or save the "
@@ -120,6 +125,11 @@ SENTENCES = {
     "shape_rows": _("A list of rows is expected, not this %(found)s."),
     "row_not_mapping": _("A row with named fields is expected here, not a %(found)s."),
     "missing": _("The field is missing or empty. It may be called: %(names)s."),
+    "missing_among": _("The field is missing or empty. It may be called: %(names)s. The row has: %(columns)s."),
+    "missing_likely": _(
+        "The field is missing or empty. Is it in %(likely)s? Then rename that field, or say so in a map file (--map). "
+        "Known names: %(names)s."
+    ),
     "alias_twice": _("“%(first)s” and “%(second)s” name the same field and differ. Keep one, or rename the other."),
     "quote_value": _(
         "A text is expected. Quote this value: “%(value)s” would be read as a number, date or truth value."
@@ -156,6 +166,10 @@ SENTENCES = {
     "group_field_unknown": _("No row has the field “%(name)s” by which questions should be grouped."),
     # Answers
     "answer_missing": _("The row has no answer, no retrieved contexts or ids, and no error."),
+    "answer_missing_likely": _(
+        "The row has no answer, no retrieved contexts or ids, and no error. Is the answer in %(likely)s? Then rename "
+        "that field to “answer”, or say so in a map file (--map)."
+    ),
     "no_answers": _("None of the %(rows)s row(s) has an answer yet."),
     "context_empty": _("A context has neither text nor id."),
     "duplicate_answer": _(
@@ -201,7 +215,7 @@ SENTENCES = {
         "%(rows)s ratings are about answers of other runs and are left out here; import the file into those runs too."
     ),
     # Remarks
-    "encoding_cp949": _("The file is in CP949 (Korean Excel). Check that Hangul looks right below before you confirm."),
+    "encoding_cp949": _("Read as CP949 (Korean Excel). If the text looks wrong, choose another encoding (--encoding)."),
     "delimiter": _("The columns are separated by “%(delimiter)s” instead of commas."),
     "sheets_not_read": _("Only the first sheet is read. Not read: %(sheets)s."),
     "metadata_kept": _("Kept as metadata, without influence on any figure: %(keys)s."),
@@ -215,6 +229,9 @@ SENTENCES = {
     "hops_kept": _("“hops” of %(rows)s question(s) is a list of paths, not a number: kept as metadata."),
     "ids_derived": _("%(rows)s question(s) got an id derived from category and text."),
     "references_split": _("“|” separates several expected answers in %(rows)s row(s)."),
+    "references_further": _(
+        "%(rows)s row(s) name further expected answers, which count as equally good (alt_ans and its like)."
+    ),
     "lists_read": _("Texts that are lists of Python or numpy were read as lists in up to %(rows)s row(s): %(names)s."),
     "no_answer_yet": _("%(rows)s row(s) have no answer yet and are left out."),
     "empty_answers": _("%(rows)s answer(s) are empty and count as what the system said."),
@@ -234,6 +251,14 @@ SENTENCES = {
     "qrels_added": _(
         "%(rows)s question(s) have passages that should be found from the judgements (grades above 0, counted as "
         "equal); %(missing)s have none."
+    ),
+    "qrels_of_unknown": _(
+        "%(judgements)s judgement(s) are about %(topics)s topic(s) that the set does not have, and count nowhere: "
+        "%(ids)s."
+    ),
+    "assertions_not_taken": _(
+        "Assertions that are no expected answer and no keyword are only kept as metadata, since a model, a program or "
+        "a rule of promptfoo decides them: %(types)s."
     ),
     "rows_left_out": _("%(rows)s record(s) do not have what the map asks for and are left out."),
     "group_missing": _("%(rows)s row(s) lack the field “%(name)s” and count as independent questions."),
@@ -273,6 +298,15 @@ SENTENCES = {
     "question_unknown_near": _("The question set has no question with the id “%(id)s”. Near: %(near)s."),
     "question_text_unknown": _("The question set has no question “%(question)s”. Give its question_id."),
     "question_ambiguous": _("Several questions have this text (%(ids)s). Give the question_id."),
+    "questions_unmatched": _(
+        "None of the %(rows)s row(s) names a question of the set. The file has: %(given)s. The set has: %(ids)s. "
+        "Choose the right question set, or correct the ids."
+    ),
+    "passages_unmatched": _(
+        "Not one of the passages that the answers name is among those that should be found, so recall would be 0 "
+        "everywhere. The file has: %(given)s. The questions have: %(expected)s. If they do mean the same passages, "
+        "correct the ids; if nothing was found indeed, say so (--accept-unknown-passages)."
+    ),
     "answers_missing": _("%(questions)s question(s) have no answer: %(ids)s."),
     "question_text_differs": _(
         "%(rows)s row(s) hold a question text that differs from the one in the question set under their id."

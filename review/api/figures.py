@@ -36,7 +36,7 @@ from evaluation.runs.monitoring import exposition
 from review.api.requests import ManyOverridesBody, limited, row_id
 from review.comparisons.gating import GateAsked, checked
 from review.comparisons.values import MOST
-from review.comparisons.whole import comparison_json
+from review.comparisons.whole import comparison_json, with_margin
 from review.decisions.assumptions import set_accepted
 from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
 from review.evidence.answers import expose
@@ -73,6 +73,7 @@ class GateQuery(StrictSerializer):
     across_models = BooleanField(default=False)
     looks = IntegerField(default=1, min_value=1, max_value=MOST_LOOKS)
     require_licence = BooleanField(default=False)
+    margin = FloatField(allow_null=True, default=None, min_value=0.001, max_value=1)
 
 
 class ReportQuery(GateQuery):
@@ -193,11 +194,12 @@ class RunViewSet(ViewSet):
         asked = self.asked(request.query_params.dict())
         runs = [self._run(pk) for pk in asked["runs"]]
         with uncounted_if_later(take_figures(person(request))):
-            gates = gates_now(runs, _gate(asked, None))
+            gates = gates_now(runs, _gate(asked | ({} if asked["max_drop"] is not None else {"margin": None}), None))
             kept = compared_now(runs)
+            found = with_margin(kept.value, asked["margin"])
         for run in runs:
             expose(request.user, run, "comparison")
-        return _dated(comparison_json(kept.value, gates), kept.made_at)
+        return _dated(comparison_json(found, gates), kept.made_at)
 
     @verb(run_to_assume, body=AssumptionBody)
     def assumption(self, run: Run, body: dict[str, Any]) -> None:
@@ -237,7 +239,7 @@ def _dated(figures: dict[str, Any], made_at: datetime | None) -> Response:
 
 
 def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:
-    rules = ("fail_under", "max_drop", "allow_undecided", "across_models", "looks", "require_licence")
+    rules = ("fail_under", "max_drop", "allow_undecided", "across_models", "looks", "require_licence", "margin")
     return GateAsked(baseline=baseline, on=asked["gate_on"], **{rule: asked[rule] for rule in rules})
 
 

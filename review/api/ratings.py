@@ -22,7 +22,7 @@ from evaluation.accounts.access import LARGEST_ID, Person, fetch
 from evaluation.api.endpoints import (
     FILE_BODY,
     FileOfRows,
-    StrictSerializer,
+    TextOptions,
     UploadEndpoint,
     ViewSet,
     person,
@@ -137,7 +137,7 @@ class ItemViewSet(ViewSet):
 LONGEST_DEFINITIONS = 5000
 
 
-class RatingFileOptions(StrictSerializer):
+class RatingFileOptions(TextOptions):
     """What is said beside a file of ratings."""
 
     run = row_id()

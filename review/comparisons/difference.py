@@ -25,11 +25,12 @@ from review.comparisons.values import (
 )
 from review.gold.drift import Moved, judge_moved
 from review.reports.figure import NO_WIDTH, Figure, Withheld, as_figure, withheld
+from review.reports.gate import GateOn
 from review.reports.lines import MetricLine
 from review.reports.retrieval import RepairedRetrieval, reads_labels, repaired_difference
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import Deviation, Target
-from review.statistics.paired_tests.family import Family, family_of
+from review.statistics.paired_tests.gatekeeping import Branch, BranchTests, Multiplicity, gatekeep
 from review.statistics.paired_tests.paired import (
     McNemar,
     PairedDifference,
@@ -51,7 +52,8 @@ CONFIDENCE = 0.95
 class MetricDifference:
     """One metric of both runs. ``paired`` is in the metric's own units, this run minus the baseline, its wins being
     questions on which this run is better; ``None`` without a common question. ``p_family`` is adjusted over everything
-    that the comparison's family holds. ``passes`` counts changes of yes/no metrics. ``differs`` names versions in
+    that the comparison tests, ``None`` where the metric is not tested: its overall score does not differ. ``passes``
+    counts changes of yes/no metrics. ``differs`` names versions in
     which it is not the same metric. ``judge_moved`` is what of the change is the judge's, where anchors tell. With
     ``labels_missing`` relevant passages without a label count as misses in ``paired``; ``corrected`` goes by experts'
     ratings of passages then."""
@@ -67,6 +69,11 @@ class MetricDifference:
     differs: tuple[str, ...]
     judge_moved: Moved | None = None
     labels_missing: bool = False
+
+    @property
+    def tested(self) -> bool:
+        """Whether the metric has a verdict: only where its overall score differs."""
+        return self.p_family is not None
 
     @property
     def system_moved(self) -> Moved | None:
@@ -101,7 +108,8 @@ class RunDifference:
     like these, or why there is none; ``corrected_this_run`` the same for these answers alone. ``rated_blind`` tells
     whether anybody rated answers of either. ``passes`` counts questions that pass in one run only, for profiles with a
     rule for it. ``worse`` and ``better`` are the largest changes. ``retrieval`` is the difference of the metrics that
-    read labels, corrected by a repair that covers both runs.
+    read labels, corrected by a repair that covers both runs. ``margin`` is the largest difference of overall scores
+    that does not matter to the reader, ``None`` where it is not stated.
     """
 
     run_id: int
@@ -119,6 +127,7 @@ class RunDifference:
     worse: tuple[QuestionChange, ...]
     better: tuple[QuestionChange, ...]
     retrieval: RepairedRetrieval | None = None
+    margin: float | None = None
 
     def settled(self) -> RunDifference:
         """The same without what its intervals would be made of at another level."""
@@ -134,7 +143,7 @@ def _settled(paired: PairedDifference | None) -> PairedDifference | None:
 def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> RunDifference:
     """Compare two runs, each figure by itself. Nothing is resampled but signs: the intervals are t on the questions'
     differences."""
-    return _held(_measured(ours, baseline), ours, baseline, confidence, {})
+    return _tested(_measured(ours, baseline), ours, baseline, _untested(confidence))
 
 
 _OPEN = withheld("open")  # stands for a corrected figure until its confidence is known
@@ -172,54 +181,78 @@ def _measured(ours: Side, baseline: Side) -> RunDifference:
     )
 
 
-def held_together(sides: Sequence[Side]) -> tuple[tuple[RunDifference, ...], Family]:
-    """The differences of runs from the first of ``sides`` with the 5% of error held over all of their intervals, scores
-    and metrics, judge-only and corrected: the intervals shown, and so the verdicts, are those of the family."""
+def differences_from_first(sides: Sequence[Side]) -> tuple[tuple[RunDifference, ...], Multiplicity]:
+    """The differences of runs from the first of ``sides``, overall scores tested before metrics, with the 5% of error
+    held over both, judge-only and corrected. The intervals shown, and so the verdicts, are those of the tests."""
     baseline = sides[0]
     measured = [(_measured(side, baseline), side) for side in sides[1:]]
-    found: dict[tuple[int, str, bool], Deviation] = {}
-    for one, ours in measured:
-        for name, paired, pair in [
-            ("", one.overall, _overall_parts(ours, baseline)),
-            *((metric.name, metric.paired, _metric_parts(metric.name, ours, baseline)) for metric in one.metrics),
-        ]:
-            if paired and paired.deviation:
-                found[one.run_id, name, False] = paired.deviation
-            repaired = one.retrieval.figures.get(name) if one.retrieval else None
-            if deviation := repaired.deviation if repaired else _corrected_deviation(pair):
-                found[one.run_id, name, True] = deviation
-    family = family_of(list(found.values()))
-    p_values = {key[:2]: p for key, p in zip(found, family.p_values, strict=True) if not key[2]}
-    return tuple(_held(one, ours, baseline, family.confidence, p_values) for one, ours in measured), family
+    branches = [branch for one, ours in measured for branch in _branches(one, ours, baseline)]
+    multiplicity, tests = gatekeep(branches)
+    pairs = zip(measured, tests[::2], tests[1::2], strict=True)
+    return tuple(
+        _tested(one, ours, baseline, _Tests(multiplicity.confidence, judge_only, corrected))
+        for (one, ours), judge_only, corrected in pairs
+    ), multiplicity
 
 
-def _held(
-    one: RunDifference,
-    ours: Side,
-    baseline: Side,
-    confidence: float,
-    p_values: Mapping[tuple[int, str], float],
-) -> RunDifference:
+def _branches(one: RunDifference, ours: Side, baseline: Side) -> tuple[Branch, Branch]:
+    """What is tested of judge-only and of corrected scores. Where no expert rated the answers of runs whose retrieval
+    was repaired, nDCG by the repair is the corrected score that leads."""
+    gated = one.overall is not None
+    alone = {
+        metric.name: metric.paired.deviation for metric in one.metrics if metric.paired and metric.paired.deviation
+    }
+    corrected = {}
+    for metric in one.metrics:
+        repaired = one.retrieval.figures.get(metric.name) if one.retrieval else None
+        parts = _metric_parts(metric.name, ours, baseline)
+        if deviation := repaired.deviation if repaired else _corrected_deviation(parts):
+            corrected[metric.name] = deviation
+    lead = _corrected_deviation(_overall_parts(ours, baseline))
+    if lead is None and one.retrieval:
+        lead = corrected.pop(GateOn.NDCG, None)
+    return Branch(one.overall.deviation if one.overall else None, alone, gated), Branch(lead, corrected, gated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tests:
+    """The tests of one run's judge-only and corrected scores, whose overall intervals have ``confidence``."""
+
+    confidence: float
+    judge_only: BranchTests
+    corrected: BranchTests
+
+
+def _untested(confidence: float) -> _Tests:
+    """Each figure by itself, at one confidence."""
+    return _Tests(confidence, BranchTests(None, {}, confidence), BranchTests(None, {}, confidence))
+
+
+def _tested(one: RunDifference, ours: Side, baseline: Side, tests: _Tests) -> RunDifference:
+    pair = _overall_parts(ours, baseline)
+    leading = GateOn.NDCG if _corrected_deviation(pair) is None else ""
+
     def corrected(metric: MetricDifference) -> Figure:
         """By ratings of passages where it reads labels that are not complete, else by ratings of answers."""
+        confidence = tests.corrected.metric_confidence
         if one.retrieval and metric.labels_missing:
-            return one.retrieval.of(metric.name, confidence)
+            return one.retrieval.of(metric.name, tests.confidence if metric.name == leading else confidence)
         return _corrected(_metric_parts(metric.name, ours, baseline), confidence=confidence)
 
     metrics = (
         dataclasses.replace(
             metric,
-            paired=metric.paired and metric.paired.at(confidence),
-            p_family=p_values.get((one.run_id, metric.name)),
+            paired=metric.paired and metric.paired.at(tests.judge_only.metric_confidence),
+            p_family=tests.judge_only.metric_p.get(metric.name),
             corrected=corrected(metric),
         )
         for metric in one.metrics
     )
-    pair = _overall_parts(ours, baseline)
+    confidence = tests.confidence
     return dataclasses.replace(
         one,
         overall=one.overall and one.overall.at(confidence),
-        p_family=p_values.get((one.run_id, "")),
+        p_family=tests.judge_only.overall_p,
         corrected=_corrected(pair, confidence=confidence),
         corrected_this_run=_corrected(pair, Target.THIS_RUN, confidence),
         metrics=tuple(metrics),

@@ -25,6 +25,7 @@ from review.statistics.paired_tests.gate import (
     Settling,
     confidence_of,
     fail_under,
+    lies_within,
     max_drop,
     settle_by_labels,
     settle_by_questions,
@@ -40,8 +41,9 @@ class GateAsked:
     """What is asked of a run. ``on`` empty: the corrected score where anybody rated blind, else judge-only.
     ``across_models``: a drop of judge-only scores is measured although different models answered. ``looks``: how often
     it is asked in all, such as after every commit against one baseline; the 5% of error is spent over them.
-    ``require_licence``: a judge's prompt whose proof does not hold for the run fails it. ``allow_undecided``: an
-    undecided gate exits 0."""
+    ``require_licence``: a judge's prompt whose proof does not hold for the run fails it. ``margin``: a difference from
+    the baseline that does not matter; the gate says where the two are alike within it, which decides nothing.
+    ``allow_undecided``: an undecided gate exits 0."""
 
     fail_under: float | None = None
     baseline: Run | None = None
@@ -51,6 +53,7 @@ class GateAsked:
     across_models: bool = False
     looks: int = 1
     require_licence: bool = False
+    margin: float | None = None
 
     @property
     def confidence(self) -> float:
@@ -73,8 +76,8 @@ NO_GATE = GateAsked()
 def checked(asked: GateAsked) -> GateAsked:
     """The same, if it makes sense.
 
-    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop``, ``gate_drop_negative``, ``gate_no_drop`` or
-        ``gate_looks``.
+    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop``, ``gate_drop_negative``, ``gate_no_drop``,
+        ``gate_looks``, ``margin_needs_drop`` or ``margin_not_positive``.
     """
     if asked.on == GateOn.PASS_RATE and asked.max_drop is not None:
         raise Refused("gate_no_drop")
@@ -84,6 +87,10 @@ def checked(asked: GateAsked) -> GateAsked:
         raise Refused("gate_needs_baseline")
     if asked.baseline is not None and asked.max_drop is None:
         raise Refused("gate_needs_drop")
+    if asked.margin is not None and asked.max_drop is None:
+        raise Refused("margin_needs_drop")
+    if asked.margin is not None and not asked.margin > 0:
+        raise Refused("margin_not_positive", margin=asked.margin)
     if asked.max_drop is not None and asked.max_drop < 0:
         raise Refused("gate_drop_negative", drop=asked.max_drop)
     return asked
@@ -140,6 +147,7 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
         else:
             check = _drop(compared, on, asked.max_drop, across_models=asked.across_models)
             checks.append(_without_misses(check, on, ours, compared.retrieval))
+        checks[-1] = _alike(checks[-1], asked.margin)
     complete = ours.basis.run.state == Run.State.COMPLETED
     return Gate(
         on=on,
@@ -150,6 +158,13 @@ def gate_between(ours: Side, compared: RunDifference | None, asked: GateAsked) -
         looks=asked.looks,
         unlicensed=unlicensed(ours.report) if asked.require_licence else (),
     )
+
+
+def _alike(check: Check, margin: float | None) -> Check:
+    """The check with what the interval says by the margin; nothing where the interval is of no use."""
+    if margin is None or check.reason or check.low is None or check.high is None:
+        return check
+    return replace(check, alike_within=margin) if lies_within(check.low, check.high, margin) else check
 
 
 def unlicensed(report: Report) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext
@@ -11,28 +11,31 @@ from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.comparisons.difference import RunDifference
 from review.reports.figure import Figure, Withheld
-from review.reports.gate import GateOn
+from review.reports.gate import GateOn, margin_text
 from review.reports.retrieval import reads_labels
 from review.statistics.correction.frame import LEAST_LABELS
-from review.statistics.paired_tests.family import Family
 from review.statistics.paired_tests.gate import (
     Resource,
     Settling,
     Verdict,
+    lies_within,
     settle_by_labels,
     settle_by_questions,
     verdict_of,
 )
+from review.statistics.paired_tests.gatekeeping import Multiplicity
 
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
     """``verdict`` on one score; ``reason`` is the code that says why where the score has no difference or no interval.
-    ``settling`` is what would bring no difference to the edge of the interval, were the value to stay."""
+    ``settling`` is what would bring no difference to the edge of the interval, were the value to stay. ``alike_within``
+    is the stated margin where the whole interval lies inside it, also of a run that is better or worse by less."""
 
     verdict: Verdict
     reason: str = ""
     settling: Settling | None = None
+    alike_within: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON values."""
@@ -40,8 +43,17 @@ class RunVerdict:
         return {
             "verdict": str(self.verdict),
             **({"reason": self.reason} if self.reason else {}),
+            **({} if self.alike_within is None else {"alike_within": self.alike_within}),
             **({"settle": {"by": str(settling.resource), "needed": settling.needed}} if settling else {}),
         }
+
+
+def _told(low: float, high: float, margin: float | None) -> RunVerdict:
+    """What an interval says, with a margin or without one."""
+    verdict = verdict_of(low, high)
+    if margin is None or not lies_within(low, high, margin):
+        return RunVerdict(verdict)
+    return RunVerdict(Verdict.ALIKE if verdict is Verdict.CANNOT_TELL else verdict, alike_within=margin)
 
 
 def judge_only_verdict(one: RunDifference) -> RunVerdict:
@@ -49,11 +61,11 @@ def judge_only_verdict(one: RunDifference) -> RunVerdict:
     paired = one.overall
     if paired is None or paired.low is None or paired.high is None:
         return RunVerdict(Verdict.CANNOT_TELL, "no_values" if paired is None else "no_variation")
-    found = verdict_of(paired.low, paired.high)
-    if found is not Verdict.CANNOT_TELL:
-        return RunVerdict(found)
+    found = _told(paired.low, paired.high, one.margin)
+    if found.verdict is not Verdict.CANNOT_TELL:
+        return found
     half = (paired.high - paired.low) / 2.0
-    return RunVerdict(found, settling=settle_by_questions(paired.groups, half, abs(paired.value)))
+    return replace(found, settling=settle_by_questions(paired.groups, half, abs(paired.value)))
 
 
 def corrected_verdict(one: RunDifference) -> RunVerdict:
@@ -62,10 +74,10 @@ def corrected_verdict(one: RunDifference) -> RunVerdict:
     if figure.value is None or figure.low is None or figure.high is None:
         reason = figure.withheld or figure.no_interval
         return RunVerdict(Verdict.CANNOT_TELL, reason, labels_missing(figure))
-    found = verdict_of(figure.low, figure.high)
-    if found is not Verdict.CANNOT_TELL:
-        return RunVerdict(found)
-    return RunVerdict(found, settling=settle_corrected(one, abs(figure.value)))
+    found = _told(figure.low, figure.high, one.margin)
+    if found.verdict is not Verdict.CANNOT_TELL:
+        return found
+    return replace(found, settling=settle_corrected(one, abs(figure.value)))
 
 
 def settle_corrected(one: RunDifference, distance: float) -> Settling | None:
@@ -105,18 +117,21 @@ def p_text(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def family_sentence(family: Family) -> str:
-    """Over how many intervals the error was held."""
-    facts = {"error": f"{100 * family.error:.0f}%", "size": family.size, "each": f"{100 * family.confidence:.1f}%"}
-    if family.size < 2:
-        return gettext("The chance of a false better or worse is at most %(error)s.") % facts
-    return (
-        gettext(
-            "Adjusted for %(size)d comparisons: the chance of even one false difference is at most %(error)s, so each "
-            "interval is a %(each)s interval."
+def family_sentence(tested: Multiplicity) -> str:
+    """How many overall scores are compared, in which order, and how often any verdict may be false."""
+    facts = {"error": f"{100 * tested.error:.0f}%", "size": tested.size, "each": f"{100 * tested.confidence:.1f}%"}
+    order = gettext("A metric gets a verdict only where its overall score differs.")
+    if tested.size < 2:
+        said = gettext("The chance of a false better or worse is at most %(error)s.") % facts
+    else:
+        said = (
+            gettext(
+                "Adjusted for %(size)d overall scores: the chance of even one false better or worse is at most "
+                "%(error)s, so the interval of each is a %(each)s interval."
+            )
+            % facts
         )
-        % facts
-    )
+    return f"{said} {order}"
 
 
 def sentences(one: RunDifference) -> list[str]:
@@ -158,10 +173,10 @@ def _repaired(one: RunDifference) -> Figure | None:
     return next((metric.corrected for metric in one.metrics if metric.name == GateOn.NDCG), None)
 
 
-def _verdict_on(figure: Figure) -> Verdict:
+def _verdict_on(figure: Figure, margin: float | None) -> RunVerdict:
     if figure.low is None or figure.high is None:
-        return Verdict.CANNOT_TELL
-    return verdict_of(figure.low, figure.high)
+        return RunVerdict(Verdict.CANNOT_TELL)
+    return _told(figure.low, figure.high, margin)
 
 
 def _retrieval_sentence(one: RunDifference, names: dict[str, str]) -> str:
@@ -170,10 +185,10 @@ def _retrieval_sentence(one: RunDifference, names: dict[str, str]) -> str:
     if figure.low is None or figure.high is None:
         why = {"why": explain_reason(figure.withheld or figure.no_interval)}
         return gettext("By nDCG, corrected for passages without a label: cannot tell. %(why)s") % why
-    verdict = verdict_of(figure.low, figure.high)
-    if verdict is Verdict.CANNOT_TELL:
+    found = _verdict_on(figure, one.margin)
+    if found.verdict is Verdict.CANNOT_TELL:
         return gettext("By nDCG, corrected for passages without a label: cannot tell.")
-    said = {"said": _sure(verdict, figure.low, figure.high, names)}
+    said = {"said": _sure(found, figure.low, figure.high, names)}
     return gettext("By nDCG, corrected for passages without a label: %(said)s") % said
 
 
@@ -192,7 +207,7 @@ def next_sentence(one: RunDifference, names: dict[str, str]) -> str:
     """The one thing to do next; empty where nothing in the runs can be compared."""
     found = corrected_verdict(one)
     if (repaired := _repaired(one)) is not None:
-        found = RunVerdict(_verdict_on(repaired))
+        found = _verdict_on(repaired, one.margin)
         if found.verdict is Verdict.CANNOT_TELL:
             return gettext("Next: ask experts to rate more passages of the repair.")
     elif found.reason in EXACT:
@@ -207,6 +222,8 @@ def next_sentence(one: RunDifference, names: dict[str, str]) -> str:
         if not one.worse:  # experts see what the judge does not
             return gettext("Next: keep %(baseline)s.") % names
         return gettext("Next: keep %(baseline)s. Check the questions that dropped most to see why.") % names
+    if found.verdict is Verdict.ALIKE:
+        return gettext("Next: choose by something else, such as cost or time.")
     if found.settling is None and found.reason:
         return gettext("Next: read the questions that changed most.")
     if found.settling is not None and found.settling.resource is not Resource.QUESTIONS:
@@ -226,7 +243,7 @@ def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:
             return gettext("Every score is the same for both.")
         return gettext("The scores differ in the same way everywhere, so nothing tells how sure that is.")
     if found.verdict is not Verdict.CANNOT_TELL:
-        return _sure(found.verdict, overall.low, overall.high, names)
+        return _sure(found, overall.low, overall.high, names)
     least = {"least": f"{overall.detectable or 0.0:.3f}"}
     said = gettext("Cannot tell. A difference of %(least)s or more would be found in 4 of 5 such comparisons.") % least
     return " ".join([said, *_settled(found)])
@@ -245,7 +262,7 @@ def corrected_sentence(one: RunDifference, names: dict[str, str]) -> str:
         return " ".join(
             [gettext("By the corrected scores: cannot tell."), _between(figure.low, figure.high), *_settled(found)]
         )
-    said = {"said": _sure(found.verdict, figure.low, figure.high, names)}
+    said = {"said": _sure(found, figure.low, figure.high, names)}
     return gettext("By the corrected scores: %(said)s") % said
 
 
@@ -254,11 +271,27 @@ def _between(low: float, high: float) -> str:
     return gettext("The difference is between %(low)s and %(high)s on questions like these.") % ends
 
 
-def _sure(verdict: Verdict, low: float, high: float, names: dict[str, str]) -> str:
-    ends = {"low": f"{min(abs(low), abs(high)):.3f}", "high": f"{max(abs(low), abs(high)):.3f}"}
-    if verdict is Verdict.BETTER:
-        return gettext("%(run)s is better by %(low)s to %(high)s on questions like these.") % {**names, **ends}
-    return gettext("%(run)s is worse by %(low)s to %(high)s on questions like these.") % {**names, **ends}
+def _sure(found: RunVerdict, low: float, high: float, names: dict[str, str]) -> str:
+    if found.verdict is Verdict.ALIKE:
+        return _alike(low, high, found.alike_within or 0.0, names)
+    facts = {**names, "low": f"{min(abs(low), abs(high)):.3f}", "high": f"{max(abs(low), abs(high)):.3f}"}
+    if found.verdict is Verdict.BETTER:
+        said = gettext("%(run)s is better by %(low)s to %(high)s on questions like these.") % facts
+    else:
+        said = gettext("%(run)s is worse by %(low)s to %(high)s on questions like these.") % facts
+    if found.alike_within is None:
+        return said
+    alike = gettext("The two are alike within %(margin)s.") % {"margin": margin_text(found.alike_within)}
+    return f"{said} {alike}"
+
+
+def _alike(low: float, high: float, margin: float, names: dict[str, str]) -> str:
+    facts = {"margin": margin_text(margin), "low": f"{low:+.3f}", "high": f"{high:+.3f}"}
+    said = gettext(
+        "%(run)s and %(baseline)s are alike within %(margin)s on questions like these: the difference lies between "
+        "%(low)s and %(high)s."
+    )
+    return said % {**names, **facts}
 
 
 def _settled(found: RunVerdict) -> list[str]:

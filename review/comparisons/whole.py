@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from django.utils.translation import gettext as _
 
+from evaluation.core.errors import Refused
 from evaluation.files.export import Exports, write_whole
 from evaluation.models import Run
 from review.comparisons.difference import (
@@ -19,7 +20,7 @@ from review.comparisons.difference import (
     Order,
     QuestionChange,
     RunDifference,
-    held_together,
+    differences_from_first,
     order,
 )
 from review.comparisons.values import Side, differing_versions, sides
@@ -32,20 +33,21 @@ from review.reports.figure import Figure, plain, why_withheld
 from review.reports.gate import Gate, gate_line
 from review.reports.report import Report
 from review.reports.sections import OVERALL
-from review.statistics.paired_tests.family import Family
+from review.statistics.paired_tests.gatekeeping import Multiplicity
 from review.statistics.paired_tests.paired import PairedDifference
 
+AnyCompared = TypeVar("AnyCompared", bound="Compared")
 _NO_GATES: Mapping[int, Gate] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """Runs side by side, by their reports. The first is the baseline: ``differences`` holds each of the others minus
-    the first, with the error held over all of the ``family``."""
+    the first, overall scores tested before their metrics."""
 
     reports: tuple[Report, ...]
     differences: tuple[RunDifference, ...]
-    family: Family
+    family: Multiplicity
     order: Order | None
 
 
@@ -59,9 +61,19 @@ class Comparison(Compared):
 def compare(runs: Sequence[Run], *, resamples: int = 2000, seed: int = 0) -> Comparison:
     """Compare runs; one alone has nothing to be compared with and stands for itself."""
     chosen = sides(runs)
-    differences, family = held_together(chosen)
+    differences, family = differences_from_first(chosen)
     ranked = order(chosen, resamples=resamples, seed=seed)
     return Comparison(tuple(side.report for side in chosen), differences, family, ranked, tuple(chosen))
+
+
+def with_margin(found: AnyCompared, margin: float | None) -> AnyCompared:
+    """The comparison of a reader to whom a difference of at most ``margin`` does not matter.
+
+    :raises Refused: ``margin_not_positive``.
+    """
+    if margin is not None and not margin > 0:
+        raise Refused("margin_not_positive", margin=margin)
+    return replace(found, differences=tuple(replace(one, margin=margin) for one in found.differences))
 
 
 def comparison_json(found: Compared, gates: Mapping[int, Gate] = _NO_GATES) -> dict[str, Any]:
@@ -79,11 +91,16 @@ def comparison_json(found: Compared, gates: Mapping[int, Gate] = _NO_GATES) -> d
         "score": SCORE,
         "runs": runs,
         "differs": differing_versions(reports),
-        "family": {"size": found.family.size, "error": found.family.error, "level_of_each": plain(found.family.level)},
+        "family": _family(found.family),
         "differences": [_difference(one) for one in found.differences],
         "ranking": None if found.order is None else _order(found.order),
         "gates": {str(run): plain(gate.to_dict()) for run, gate in gates.items()},
     }
+
+
+def _family(one: Multiplicity) -> dict[str, Any]:
+    """``size`` overall scores, each tested at ``level_of_each``; metrics only where their overall score differs."""
+    return {"size": one.size, "error": one.error, "level_of_each": plain(one.level)}
 
 
 def _difference(one: RunDifference) -> dict[str, Any]:
@@ -91,6 +108,7 @@ def _difference(one: RunDifference) -> dict[str, Any]:
         "run": one.run_id,
         "baseline": one.baseline_id,
         "differs": dict(one.differs),
+        "margin": one.margin,
         "verdict": {
             "judge_only": judge_only_verdict(one).to_dict(),
             "corrected": corrected_verdict(one).to_dict(),
@@ -113,6 +131,7 @@ def _metric(one: MetricDifference) -> dict[str, Any]:
         "scale": str(one.scale),
         "better": "lower" if one.lower_is_better else "higher",
         "difference": _paired(one.paired),
+        "tested": one.tested,
         "p_family": plain(one.p_family),
         "mcnemar": plain(one.passes),
         "corrected": plain(one.corrected),

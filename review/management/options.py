@@ -58,12 +58,18 @@ def refusals() -> Iterator[None]:
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
     """``--fail-under``, ``--baseline`` (unless the command has one of its own) with ``--max-drop``, ``--gate-on``,
-    ``--across-models``, ``--looks``, ``--require-licence``, ``--allow-undecided``."""
+    ``--margin``, ``--across-models``, ``--looks``, ``--require-licence``, ``--allow-undecided``."""
     gate = parser.add_argument_group("quality gate", "exit 100 unless it is passed; an undecided gate is not passed")
     gate.add_argument("--fail-under", type=_number, metavar="X", help="least overall score, such as 0.7")
     if baseline:
         gate.add_argument("--baseline", type=int, metavar="RUN", help="run that this one must not fall behind")
     gate.add_argument("--max-drop", type=_number, metavar="D", help="largest drop against the baseline, such as 0.02")
+    gate.add_argument(
+        "--margin",
+        type=_number,
+        metavar="M",
+        help="a difference that does not matter, such as 0.03: say where two runs are alike within it",
+    )
     gate.add_argument(
         "--gate-on",
         choices=[str(one) for one in GateOn],
@@ -98,6 +104,7 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
     from review.comparisons.gating import GateAsked, checked  # costs 0.5 s at import
 
     asked = GateAsked(
+        margin=options["margin"],
         fail_under=options["fail_under"],
         baseline=baseline or (None if options.get("baseline") is None else run_named(options["baseline"])),
         max_drop=options["max_drop"],

@@ -146,7 +146,8 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
         share = {"share": f"{100 * float(figure.extra.get('non_response') or 0.0):.0f}%"}
         share |= {"worst": f"{bounds[0]:.2f}", "best": f"{bounds[1]:.2f}"}
         text = _(
-            "%(share)s of the answers served got no rating; were all of them worst or best: %(worst)s or %(best)s."
+            "%(share)s of the answers served got no rating. The interval allows for all of them being worst "
+            "(%(worst)s) or best (%(best)s)."
         )
         found.append(text % share)
     if sentence := any_time_sentence(figure):

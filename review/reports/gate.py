@@ -45,7 +45,7 @@ class Check:
     this run minus the baseline; without it, without an interval, or where they are of no use, ``reason`` is the code
     that says why. ``limit`` is the least score, or the largest drop. ``settling`` says what would decide an open
     question. ``labels_alone`` is the figure in which passages without a label count as misses, where it is corrected
-    for that."""
+    for that. ``alike_within`` is the stated margin where the whole interval of a difference lies inside it."""
 
     rule: Rule
     limit: float
@@ -56,6 +56,7 @@ class Check:
     reason: str = ""
     settling: Settling | None = None
     labels_alone: float | None = None
+    alike_within: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON values."""
@@ -63,6 +64,8 @@ class Check:
         found = {name: getattr(self, name) for name in names}
         if self.labels_alone is not None:
             found["labels_alone"] = self.labels_alone
+        if self.alike_within is not None:
+            found["alike_within"] = self.alike_within
         if self.settling:
             found["settle"] = {"by": self.settling.resource, "needed": self.settling.needed}
         return found
@@ -149,11 +152,19 @@ def check_title(check: Check) -> str:
 
 def check_reason(check: Check) -> str:
     """What a check says, what would settle it where it cannot tell, and a figure that is corrected as it was before."""
-    if check.labels_alone is None:
-        return _said(check)
-    alone = {"value": f"{check.labels_alone:.3f}"}
-    beside = _("By the labels alone, where relevant passages without one count as misses: %(value)s.") % alone
-    return f"{_said(check)} {beside}"
+    said = [_said(check)]
+    if check.alike_within is not None:
+        margin = {"margin": margin_text(check.alike_within)}
+        said.append(_("This run and the baseline are alike within %(margin)s.") % margin)
+    if check.labels_alone is not None:
+        alone = {"value": f"{check.labels_alone:.3f}"}
+        said.append(_("By the labels alone, where relevant passages without one count as misses: %(value)s.") % alone)
+    return " ".join(said)
+
+
+def margin_text(margin: float) -> str:
+    """A stated margin, with as many digits as it needs."""
+    return f"{margin:.6f}".rstrip("0").rstrip(".")
 
 
 def _said(check: Check) -> str:

@@ -246,7 +246,7 @@ def _judge_measure(
         curve=reliability_curve(said, rated.means, rated.scale, weights, rated.groups),
         places=spread(said, rated.means, rated.scale),
         ceiling=_ceiling(rated, scorer, single, resampling) if overlap else None,
-        replaces=alternative_annotator_test(single, rated.values(scorer.said), rated.scale) if overlap else None,
+        replaces=_replaces(rated, scorer, single) if overlap else None,
     )
 
 
@@ -287,6 +287,10 @@ def _ceiling(rated: Rated, scorer: Scorer, single: Sequence[Rating], resampling:
     items, values = by_item(single), rated.values(scorer.said)
     drawn = resampler_of(items, _groups(rated), resampling) if resampling is not None else None
     return ceiling(items, rated.scale, values, weights=_weights(rated), resampling=resampling, drawn=drawn)
+
+
+def _replaces(rated: Rated, scorer: Scorer, single: Sequence[Rating]) -> AlternativeAnnotatorTest:
+    return alternative_annotator_test(single, rated.values(scorer.said), rated.scale, groups=_groups(rated))
 
 
 def _groups(rated: Rated) -> dict[Any, str]:

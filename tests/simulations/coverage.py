@@ -5,7 +5,8 @@
 First ``PROOFS`` draws go through the product's own :func:`corrected` as well: the arrays have to give the same figures.
 Then one row a cell (scale, judge, design, labels), and means by scale. ``t`` is the coverage of Student's interval
 without the variance of what was not seen, ``width`` that of the interval over Student's, ``worth`` the labels of a
-uniform draw that err as much in root mean square, ``warned`` the share of draws with ``unseen_answers``.
+uniform draw that err as much in root mean square, ``printed`` the effective labels that the product gives (mean of some
+draws) over that, ``warned`` the share of draws with ``unseen_answers``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.correction.corrected import UNSEEN_SHARE, corrected
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Warn
-from review.statistics.correction.parts import LEAST_FREEDOM, OWN_SLOPE_LABELS, PSEUDO_LABELS, unseen_rate
+from review.statistics.correction.parts import (
+    LEAST_FREEDOM,
+    LEAST_UNIFORM,
+    OWN_SLOPE_LABELS,
+    PSEUDO_LABELS,
+    unseen_rate,
+)
 from review.statistics.sampling.draw import allocate
 from review.statistics.sampling.member import Member, stratify
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
@@ -37,6 +44,8 @@ DESIGNS = ("uniform", "stratified")
 PROOFS = 80
 CHOSEN_ON = {"openqa", "consistency", "relevance", "correctness"}  # of these scales; the others were held back
 LEAST, BEYOND_99 = 0.92, 2.576
+PRINTED = 400  # draws of which effective labels are computed
+MOST_OFF = 0.15
 Array = np.ndarray
 
 
@@ -61,6 +70,7 @@ class Cell:
     student: float
     width: float
     worth: float
+    printed: float
     warned: float
     shown: float
 
@@ -133,6 +143,7 @@ class Draws:
     student: tuple[Array, Array]
     shown: Array
     warned: Array
+    effective: Array  # of the first draws, NaN where the ratings are constant or nothing is shown
 
 
 def draws_of(
@@ -196,7 +207,26 @@ def draws_of(
         found.append((np.clip(ends[0], low, high), np.clip(ends[1], low, high)))
     shown = with_variance | equal | ~alike | exact
     warned = with_variance & (unseen > UNSEEN_SHARE * variance)
-    return Draws(np.concatenate(taken, 1), inside, found[0], found[1], shown, warned)
+    mean = (ratings / inclusion).sum(1, keepdims=True) / (1 / inclusion).sum()
+    spread = (np.square(ratings - mean) / inclusion).sum(1) / (1 / inclusion).sum() * size / (size - 1)
+    ends = (high - inside) ** 2 + (inside - low) ** 2
+    reached = np.where(with_variance, quantile * np.sqrt(variance + unseen), reach)
+    some = slice(0, PRINTED)
+    printed = _uniform_labels(reached[some], spread[some], ends[some], frame)
+    usable = (with_variance | equal)[some] & (spread[some] > 0)
+    effective_labels = np.where(usable, printed, np.nan)
+    return Draws(np.concatenate(taken, 1), inside, found[0], found[1], shown, warned, effective_labels)
+
+
+def _uniform_labels(half: Array, spread: Array, ends: Array, size: int) -> Array:
+    """As the product's :func:`uniform_labels`, for many draws at once."""
+    low, high = np.full(len(half), LEAST_UNIFORM), np.full(len(half), float(size))
+    for _ in range(40):
+        labels = (low + high) / 2
+        unseen = PSEUDO_LABELS / labels**2 * (1 - labels / size) * ends
+        reach = stdtrit(np.maximum(1, labels - 1), 0.975) * np.sqrt(spread * (1 / labels - 1 / size) + unseen)
+        low, high = np.where(reach > half, labels, low), np.where(reach > half, high, labels)
+    return (low + high) / 2
 
 
 def _choose(random: np.random.Generator, draws: int, frame: int, size: int) -> Array:
@@ -224,7 +254,9 @@ def simulate(population: Population, design: str, size: int, draws: int) -> Cell
     ]
     widths = [(high - low)[on].mean() for low, high in (found.ends, found.student)]
     error = np.square(found.value - truth)[on].mean() / population.expert.var(ddof=1)
-    return Cell(*covers, widths[0] / widths[1], 1 / (error + 1 / frame), found.warned[on].mean(), on.mean())
+    worth = 1 / (error + 1 / frame)
+    printed = np.nanmean(found.effective) / worth if np.isfinite(found.effective).any() else float("nan")
+    return Cell(*covers, widths[0] / widths[1], worth, printed, found.warned[on].mean(), on.mean())
 
 
 def prove(all_of: Sequence[Population], draws: int) -> float:
@@ -242,6 +274,8 @@ def prove(all_of: Sequence[Population], draws: int) -> float:
             both = zip(ends, (outcome.value, outcome.low, outcome.high), strict=True)
             worst = max(worst, *(abs(one - other) / (population.high - population.low) for one, other in both))
             assert (Warn.UNSEEN_ANSWERS in outcome.warnings) is bool(found.warned[0])
+            if np.isfinite(found.effective[0]):
+                assert abs(found.effective[0] / outcome.effective_labels - 1) < 1e-4
     assert worst < 1e-9, worst
     return worst
 
@@ -277,8 +311,8 @@ def main() -> None:
     started = time.process_time()
     every = [one for one in populations(Path(folder)) if options.only in {"", one.scale}] or [_skewed()]
     print(f"{PROOFS} draws through the product itself: largest difference {prove(every, PROOFS):.1g} of the scale\n")
-    print("| scale | judge | design | labels | coverage | t | width | worth | warned | shown |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| scale | judge | design | labels | coverage | t | width | worth | printed | warned | shown |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     cells: dict[tuple[str, str, int], list[Cell]] = {}
     for population in every:
         for design in DESIGNS:
@@ -289,12 +323,28 @@ def main() -> None:
                 cells.setdefault((population.scale, design, size), []).append(cell)
                 print(
                     f"| {population.scale} | {population.name} | {design} | {size} | {cell.coverage:.3f} "
-                    f"| {cell.student:.3f} | {cell.width:.2f} | {cell.worth:.0f} | {cell.warned:.2f} "
-                    f"| {cell.shown:.3f}{' !' if cell.short(options.draws) else ''} |",
+                    f"| {cell.student:.3f} | {cell.width:.2f} | {cell.worth:.0f} | {cell.printed:.2f} "
+                    f"| {cell.warned:.2f} | {cell.shown:.3f}{' !' if cell.short(options.draws) else ''} |",
                     flush=True,
                 )
     _summary(cells, options.draws)
+    _printed(cells)
     print(f"\n{time.process_time() - started:.0f} s of one processor")
+
+
+def _printed(cells: dict[tuple[str, str, int], list[Cell]]) -> None:
+    """Effective labels as the product gives them over the true ones: mean over all judges, and the farthest."""
+    print("\n| design | labels | printed over true | least | largest |\n|---|---|---|---|---|")
+    worst = 0.0
+    for design in DESIGNS:
+        for size in SIZES:
+            ratios = [one.printed for (_, *key), of in cells.items() if key == [design, size] for one in of]
+            if ratios := [ratio for ratio in ratios if np.isfinite(ratio)]:
+                mean = float(np.mean(ratios))
+                worst = max(worst, abs(mean - 1))
+                print(f"| {design} | {size} | {mean:.2f} | {min(ratios):.2f} | {max(ratios):.2f} |")
+    reached = "met" if worst <= MOST_OFF else "missed"
+    print(f"\neffective labels are off by at most {100 * worst:.0f}% on average; goal {100 * MOST_OFF:.0f}%: {reached}")
 
 
 def _summary(cells: dict[tuple[str, str, int], list[Cell]], draws: int) -> None:

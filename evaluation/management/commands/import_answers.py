@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.files.streaming import AnswerStream
-from evaluation.management.commands.import_questions import add_map, file_at, map_in
+from evaluation.management.commands.import_questions import add_map, file_at, map_in, source_in
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import (
     PROGRAM,
@@ -41,24 +41,30 @@ class Command(SiteCommand):
         parser.add_argument("--k", type=_k, default=5, help="how many retrieved passages count (1-50)")
         parser.add_argument("--name", default="", help="name of the run")
         parser.add_argument("--project", default="", help="needed where there are several projects")
+        parser.add_argument(
+            "--accept-unknown-passages",
+            action="store_true",
+            help="import although none of the passages is among those that should be found",
+        )
         add_map(parser)
         add_format(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import, say which run it is, and do its rules."""
         path: Path = options["file"]
-        source = file_at(path)
         with refusals(self):
+            source = source_in(options)
             asked = question_set_named(project_named(options["project"]), options["questions"])
             imported = import_answers(
                 asked,
                 options["system"],
                 AnswerStream(source, path.name, shape=map_in(options)),
-                data=source,
+                data=file_at(path),
                 file_name=path.name,
                 by=None,
                 name=options["name"],
                 k=options["k"],
+                refuse_unknown_passages=not options["accept_unknown_passages"],
             )
         remarks(self, imported.remarks)
         run = imported.run

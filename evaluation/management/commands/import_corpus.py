@@ -12,8 +12,8 @@ from evaluation.core.errors import InvalidFile, Problem
 from evaluation.corpora.importing import SourceDocument, difference, import_corpus
 from evaluation.corpora.splitting import Splitting
 from evaluation.files.documents import ENDINGS, read_documents
-from evaluation.files.reading import ending
-from evaluation.management.commands.import_questions import read_bytes
+from evaluation.files.reading import ending, recoded
+from evaluation.management.commands.import_questions import add_encoding, read_bytes
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
 from evaluation.runs.selectors import project_named
@@ -29,6 +29,7 @@ class Command(SiteCommand):
         parser.add_argument("path", type=Path, metavar="FILE|FOLDER")
         parser.add_argument("--name", default="", help="name of the corpus; else the file's or folder's")
         parser.add_argument("--project", default="", help="needed where there are several projects")
+        add_encoding(parser)
         add_splitting(parser)
         add_format(parser)
 
@@ -38,7 +39,7 @@ class Command(SiteCommand):
         with refusals(self):
             project = project_named(options["project"])
             splitting = splitting_in(options)
-            documents, left_out = documents_in(path)
+            documents, left_out = documents_in(path, options["encoding"])
             made = import_corpus(project, options["name"] or path.stem, documents, splitting=splitting, by=None)
         remarks(self, left_out)
         corpus, before = made.corpus, made.corpus.predecessor
@@ -71,14 +72,15 @@ def splitting_in(options: dict[str, Any]) -> Splitting:
         raise CommandError(str(error), returncode=2) from error
 
 
-def documents_in(path: Path) -> tuple[list[SourceDocument], list[Problem]]:
+def documents_in(path: Path, encoding: str = "") -> tuple[list[SourceDocument], list[Problem]]:
     """The documents of a file, or of all files of a folder that are of a kind that is read; the others are remarked.
-    Hidden ones are not looked at, links are not followed out of the folder.
+    Hidden ones are not looked at, links are not followed out of the folder. ``encoding`` is of texts that are not in
+    UTF-8.
 
     :raises InvalidFile: with the problems of all files.
     """
     if path.is_file():
-        return read_documents(read_bytes(path), path.name, max_bytes=settings.CONCORD_UPLOAD_BYTES), []
+        return _read(path, path.name, encoding), []
     if not path.is_dir():
         raise CommandError(f"{path}: no such file or folder", returncode=2)
     documents: list[SourceDocument] = []
@@ -90,12 +92,23 @@ def documents_in(path: Path) -> tuple[list[SourceDocument], list[Problem]]:
             left_out.append(Problem("document_unknown", name, params={"known": ", ".join(sorted(ENDINGS))}))
             continue
         try:
-            documents += read_documents(read_bytes(file), name, max_bytes=settings.CONCORD_UPLOAD_BYTES)
+            documents += _read(file, name, encoding)
         except InvalidFile as refused:
             problems += refused.problems
     if problems:
         raise InvalidFile(problems)
     return documents, left_out
+
+
+def _read(path: Path, name: str, encoding: str) -> list[SourceDocument]:
+    data = read_bytes(path)
+    try:
+        return list(read_documents(data, name, max_bytes=settings.CONCORD_UPLOAD_BYTES))
+    except InvalidFile as refused:
+        # Other files of a folder may be in UTF-8, and would be read wrongly in another encoding without an error.
+        if not encoding or refused.problems[0].code not in {"encoding_western", "encoding_unknown"}:
+            raise
+    return list(read_documents(recoded(data, encoding, name), name, max_bytes=settings.CONCORD_UPLOAD_BYTES))
 
 
 def _files(folder: Path) -> Iterator[Path]:

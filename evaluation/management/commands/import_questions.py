@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.core.errors import Problem
+from evaluation.files.reading import ENCODINGS, recoded
 from evaluation.files.shaping import Shape, read_map
-from evaluation.files.streaming import read_question_set
+from evaluation.files.streaming import Content, Source, read_question_set
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
 from evaluation.questions.importing import import_question_set, set_name
@@ -36,9 +37,9 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Read, then preview or import."""
         path: Path = options["file"]
-        source = file_at(path)
-        qrels = read_bytes(options["qrels"]) if options["qrels"] else b""
         with refusals(self):
+            source = source_in(options)
+            qrels = text_at(options["qrels"], options) if options["qrels"] else b""
             project = project_named(options["project"])
             file = read_question_set(
                 source,
@@ -83,8 +84,33 @@ class Command(SiteCommand):
             table(self, ["", "question", "fields"], lines)
 
 
+def add_encoding(parser: CommandParser) -> None:
+    """``--encoding``: how a text is written that is not in UTF-8."""
+    parser.add_argument("--encoding", default="", choices=sorted(ENCODINGS), help="of a text that is not in UTF-8")
+
+
+def source_in(options: dict[str, Any]) -> Source:
+    """The file that the command is about.
+
+    :raises CommandError: wrong usage where it is none that can be read.
+    :raises InvalidFile: where it is not in the encoding that ``--encoding`` names.
+    """
+    path: Path = options["file"]
+    return Content(text_at(path, options)) if options["encoding"] else file_at(path)
+
+
+def text_at(path: Path, options: dict[str, Any]) -> bytes:
+    """The content of a text, in UTF-8 where ``--encoding`` names another encoding.
+
+    :raises CommandError: wrong usage where it is no file that can be read.
+    :raises InvalidFile: where it is not in that encoding.
+    """
+    return recoded(read_bytes(path), options["encoding"], path.name)
+
+
 def add_map(parser: CommandParser) -> None:
-    """``--map``: the file that says where the fields stand."""
+    """``--map``: the file that says where the fields stand, and ``--encoding``."""
+    add_encoding(parser)
     parser.add_argument("--map", type=Path, metavar="FILE", help="where the fields stand, as JMESPath (docs/files.md)")
 
 

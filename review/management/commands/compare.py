@@ -12,7 +12,14 @@ from evaluation.management.site_command import SiteCommand
 from review.comparisons.gating import gates_of
 from review.comparisons.values import compared_runs
 from review.comparisons.verdict import family_sentence, sentences
-from review.comparisons.whole import COMPARISON_EXPORTS, Comparison, compare, comparison_json, export_comparison
+from review.comparisons.whole import (
+    COMPARISON_EXPORTS,
+    Comparison,
+    compare,
+    comparison_json,
+    export_comparison,
+    with_margin,
+)
 from review.management.options import add_gate_arguments, gate_asked, print_gate, refusals, run_named, warn_of_gate
 from review.management.sheets import write
 from review.management.tables import comparison_sheets
@@ -20,8 +27,8 @@ from review.reports.gate import Gate
 
 
 class Command(SiteCommand):
-    """``compare [RUN…] [--questions NAME] [--max-drop D] [--fail-under X]``: the first is the baseline; without runs
-    all of the question set. Exit 100 where a run does not pass the gate."""
+    """``compare [RUN…] [--questions NAME] [--margin M] [--max-drop D] [--fail-under X]``: the first is the baseline;
+    without runs all of the question set. Exit 100 where a run does not pass the gate."""
 
     help = "Compare runs with the first of them, question by question, and rank them."
 
@@ -50,8 +57,12 @@ class Command(SiteCommand):
         if not runs:
             raise CommandError("there is no run to compare")
         runs = list(dict.fromkeys(runs))
-        asked = gate_asked(options, runs[0] if len(runs) > 1 and options["max_drop"] is not None else None)
+        gated = options["max_drop"] is not None
+        of_gate = options | {"margin": options["margin"] if gated else None}
+        asked = gate_asked(of_gate, runs[0] if len(runs) > 1 and gated else None)
         found = compare(runs, resamples=options["resamples"], seed=options["seed"])
+        with refusals():
+            found = with_margin(found, options["margin"])
         gates = gates_of(found.sides, asked)
         for path in options["output"]:
             with refusals():

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evaluation.files.reading import recoded
+from evaluation.management.commands.import_questions import add_encoding
 from evaluation.management.site_command import SiteCommand
 from evaluation.runs.selectors import project_named
 from evaluation.work.plugins import require
@@ -23,6 +25,7 @@ class Command(SiteCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument("--name", required=True, help="name of the comparison, made where it is not there")
         parser.add_argument("--project", default="", help="needed where there are several projects")
+        add_encoding(parser)
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -31,7 +34,8 @@ class Command(SiteCommand):
         with refusals():
             require("pairs")
             project = project_named(options["project"])
-            done = import_pairs(project, path.read_bytes(), path.name, options["name"])
+            data = recoded(path.read_bytes(), options["encoding"], path.name)
+            done = import_pairs(project, data, path.name, options["name"])
         if options["format"] == "json":
             self.stdout.write(json.dumps(done._asdict()))
             return

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evaluation.files.reading import recoded
+from evaluation.management.commands.import_questions import add_encoding
 from evaluation.management.site_command import SiteCommand
 from evaluation.wording.messages import explain
 from review.imports.files import import_ratings
@@ -46,6 +48,7 @@ class Command(SiteCommand):
             type=_pair,
             help="of a Label Studio export: id or e-mail address of a person, and the label to keep",
         )
+        add_encoding(parser)
         parser.add_argument("--dry-run", action="store_true", help="only say what would be imported")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
@@ -55,7 +58,7 @@ class Command(SiteCommand):
         with refusals():
             done = import_ratings(
                 run,
-                path.read_bytes(),
+                recoded(path.read_bytes(), options["encoding"], path.name),
                 path.name,
                 options["define"],
                 options["sampled"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,10 +30,12 @@ from review.statistics.agreement.statistic import (
     Undefined,
     by_item,
     consensus,
+    numbered,
     raters_of,
     ratio,
     weights_of,
 )
+from review.statistics.correction.outcome import NO_VARIANCE, clustered_variance, group_freedom
 
 
 def joint_intervals(
@@ -209,24 +211,32 @@ class AlternativeAnnotatorTest:
 
 
 def alternative_annotator_test(
-    ratings: Sequence[Rating], judge: Mapping[Item, float | str], scale: Scale, epsilon: float = EXPERT_DISCOUNT
+    ratings: Sequence[Rating],
+    judge: Mapping[Item, float | str],
+    scale: Scale,
+    epsilon: float = EXPERT_DISCOUNT,
+    groups: Mapping[Item, Hashable] | None = None,
 ) -> AlternativeAnnotatorTest:
     """For each expert j and item, is the judge at least as near to the remaining experts as j is? Nearness is the
     share of equal labels for classes and yes/no, the negative root mean squared difference otherwise.
 
     Per expert a one-sided paired t-test of ``mean(expert wins - judge wins) < epsilon``, Benjamini-Yekutieli over
-    the experts at 5%. Source: N. Calderon, R. Reichart, R. Dror (2025), arXiv 2501.10970. Needs 3 experts with 30
-    items each that the judge scored and another expert rated; otherwise it says so.
+    the experts at 5%. Source: N. Calderon, R. Reichart, R. Dror (2025), arXiv 2501.10970. Items of one of ``groups``
+    are not independent: the standard error is cluster-robust, with Satterthwaite's degrees of freedom. Needs 3 experts
+    with 30 items each that the judge scored and another expert rated; otherwise it says so.
     """
     items = {item: values for item, values in by_item(ratings).items() if item in judge and len(values) > 1}
     wins: dict[str, tuple[list[bool], list[bool]]] = {}
+    group: dict[str, list[Hashable]] = {}
     for rater in raters_of(items):
-        pairs = [_contest(values, rater, judge[item], scale) for item, values in items.items() if rater in values]
+        rated = [item for item, values in items.items() if rater in values]
+        pairs = [_contest(items[item], rater, judge[item], scale) for item in rated]
         if len(pairs) >= LEAST_ITEMS:
             wins[rater] = [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
+            group[rater] = [item if groups is None else groups[item] for item in rated]
     if len(wins) < LEAST_RATERS:
         return AlternativeAnnotatorTest({}, None, None, None, str(Undefined.TOO_FEW_RATERS))
-    p_values = {rater: _p_value(ours, theirs, epsilon) for rater, (ours, theirs) in wins.items()}
+    p_values = {rater: _p_value(ours, theirs, group[rater], epsilon) for rater, (ours, theirs) in wins.items()}
     rejected = _benjamini_yekutieli(p_values, FALSE_DISCOVERIES)
     experts = {
         rater: LeftOutExpert(
@@ -252,15 +262,21 @@ def _nearness(value: float | str, others: Sequence[float | str], scale: Scale) -
     return -math.sqrt(sum((float(value) - float(other)) ** 2 for other in others) / len(others))
 
 
-def _p_value(judge_wins: Sequence[bool], expert_wins: Sequence[bool], epsilon: float) -> float:
-    """One-sided p of ``mean(expert - judge) >= epsilon``; 0 or 1 where the difference never varies."""
+def _p_value(
+    judge_wins: Sequence[bool], expert_wins: Sequence[bool], groups: Sequence[Hashable], epsilon: float
+) -> float:
+    """One-sided p of ``mean(expert - judge) >= epsilon``; 0 or 1 where the difference never varies, and 1 where all
+    items are of one group."""
     from scipy.special import stdtr  # costs 0.2 s at import
 
     lead = np.array(expert_wins, dtype=np.float64) - np.array(judge_wins, dtype=np.float64)
-    spread = float(lead.std(ddof=1))
-    if spread == 0.0:
-        return 0.0 if float(lead[0]) < epsilon else 1.0
-    return float(stdtr(len(lead) - 1, (float(lead.mean()) - epsilon) / (spread / math.sqrt(len(lead)))))
+    mean = float(lead.mean())
+    variance, sizes = clustered_variance((lead - mean) / len(lead), numbered(groups))
+    if len(sizes) < 2:
+        return 1.0
+    if variance <= NO_VARIANCE:
+        return 0.0 if mean < epsilon else 1.0
+    return float(stdtr(group_freedom(sizes), (mean - epsilon) / math.sqrt(variance)))
 
 
 def _benjamini_yekutieli(p_values: Mapping[str, float], rate: float) -> set[str]:

@@ -151,7 +151,9 @@ def compare_experts(
         interval_reasons={name: str(reason) for name, reason in reasons.items()},
         pairs=pairs,
         ceiling=ceiling(items, scale, judge, bins, weights, resampling=resampling, drawn=drawn),
-        alternative_annotator=None if judge is None else alternative_annotator_test(ratings, judge, scale),
+        alternative_annotator=None
+        if judge is None
+        else alternative_annotator_test(ratings, judge, scale, groups=groups),
         warnings=(FEW_GROUPS_WARNING,) if drawn is not None and drawn.groups < FEW_GROUPS else (),
     )
 

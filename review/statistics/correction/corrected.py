@@ -34,7 +34,16 @@ from review.statistics.correction.outcome import (
     deviation_of,
     interval,
 )
-from review.statistics.correction.parts import NotEstimable, Part, Piece, complete, failed, predicted
+from review.statistics.correction.parts import (
+    NotEstimable,
+    Part,
+    Piece,
+    bounded_by_scale,
+    complete,
+    failed,
+    predicted,
+    uniform_labels,
+)
 from review.statistics.correction.unrated import as_it_came, largest_bias, reach_of, within
 
 SMALL_FRAME = 20
@@ -112,12 +121,13 @@ def fitted(component: Component, confidence: float = 0.95, *, part: bool = False
         return Obstacle(WithheldReason.NOT_ESTIMABLE)
     pieces = [piece for one in parts for piece in one.pieces]
     influence = _influence(component, parts, pieces)
+    bounds = _response_bounds(component, pieces, influence.value)
     return Fitted(
-        influence=influence,
+        influence=influence if bounds is None else _reaching(influence, bounds),
         labels=component.labels,
         warnings=_warnings(component, parts, influence),
         non_response=_silent_share(found),
-        response_bounds=_response_bounds(component, pieces, influence.value),
+        response_bounds=bounds,
         effective_labels=_effective_labels(component, pieces, influence, confidence),
     )
 
@@ -169,24 +179,30 @@ def _silent_share(found: Sequence[Stratum]) -> float:
 
 
 def _response_bounds(component: Component, pieces: Sequence[Piece], value: float) -> tuple[float, float] | None:
-    """The value had every item without a rating been worst, and best; ``None`` where all responded."""
+    """The value had every item without a rating been worst, and best; ``None`` where all responded. A stratum whose
+    interval reaches to the ends of the scale anyway adds nothing."""
     below = above = 0.0
     for piece in pieces:
         one = piece.stratum
-        if one.silent:
-            weight = one.size / len(component.frame) * one.silent / one.reached
+        if one.silent and not bounded_by_scale(one):
+            weight = one.size / len(component.frame) * one.silent_share
             mean = float(piece.expected.mean())
             below += weight * (mean - component.low)
             above += weight * (component.high - mean)
     return (value - below, value + above) if below or above else None
 
 
+def _reaching(influence: Influence, bounds: tuple[float, float]) -> Influence:
+    """The influence with an interval from the worst bound less the half-width to the best bound plus the half-width."""
+    below, above = influence.value - bounds[0], bounds[1] - influence.value
+    return replace(influence, below=influence.below + below, above=influence.above + above)
+
+
 def _effective_labels(
     component: Component, pieces: Sequence[Piece], influence: Influence, confidence: float
 ) -> float | None:
-    """The n for which the mean of a uniform draw's labels is as precise: ``1 / (V / s^2 + 1 / N)`` with s the standard
-    deviation of the ratings over the frame and V the design variance, or what a bound is worth; ``None`` for constant
-    ratings."""
+    """The labels of a uniform draw without the judge whose interval is as wide, with the same allowances for few
+    labels; ``None`` for constant ratings."""
     frame = len(component.frame)
     if influence.method is Method.CENSUS:
         return float(frame)
@@ -197,7 +213,16 @@ def _effective_labels(
     variance = float(weight @ np.square(rating - mean)) / float(weight.sum()) * len(rating) / (len(rating) - 1)
     if variance <= 0:
         return None
-    return 1.0 / (influence.equivalent_variance(confidence) / variance + 1.0 / frame)
+    return _uniform_labels(influence, variance, (component.low, component.high), frame, confidence)
+
+
+def _uniform_labels(
+    influence: Influence, spread: float, bounds: tuple[float, float], size: int, confidence: float
+) -> float:
+    low, high = bounds
+    inside = min(max(influence.value, low), high)
+    ends = (high - inside) ** 2 + (inside - low) ** 2
+    return uniform_labels(influence.half_width(confidence), spread, ends, size, confidence)
 
 
 def corrected(
@@ -319,7 +344,7 @@ def _summed(components: Sequence[Component], fits: Mapping[str, Fitted], frame: 
         warnings=tuple(dict.fromkeys(warning for fit in fits.values() for warning in fit.warnings)),
         non_response=max(fit.non_response for fit in fits.values()),
         response_bounds=bounds if bounds[0] < bounds[1] else None,
-        effective_labels=_all_effective_labels(components, fits, frame, influence.equivalent_variance(confidence)),
+        effective_labels=_all_effective_labels(components, fits, frame, influence, confidence),
     )
 
 
@@ -334,7 +359,11 @@ def _summed_response_bounds(components: Sequence[Component], fits: Mapping[str, 
 
 
 def _all_effective_labels(
-    components: Sequence[Component], fits: Mapping[str, Fitted], every: United, variance: float
+    components: Sequence[Component],
+    fits: Mapping[str, Fitted],
+    every: United,
+    influence: Influence,
+    confidence: float,
 ) -> float | None:
     """As for a component, in answers: with the variance of the rated parts' share of the whole score among the answers
     that have all their labels. A part over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them.
@@ -354,7 +383,9 @@ def _all_effective_labels(
         return None
     mean = float(weight @ score) / float(weight.sum())
     spread = float(weight @ np.square(score - mean)) / float(weight.sum()) * len(score) / (len(score) - 1)
-    return 1.0 / (variance / spread + 1.0 / size) if spread > 0 else None
+    if spread <= 0:
+        return None
+    return _uniform_labels(influence, spread, _bounds(rated), size, confidence)
 
 
 def _estimate(found: Fitted, ends: Ends, target: Target, size: int, bounds: tuple[float, float]) -> Estimate:

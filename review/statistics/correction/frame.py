@@ -139,7 +139,9 @@ class Component:
 class Stratum:
     """``members`` are positions in the frame, ``labelled`` those of the usable ratings among them. ``judge`` is
     aligned with ``members`` (zeros where ``failed``); ``rating``, ``judged`` and ``inclusion`` with ``labelled``:
-    the expert's value, the judge's, and probability times response rate."""
+    the expert's value, the judge's, and probability times response rate. ``reached`` counts the sampled answers that
+    reviewers came to, ``silent`` those of them without a rating, and ``silent_share`` is the share of the stratum that
+    the latter stand for, by 1 / probability."""
 
     name: str
     failed: bool
@@ -151,6 +153,7 @@ class Stratum:
     inclusion: Array
     reached: int
     silent: int
+    silent_share: float
 
     @property
     def size(self) -> int:
@@ -226,7 +229,8 @@ def _stratum(name: str, failed: bool, members: Indices, frame: Frame, inclusion:
     """The members as a stratum; ``inclusion`` of every answer of the frame, else by their response."""
     drawn = members[frame.sampled[members]]
     labelled = drawn[frame.labelled[drawn]]
-    silent = int((frame.state[drawn] == ReviewState.NO_RESPONSE).sum())
+    silent = drawn[frame.state[drawn] == ReviewState.NO_RESPONSE]
+    without, rated = (float((1.0 / frame.probability[of]).sum()) for of in (silent, labelled))
     chance = frame.probability[labelled] * (len(labelled) / len(drawn) if len(drawn) else 0.0)
     return Stratum(
         name=name,
@@ -237,8 +241,9 @@ def _stratum(name: str, failed: bool, members: Indices, frame: Frame, inclusion:
         judged=np.nan_to_num(frame.judge[labelled]),
         rating=frame.rating[labelled],
         inclusion=chance if inclusion is None else inclusion[labelled],
-        reached=len(labelled) + silent,
-        silent=silent,
+        reached=len(labelled) + len(silent),
+        silent=len(silent),
+        silent_share=without / (without + rated) if len(silent) else 0.0,
     )
 
 

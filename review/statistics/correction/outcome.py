@@ -154,12 +154,11 @@ class Influence:
     slope: float | None = None
     unseen: float = 0.0
 
-    def equivalent_variance(self, confidence: float) -> float:
-        """The variance for which an interval by t alone would be as wide as this one for ``this_run``."""
-        if not (self.below or self.above):
-            return self.design_variance
-        extra = (self.below + self.above) / 2.0 / t_quantile(0.5 + confidence / 2.0, max(1, self.freedom or 1))
-        return float((np.sqrt(self.design_variance) + extra) ** 2)
+    def half_width(self, confidence: float) -> float:
+        """Half the width of the interval for ``this_run``, without what is cut off at the scale's ends or added by
+        :func:`score_interval`."""
+        reach = t_quantile(0.5 + confidence / 2.0, max(1, self.freedom or 1))
+        return reach * math.sqrt(self.design_variance + self.unseen) + (self.below + self.above) / 2.0
 
     @property
     def design_variance(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import numpy as np
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.statistic import Array
 from review.statistics.correction.frame import LEAST_STRATUM_LABELS, Component, Stratum
-from review.statistics.correction.outcome import Method, Warn
+from review.statistics.correction.outcome import Method, Warn, t_quantile
 
 OWN_SLOPE_LABELS = 20  # every stratum needs as many before each gets its own slope
 LEAST_FREEDOM = 5  # with fewer degrees of freedom left a slope is noise
@@ -196,6 +197,28 @@ def unseen_variance(fits: Sequence[StratumFit], component: Component) -> float:
     return PSEUDO_LABELS * weight**2 * open_share * ends
 
 
+LEAST_UNIFORM = 2.0
+
+
+def uniform_labels(half_width: float, spread: float, ends: float, size: int, confidence: float) -> float:
+    """How many labels of a uniform draw from ``size`` answers give such a half-width without the judge, with the same
+    allowances: Student's t for few labels, and the variance of answers unlike all rated ones. ``spread`` is the
+    variance of the ratings, ``ends`` the sum of the squared distances of their mean from the scale's ends.
+
+    2 at least, ``size`` at most. The half-width shrinks as labels grow, so that halving finds the number.
+    """
+    low, high = LEAST_UNIFORM, float(size)
+    while high - low > 1e-6 * high:
+        labels = (low + high) / 2.0
+        unseen = PSEUDO_LABELS / labels**2 * (1.0 - labels / size) * ends
+        reach = t_quantile(0.5 + confidence / 2.0, max(1.0, labels - 1.0))
+        if reach * math.sqrt(spread * (1.0 / labels - 1.0 / size) + unseen) > half_width:
+            low = labels
+        else:
+            high = labels
+    return (low + high) / 2.0
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One stratum's contribution. ``expected``: the value believed of each member, whose mean is the stratum's
@@ -266,11 +289,16 @@ def failed(found: Sequence[Stratum], component: Component, stand_in: float, conf
     """
     frame = len(component.frame)
     return [
-        _labels_alone(one, component, frame, confidence)
-        if one.labels >= LEAST_STRATUM_LABELS
-        else _scale_ends(one, component, frame, stand_in)
+        _scale_ends(one, component, frame, stand_in)
+        if bounded_by_scale(one)
+        else _labels_alone(one, component, frame, confidence)
         for one in found
     ]
+
+
+def bounded_by_scale(one: Stratum) -> bool:
+    """Whether the judge failed on a stratum with too few labels to estimate it: only the scale bounds it."""
+    return one.failed and not one.census and one.labels < LEAST_STRATUM_LABELS
 
 
 def _labels_alone(one: Stratum, component: Component, frame: int, confidence: float) -> Part:

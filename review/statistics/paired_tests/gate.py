@@ -117,11 +117,20 @@ def settle_by_labels(
 
 
 class Verdict(StrEnum):
-    """``cannot_tell`` where no difference lies inside the interval."""
+    """``cannot_tell`` where no difference lies inside the interval; ``alike`` where the whole of that interval lies
+    inside a stated margin."""
 
     BETTER = "better"
     WORSE = "worse"
+    ALIKE = "alike"
     CANNOT_TELL = "cannot_tell"
+
+
+def lies_within(low: float, high: float, margin: float) -> bool:
+    """Whether the whole interval of a difference lies inside the margin around 0, whose ends belong to it: equivalence
+    by confidence intervals (D. J. Schuirmann, 1987, J. Pharmacokinet. Biopharm. 15). Rounded to 9 digits."""
+    low, high, margin = (round(number, DIGITS) for number in (low, high, margin))
+    return -margin <= low and high <= margin
 
 
 def verdict_of(low: float, high: float) -> Verdict:

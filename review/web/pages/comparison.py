@@ -117,7 +117,8 @@ MOST_TURNS = 3
 
 
 class Row(NamedTuple):
-    """A figure of the table; ``p`` is adjusted over the family. ``flags`` say what to mind."""
+    """A figure of the table; ``p`` is adjusted over all tests, ``None`` for metrics without one. ``flags`` say what to
+    mind."""
 
     title: str
     scale: Scale | None
@@ -163,8 +164,8 @@ class OrderCard(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ComparePage:
     """Everything that ``review/compare.html`` shows; without a second run only the choice. ``choices`` are the runs
-    that could be compared, ``flags`` the kinds of versions in which the runs differ, with each run's. ``family`` says
-    over how many differences the error is held, ``unrated`` what retrieval metrics leave out."""
+    that could be compared, ``flags`` the kinds of versions in which the runs differ, with each run's. ``family``
+    says over how many overall scores the error is held, ``unrated`` what retrieval metrics leave out."""
 
     choices: Sequence[Run]
     chosen: Collection[int]

@@ -206,7 +206,7 @@ def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:
     judge = scores.judge_only.value
     if corrected is not None and judge is not None and abs(judge - corrected) >= NOTICEABLE:
         found.append(_generosity(judge - corrected))
-    found += _labels(scores.corrected)
+    found += worth_of_labels(scores.corrected)
     found += notes(scores.corrected, titles)
     if scores.mean_shift is not None and abs(scores.mean_shift) >= NOTICEABLE:
         shift = {"shift": numbers.signed(scores.mean_shift)}
@@ -230,9 +230,13 @@ def _generosity(difference: float) -> str:
     return gettext("The judge is %(difference)s too strict here.") % by
 
 
-def _labels(corrected: Figure) -> list[str]:
+LEAST_COMPARED = 50  # labels; of fewer the variance is too uncertain to say what they are worth
+
+
+def worth_of_labels(corrected: Figure) -> list[str]:
+    """How many ratings of a uniform draw without the judge would have given as narrow an interval."""
     labels, effective = corrected.extra.get("labels"), corrected.extra.get("effective_labels")
-    if corrected.value is None or not labels or not effective or round(effective) <= labels:
+    if corrected.value is None or not labels or not effective or labels < LEAST_COMPARED or round(effective) == labels:
         return []
     counts = {"labels": labels, "effective": round(effective)}
     return [gettext("%(labels)s expert ratings did the work of %(effective)s random ones.") % counts]

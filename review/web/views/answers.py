@@ -15,7 +15,7 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_get, signed_in_post
-from evaluation.core.canonical import whole_number
+from evaluation.core.canonical import composed, whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, Score, User
@@ -264,7 +264,7 @@ def wanted_from(data: QueryDict) -> Wanted:
         high=finite(data.get("high", "")),
         label=data.get("label", "")[:200],
         source=source if source in set(Source) else "",
-        category=data.get("category", "")[:200],
+        category=composed(data.get("category", ""))[:200],
         words=data.get("q", "").strip()[:200],
     )
 

@@ -31,6 +31,7 @@ from evaluation.wording.messages import explain_refusal
 from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import attention
 from review.comparisons.trend import judge_records, trends_of
+from review.comparisons.whole import with_margin
 from review.decisions.assumptions import set_accepted
 from review.evidence.answers import expose, expose_answers
 from review.evidence.scorers import titles_of
@@ -51,6 +52,7 @@ from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_kep
 from review.reports.records import export_records
 from review.reports.retrieval import corrected_retrieval, titled
 from review.results.retrieval import retrieval_by_depth
+from review.web.forms.comparison import MarginForm
 from review.web.pages.agreement import agreement_page, agreement_pictures
 from review.web.pages.agreement_plots import over_time
 from review.web.pages.comparison import compare_page
@@ -234,10 +236,12 @@ def run_compare(request: HttpRequest) -> HttpResponse:
     kept = compared(runs)
     if kept.value is None:
         return render(request, "review/in_making.html", {"title": gettext("Compare runs")})
-    page = compare_page(kept.value, _others(request, runs))
+    form = MarginForm(request.GET)
+    margin = form.cleaned_data["margin"] if form.is_valid() else None
+    page = compare_page(with_margin(kept.value, margin), _others(request, runs))
     for one in runs if len(runs) > 1 else ():
         expose(request.user, one, "comparison")
-    return render(request, "review/compare.html", {"page": page, "kept": kept})
+    return render(request, "review/compare.html", {"page": page, "kept": kept, "form": form})
 
 
 @signed_in_get

@@ -110,6 +110,7 @@ def test_problems_come_with_file_line_field_and_sentence(caller: Caller) -> None
                 "line": 3,
                 "field": "id",
                 "params": {"id": "a", "first_line": 2},
+                "more_lines": [],
                 "message": "x.json, line 3, id: The id “a” stands twice; first in line or row 2.",
             }
         ],

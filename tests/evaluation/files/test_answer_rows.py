@@ -110,16 +110,16 @@ def test_an_empty_answer_is_an_answer_and_a_missing_one_is_not() -> None:
 
 def test_an_answer_names_its_question_one_way_or_the_other() -> None:
     (problem,) = refused(read_answers, jsonl({"answer": "a"}), "a.jsonl")
-    assert (problem.code, problem.field) == ("missing", "question_id")
-    assert problem.params == {"names": "question_id, question"}
+    assert (problem.code, problem.field) == ("missing_among", "question_id")
+    assert problem.params == {"names": "question_id, question", "columns": "answer"}
 
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"answer": 5}, ("quote_value", 1, "answer")),
+        ({"answer": True}, ("quote_value", 1, "answer")),
         ({"answer": ["a"]}, ("not_text", 1, "answer")),
-        ({"question_id": 7}, ("quote_value", 1, "question_id")),
+        ({"question_id": False}, ("quote_value", 1, "question_id")),
         ({"contexts": "one"}, None),
         ({"contexts": {"text": "t"}}, ("not_list", 1, "contexts")),
         ({"contexts": [5]}, ("quote_value", 1, "contexts[0]")),

@@ -67,12 +67,9 @@ def test_u4_keywords_take_plain_integers_by_their_text_and_refuse_odd_spellings(
     good = QUESTION + "  expected_keywords: [200, -5, [2024, 이천이십사]]\n"
     assert read_questions(good.encode(), "a.yaml").questions[0].keywords == (("200",), ("-5",), ("2024", "이천이십사"))
     bad = QUESTION + "  expected_keywords:\n  - 010\n  - 1_000\n  - no\n  - .5\n"
-    assert facts(refused(read_questions, bad, "a.yaml")) == [
-        ("quote_value", 5, "expected_keywords[0]"),
-        ("quote_value", 6, "expected_keywords[1]"),
-        ("quote_value", 7, "expected_keywords[2]"),
-        ("quote_value", 8, "expected_keywords[3]"),
-    ]
+    (problem,) = refused(read_questions, bad, "a.yaml")
+    assert (problem.code, problem.line, problem.field) == ("quote_value", 5, "expected_keywords[0]")
+    assert problem.more_lines == (6, 7, 8)
 
 
 def test_u5_duplicate_keys_are_refused_with_both_lines() -> None:
@@ -83,17 +80,16 @@ def test_u5_duplicate_keys_are_refused_with_both_lines() -> None:
     assert (in_json.code, in_json.line, in_json.params) == ("duplicate_key", 3, {"key": "id", "first_line": 1})
 
 
-def test_u6_nan_huge_numbers_and_deep_lists_in_json_are_three_distinct_problems() -> None:
+def test_u6_nan_infinite_numbers_and_deep_lists_in_json_are_three_distinct_problems() -> None:
     row = '[{"question": "x", "category": "c", "extra": %s}]'
     codes = {
         value: [p.code for p in refused(read_questions, row % value, "a.json")]
-        for value in ("NaN", "Infinity", "-Infinity", "9" * 5_000, "1e999", "[" * 100_000)
+        for value in ("NaN", "Infinity", "-Infinity", "1e999", "[" * 100_000)
     }
     assert codes == {
         "NaN": ["number_not_finite"],
         "Infinity": ["number_not_finite"],
         "-Infinity": ["number_not_finite"],
-        "9" * 5_000: ["number_too_large"],
         "1e999": ["number_too_large"],
         "[" * 100_000: ["too_deep"],
     }
@@ -136,7 +132,7 @@ def test_u8_damaged_utf8_and_other_encodings_are_never_read_as_mojibake() -> Non
     (problem,) = refused(read_questions, damaged, "a.csv")
     assert (problem.code, problem.line) == ("encoding_damaged", 2)
     latin = "id,category,question\nq1,c,Où est l'été à Paris?\n".encode("latin-1")
-    assert [p.code for p in refused(read_questions, latin, "a.csv")] == ["encoding_unknown"]
+    assert [p.code for p in refused(read_questions, latin, "a.csv")] == ["encoding_western"]
     assert [p.code for p in refused(read_questions, b"\xff\xfea", "a.csv")] == ["encoding_utf16"]
 
 
@@ -304,4 +300,4 @@ def test_answers_and_ratings_share_the_same_doors() -> None:
     scales = {"correctness": Scale.parse("1..5")}
     assert [p.code for p in refused(read_ratings, b"\xff\xfea", "a.csv", scales=scales)] == ["encoding_utf16"]
     assert [p.code for p in refused(read_ratings, b"a: 1", "a.yaml", scales=scales)] == ["format_not_accepted"]
-    assert [p.code for p in refused(read_answers, jsonl({"answer": "x"}), "a.jsonl")] == ["missing"]
+    assert [p.code for p in refused(read_answers, jsonl({"answer": "x"}), "a.jsonl")] == ["missing_among"]

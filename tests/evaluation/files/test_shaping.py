@@ -178,7 +178,7 @@ def test_a_map_that_is_none_is_refused_with_its_place(text: str, code: str, fiel
 def test_a_map_that_does_not_fit_names_line_and_field() -> None:
     shape = read_map(b"questions: {question: q, id: 'join(`1`, q)'}")
     problems = refused(read_questions, jsonl({"q": "a"}, {"q": "b"}), "a.jsonl", shape=shape)
-    assert facts(problems) == [("map_failed", 1, "id"), ("map_failed", 2, "id")]
+    assert [(one.code, one.line, one.field, one.more_lines) for one in problems] == [("map_failed", 1, "id", (2,))]
     nowhere = read_map(b"rows: items\nquestions: {question: q}")
     assert facts(refused(read_questions, '\n{"a": 1}', "a.json", shape=nowhere)) == [("map_finds_no_rows", 2, "")]
 

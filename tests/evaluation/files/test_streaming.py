@@ -107,7 +107,7 @@ def test_tables(rows: list[dict[str, Any]]) -> None:
         ('[{"question_id": "q", "answer": "a]', ["json_syntax"]),
         ('[{"question_id": "q", "answer": "a"}, 5]', ["row_not_mapping"]),
         ("[]", ["no_rows"]),
-        ('[{"question_id": "q", "answer": 5}]', ["quote_value"]),
+        ('[{"question_id": "q", "answer": true}]', ["quote_value"]),
     ],
 )
 def test_what_is_wrong_with_a_list(data: str, codes: list[str]) -> None:
@@ -130,12 +130,12 @@ def test_what_is_wrong_with_a_table_is_told_with_its_line(monkeypatch: pytest.Mo
 
 
 def test_lines_that_are_wrong_are_told_with_their_numbers() -> None:
-    lines = ['{"question_id": "q", "answer": "a"}', "{", "", '{"question_id": "q", "answer": "a"}', '{"answer": 5}']
+    lines = ['{"question_id": "q", "answer": "a"}', "{", "", '{"question_id": "q", "answer": "a"}', '{"answer": true}']
     found = same("\n".join(lines).encode(), "a.jsonl")
     assert [(one.line, one.code) for one in found if isinstance(one, Problem)] == [
         (2, "json_syntax"),
         (4, "duplicate_answer"),
-        (5, "missing"),
+        (5, "missing_among"),
         (5, "quote_value"),
     ]
 
@@ -269,7 +269,7 @@ def test_what_one_row_of_questions_means_another_may_say() -> None:
 
 
 def test_problems_of_questions_have_their_lines() -> None:
-    lines = ['{"id": "1", "question": "a?"}', "{", '{"id": "1", "question": "b?"}', "5", '{"question": 7}']
+    lines = ['{"id": "1", "question": "a?"}', "{", '{"id": "1", "question": "b?"}', "5", '{"question": true}']
     found = both("\n".join(lines).encode(), "a.jsonl")
     codes = ["json_syntax", "duplicate_id", "row_not_mapping", "quote_value"]
     assert [(one.line, one.code) for one in found] == list(zip((2, 3, 4, 5), codes, strict=True))

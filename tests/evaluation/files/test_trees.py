@@ -178,8 +178,7 @@ def test_further_sheets_are_remarked() -> None:
 
 def test_reading_stops_when_there_are_more_problems_than_anybody_reads() -> None:
     facts_ = stopped(read_csv, "a,b\n" + "1\n" * 20_000)
-    assert len(facts_) == 10_001
-    assert ("too_many_problems", None, "") in facts_
+    assert facts_ == [("too_many_problems", None, ""), ("ragged_row", 2, "")]
 
 
 def test_a_problem_must_have_the_parameters_its_sentence_needs() -> None:

@@ -132,7 +132,7 @@ def test_a_budget_goes_by_each_judge_and_not_by_questions_to_the_system(judge: J
         Reply.objects.create(attempt=Attempt.objects.create(unit=question, fence=1, round=0, number=number), **answered)
     assert spent(run) == (known, "")  # what the system cost is not known and is no part of it
     Reply.objects.create(attempt=Attempt.objects.create(unit=units[0], fence=9, round=0, number=9), **answered)
-    assert spent(run) == (known + known / 3, "")  # one call more, at the mean of the judge's
+    assert spent(run) == (known + CALL, "")  # one call more, at the mean of the judge's
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 900}, None])

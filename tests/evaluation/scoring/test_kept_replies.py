@@ -166,7 +166,7 @@ def test_a_pause_while_identical_calls_wait_leaves_no_unit_behind(judge: JudgeSe
     judge.latency = 0.2
     judge.enqueue(actions.status(401))
     run = worked_off(remote_run(judge, twice_the_same()))
-    assert (run.state, run.reason) == (Run.State.PAUSED, "unauthorised")
+    assert (run.state, run.reason) == (Run.State.PAUSED, "unauthorised: HTTP 401: scripted")
     assert set(run.units.filter(kind="judge").values_list("state", flat=True)) == {"todo"}
     assert judge.calls == 1
     assert outcomes(run) == {"unauthorised": 1, "not_sent": 1}

@@ -185,7 +185,7 @@ def test_an_expired_key_pauses_the_run_at_once_and_gives_every_unit_back(run: Ru
     judge.otherwise = actions.status(401)
     drain(run.pk, seconds=60)
     paused = Run.objects.get(pk=run.pk)
-    assert (paused.state, paused.reason) == (Run.State.PAUSED, "unauthorised")
+    assert (paused.state, paused.reason) == (Run.State.PAUSED, "unauthorised: HTTP 401: scripted")
     assert judge.calls <= 4 * 2  # what was out, and what was sent before the first reply was read
     assert set(WorkUnit.objects.filter(kind="judge").values_list("state", flat=True)) == {"todo"}
     assert Attempt.objects.exclude(reply__outcome="not_sent").count() == judge.calls

@@ -95,8 +95,11 @@ def test_yes_no_metrics_count_gains_and_losses() -> None:
     # two gained, none lost: 2 x 1/4
     assert (hit.passes.gained, hit.passes.lost, hit.passes.p_value) == (2, 0, 0.5)
     # differences 0, 1, 1, 0: mean 1/2, squares of their deviations 4 x 1/4, variance 1/3, error sqrt(1/12); t = sqrt(3)
-    # with 3 degrees of freedom, p = 0.1817; the overall difference is of the same hits alone, so nothing is added
-    assert hit.p_family == pytest.approx(0.1817, abs=5e-4)
+    # with 3 degrees of freedom, p = 0.1817; the overall difference is of the same hits alone: without it no test
+    assert hit.paired is not None
+    assert hit.paired.deviation is not None
+    assert hit.paired.deviation.p_value == pytest.approx(0.1817, abs=5e-4)
+    assert not hit.tested
 
 
 def test_less_is_better_where_the_metric_says_so() -> None:
@@ -202,7 +205,7 @@ def test_a_reviewer_who_reads_a_comparison_is_recorded(pair: tuple[Run, Run]) ->
     assert Exposure.objects.filter(user=person, via="comparison").exists()
 
 
-def test_verdicts_and_intervals_are_those_of_the_whole_family() -> None:
+def test_verdicts_and_intervals_are_those_of_the_tests_in_order() -> None:
     """Four runs against the first: every interval is wider than alone, and a verdict is what the wider one says."""
     asked = questions(30)
     base = [3, 4, 2, 5, 3] * 6
@@ -210,8 +213,7 @@ def test_verdicts_and_intervals_are_those_of_the_whole_family() -> None:
     for start in range(4):
         runs.append(a_run(asked, [min(5, value + (at % 4 == start)) for at, value in enumerate(base)]))
     found = compare(runs)
-    assert found.family.size == 2 * 4  # correctness and the overall score; the other metrics are equal everywhere
-    assert 0.05 / found.family.size <= found.family.level < 0.05
+    assert (found.family.size, found.family.level) == (4, 0.0125)
     for one, run in zip(found.differences, sides(runs)[1:], strict=True):
         alone = difference(run, found.sides[0])
         assert one.overall is not None
@@ -220,6 +222,21 @@ def test_verdicts_and_intervals_are_those_of_the_whole_family() -> None:
         assert (one.overall.low or 0) < (alone.overall.low or 0)
         sure = judge_only_verdict(one).verdict is not Verdict.CANNOT_TELL
         assert sure == (one.p_family is not None and one.p_family <= 0.05)
+        assert {metric.tested for metric in one.metrics if metric.name == "correctness"} == {sure}
     told = comparison_json(found)
     assert told["family"] == {"size": found.family.size, "error": 0.05, "level_of_each": plain(found.family.level)}
     assert all(1 <= place["places"][0] <= place["places"][1] <= 5 for place in told["ranking"]["order"])
+
+
+@pytest.mark.parametrize(("better", "tested"), [(3, False), (24, True)])
+def test_metrics_have_a_verdict_only_where_the_overall_score_differs(better: int, tested: bool) -> None:
+    asked, base = questions(30), [3, 4, 2, 4, 3] * 6
+    runs = [a_run(asked, base), a_run(asked, [value + (at < better) for at, value in enumerate(base)])]
+    told = comparison_json(compare(runs))
+
+    assert told["family"] == {"size": 1, "error": 0.05, "level_of_each": 0.05}
+    (one,) = told["differences"]
+    assert one["verdict"]["judge_only"]["verdict"] == ("better" if tested else "cannot_tell")
+    metric = one["metrics"]["correctness"]
+    assert (metric["tested"], metric["p_family"] is not None) == (tested, tested)
+    assert metric["difference"]["low"] is not None

@@ -55,7 +55,8 @@ def test_a_figure_says_what_a_reader_should_know_of_it() -> None:
         found = notes(Figure(0.85, extra=extra), {"keyword_hit": "Keyword hit"})
     assert found == [
         "Fewer than five ratings differ from the commonest.",
-        "5% of the answers served got no rating; were all of them worst or best: 0.80 or 0.90.",
+        "5% of the answers served got no rating. "
+        "The interval allows for all of them being worst (0.80) or best (0.90).",
         "Exact by definition, so taken as they came: Keyword hit, other.",
     ]
     assert notes(Figure(0.85)) == []

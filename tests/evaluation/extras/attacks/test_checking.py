@@ -97,7 +97,7 @@ def test_c4_a_judge_that_cannot_be_asked_ends_with_1_and_leaves_a_check_that_say
     with pytest.raises(CommandError, match="did not accept the key"):
         run("remote")
     done = JudgeCheck.objects.get()
-    assert (done.reason, done.attacks, done.calls) == ("unauthorised", 0, 1)
+    assert (done.reason, done.attacks, done.calls) == ("unauthorised: HTTP 401: scripted", 0, 2)
     assert not AttackResult.objects.exists()
 
 
@@ -108,7 +108,7 @@ def test_c1_an_endpoint_that_wants_to_rest_leaves_a_check_that_says_so_and_every
     with pytest.raises(CommandError, match="too many requests"):
         run("remote")
     done = JudgeCheck.objects.get()
-    assert (done.reason, done.attacks, done.passed) == ("rate_limited", 0, 0)
+    assert (done.reason, done.attacks, done.passed) == ("rate_limited: HTTP 429: scripted", 0, 0)
     assert done.calls == judge_server.calls + judge_server.preflights  # those that were out are counted too
     assert 290 < rest_of(remote) <= 301
     assert not EndpointShare.objects.exists()
@@ -121,7 +121,7 @@ def test_c1_a_preflight_that_is_told_to_rest_has_every_worker_rest(
     judge_server: JudgeServer, remote: JudgeVersion
 ) -> None:
     judge_server.preflight = actions.status(429, retry_after="300")
-    assert check(remote).reason == "rate_limited"
+    assert check(remote).reason == "rate_limited: HTTP 429: scripted"
     assert 290 < rest_of(remote) <= 301
 
 

@@ -127,16 +127,16 @@ def test_c4_a_judge_that_needs_a_person_ends_the_check(judge_server: JudgeServer
     judge_server.otherwise = actions.status(401)
     with pytest.raises(NoJudge) as error:
         faced_by(remote(judge_server))
-    assert error.value.reason == "unauthorised"
+    assert error.value.reason == "unauthorised: HTTP 401: scripted"
     assert judge_server.calls <= 8  # those that were out already
 
 
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
-        (actions.status(429, retry_after="300"), "rate_limited"),
-        (actions.status(400), "bad_request"),
-        (actions.html(), "wrong_content"),
+        (actions.status(429, retry_after="300"), "rate_limited: HTTP 429: scripted"),
+        (actions.status(400), "bad_request: HTTP 400: scripted"),
+        (actions.html(), "wrong_content: HTTP 200 text/html: <html><h1>Bad gateway</h1></html>"),
     ],
 )
 def test_a_call_that_comes_to_nothing_is_no_attack_that_was_passed(

@@ -127,7 +127,8 @@ def test_the_way_of_asking_is_found_before_and_kept_for_the_whole_comparison(ser
 
 
 @pytest.mark.parametrize(
-    ("action", "reason"), [(actions.status(401), "unauthorised"), (actions.text("Fine."), "no_rung")]
+    ("action", "reason"),
+    [(actions.status(401), "unauthorised: HTTP 401: scripted"), (actions.text("Fine."), "no_rung: HTTP 200: Fine.")],
 )
 def test_a_judge_that_cannot_be_asked_is_told_before_a_pair_is_sent(
     server: JudgeServer, action: actions.Action, reason: str
@@ -146,7 +147,7 @@ def test_where_a_person_is_needed_it_stops_and_goes_on_without_paying_twice(serv
     judge = judge_of(found, server, at_once=2)
     server.when(lambda request: server.calls == 9, actions.status(401))
     stopped = judge_pairs(found, judge)
-    assert stopped.reason == "unauthorised"
+    assert stopped.reason == "unauthorised: HTTP 401: scripted"
     assert stopped.done + stopped.left == 12
     assert stopped.left > 0
     answered = outcomes()["ok"]
@@ -162,7 +163,7 @@ def test_an_order_that_was_answered_is_not_asked_again(server: JudgeServer) -> N
     found = compared(size=1)
     judge = judge_of(found, server)
     server.enqueue(A_BETTER, actions.status(401))
-    assert judge_pairs(found, judge).reason == "unauthorised"
+    assert judge_pairs(found, judge).reason == "unauthorised: HTTP 401: scripted"
     server.requests.clear()
     server.enqueue(actions.text('{"preference": {"reason": "r", "label": "SECOND_BETTER"}}'))
     judge_pairs(found, judge)

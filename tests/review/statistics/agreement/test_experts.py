@@ -115,6 +115,30 @@ def test_alternative_annotator_by_hand() -> None:
     assert alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO, epsilon=0.1).passed is False
 
 
+@pytest.mark.parametrize(
+    ("size", "p_value", "passed"),
+    [
+        # The 4 items the judge is wrong on are one of 10 groups of 4: the groups' sums about the mean are 3.6 and nine
+        # times -0.4, (12.96 + 1.44) / 40^2 x 10/9 = 0.01, t = (0.1 - 0.2) / 0.1 = -1 with 9 degrees of freedom
+        (4, 0.1717, False),
+        # 20 groups of 2: two of 1.8 and 18 of -0.2, (6.48 + 0.72) / 40^2 x 20/19 = 0.0047368, t = -1.4530 with 19
+        (2, 0.0813, False),
+        # two groups of 20: 2 and -2, 8 / 40^2 x 2 = 0.01, t = -1 with 1 degree of freedom
+        (20, 0.25, False),
+        (40, 1.0, False),  # one group tells nothing
+        (1, 0.0220, True),
+    ],
+)
+def test_alternative_annotator_goes_by_groups(size: int, p_value: float, passed: bool) -> None:
+    row = "01" * 20
+    judge = {at: (1 - int(v) if at < 4 else int(v)) for at, v in enumerate(row)}
+    groups = {at: at // size for at in range(40)}
+    found = alternative_annotator_test(ratings(a=row, b=row, c=row), judge, YES_NO, groups=groups)
+
+    assert found.experts["a"].p_value == pytest.approx(p_value, abs=1e-4)
+    assert found.passed is passed
+
+
 def test_alternative_annotator_holds_the_smallest_p_to_the_strictest_limit() -> None:
     # 40 items, b and c alike. On 6 the judge differs from all three: a lead of 1 for each. On 6 others the judge is
     # with b and c against a: a lead of -1 for a; b and c are as near to the others as the judge there. b and c: mean

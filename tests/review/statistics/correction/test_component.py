@@ -70,8 +70,24 @@ def test_a_judge_who_says_nothing_gives_the_mean_of_the_labels() -> None:
 
 
 def test_effective_labels_show_the_gain() -> None:
-    # V = 0.004622, s^2 = 5/19: 1 / (V / s^2 + 1/40) = 1 / (0.017564 + 0.025) = 23.49 labels instead of 20
-    assert estimate(yes_no(half_labelled())).effective_labels == pytest.approx(23.49, abs=0.01)
+    # T18 sqrt(0.004622 + 0.0001585) = 0.14526. Of a uniform draw of 23.11 labels instead of 20, with t(22.11) = 2.0733,
+    # 2.0733 sqrt(5/19 (1/23.11 - 1/40) + 1/4 / 23.11^2 (1 - 23.11/40) (0.44^2 + 0.56^2)) = 0.14526
+    assert estimate(yes_no(half_labelled())).effective_labels == pytest.approx(23.11, abs=0.01)
+
+
+@pytest.mark.parametrize("count", [20, 30, 60, 119])
+def test_without_a_judge_labels_are_worth_their_number(count: int) -> None:
+    answers = [rated(at, 1.0, float(at % 4 > 0), count / 120) for at in range(count)]
+    answers += [unsampled(count + at, 1.0, count / 120) for at in range(120 - count)]
+    assert estimate(yes_no(answers)).effective_labels == pytest.approx(count)
+
+
+def test_labels_on_which_the_judge_is_always_right_are_worth_what_the_bound_shows() -> None:
+    # 60 of 600, half accepted: u = 0.0487 to either side. Of a uniform draw of 245.9 labels, with t(244.9) = 1.9697,
+    # 1.9697 sqrt(15/59 (1/245.9 - 1/600) + 1/4 / 245.9^2 (1 - 245.9/600) (1/4 + 1/4)) = 0.0487
+    answers = [rated(at, float(at % 2), float(at % 2), 0.1) for at in range(60)]
+    answers += [unsampled(60 + at, float(at % 2), 0.1) for at in range(540)]
+    assert estimate(yes_no(answers)).effective_labels == pytest.approx(245.9, abs=0.1)
 
 
 def strata_by_score() -> list[FrameAnswer]:

@@ -206,7 +206,9 @@ def test_effective_labels_weigh_an_answer_by_the_smaller_of_its_probabilities() 
     assert found.value == pytest.approx(0.6)
     # unseen: n_eff = 50^2 / 140, 1 - 0.4375 not drawn, 1/4 x (140/2500)^2 x 0.5625 x (0.6^2 + 0.4^2) = 0.00022932
     assert (found.low, found.high) == wilson(0.6, variance + 0.00022932, T19)
-    assert found.effective_labels == pytest.approx(1 / (variance / (40 / 171) + 1 / 40))
+    # T19 sqrt(V + unseen) = 0.17845; of a uniform draw of 18.27 labels, with t(17.27) and 1/4 / 18.27^2 (1 - 18.27/40)
+    # (0.6^2 + 0.4^2) = 0.0002116 unseen: 2.1074 sqrt(40/171 (1/18.27 - 1/40) + 0.0002116)
+    assert found.effective_labels == pytest.approx(18.27, abs=0.01)
 
 
 def test_the_json_form_names_lambda_target_and_what_came_as_it_was() -> None:

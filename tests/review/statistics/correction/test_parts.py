@@ -25,6 +25,7 @@ def stratum(name: str, size: int, judged: Sequence[float], rating: Sequence[floa
         inclusion=np.full(count, count / size),
         reached=count,
         silent=0,
+        silent_share=0.0,
     )
 
 

@@ -1,0 +1,29 @@
+"""Pages say what ratings are worth only where there are enough of them to know."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils.translation import override
+
+from review.reports.figure import Figure, withheld
+from review.web.pages.figures import worth_of_labels
+
+
+@pytest.mark.parametrize(
+    ("labels", "effective", "said"),
+    [
+        (49, 90.0, []),
+        (50, 90.4, ["50 expert ratings did the work of 90 random ones."]),
+        (120, 100.0, ["120 expert ratings did the work of 100 random ones."]),
+        (60, 60.3, []),
+        (60, None, []),
+    ],
+)
+def test_worth_is_said_from_fifty_labels_on(labels: int, effective: float | None, said: list[str]) -> None:
+    figure = Figure(0.8, 0.7, 0.9, extra={"labels": labels, "effective_labels": effective})
+    with override("en"):
+        assert worth_of_labels(figure) == said
+
+
+def test_without_a_corrected_score_nothing_is_said_of_labels() -> None:
+    assert worth_of_labels(withheld("too_few_labels", labels=80, effective_labels=100.0)) == []
