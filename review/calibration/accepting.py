@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from django.conf import settings
@@ -304,7 +304,10 @@ def _outcome(look: Look) -> str:
         if too_small(one.groups) or missing > MOST_MISSING * len(one.groups):
             return Outcome.REFUSED
         metrics[name] = one
-    return Outcome.ACCEPTED if accepted(metrics, look.step, Claim(look.claim)) else Outcome.NOT_ACCEPTED
+    if accepted(metrics, look.step, Claim(look.claim)):
+        return Outcome.ACCEPTED
+    by_loss = {name: replace(one, residuals=None) for name, one in metrics.items()}
+    return Outcome.LARGER_VARIANCE if accepted(by_loss, look.step, Claim(look.claim)) else Outcome.NOT_ACCEPTED
 
 
 @transaction.atomic

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from evaluation.core.errors import UnknownName
 from evaluation.judging.catalogue import families, family_named
+from review.evidence.seals import Form, in_form, readable
 from review.gold.freezing import changed_in, is_retired, lineage_of
 from review.models import GoldItem, GoldSet, Look, LookResult
 from review.statistics.acceptance import left_before, too_small
@@ -85,6 +86,8 @@ class GoldOverview:
 def overview(gold_set: GoldSet) -> GoldOverview:
     """All that is told of a gold set."""
     items = list(gold_set.items.select_related("metric"))
+    with in_form(Form.OPEN):
+        unsealed = set(readable(gold_set.items.exclude(split=Split.HOLD_OUT)).values_list("pk", flat=True))
     by_metric: dict[str, list[GoldItem]] = {}
     for one in items:
         by_metric.setdefault(one.metric.name, []).append(one)
@@ -93,7 +96,7 @@ def overview(gold_set: GoldSet) -> GoldOverview:
         name=gold_set.name,
         version=gold_set.version,
         content_hash=gold_set.content_hash,
-        metrics=tuple(_metric(name, ones) for name, ones in sorted(by_metric.items())),
+        metrics=tuple(_metric(name, ones, unsealed) for name, ones in sorted(by_metric.items())),
         categories=dict(sorted(Counter(one.category for one in items).items())),
         looks=step - 1,
         left=left_before(step),
@@ -102,10 +105,10 @@ def overview(gold_set: GoldSet) -> GoldOverview:
     )
 
 
-def _metric(name: str, items: Sequence[GoldItem]) -> MetricInGold:
+def _metric(name: str, items: Sequence[GoldItem], unsealed: Set[int]) -> MetricInGold:
     parts = {str(part): [one for one in items if one.split == part] for part in Split}
     lacks = too_small(one.group for one in parts[Split.HOLD_OUT])
-    distances = [_apart(one) for one in items if one.raters > 1 and one.split != Split.HOLD_OUT]
+    distances = [_apart(one) for one in items if one.raters > 1 and one.pk in unsealed]
     return MetricInGold(
         metric=name,
         parts={
@@ -128,8 +131,8 @@ def _apart(item: GoldItem) -> float:
 
 def shown_items(gold_set: GoldSet) -> list[dict[str, object]]:
     """The labels that may be looked at, with question and answer, as rows: those of examples and validation; once the
-    lineage is retired all."""
-    rows = gold_set.items.select_related("metric", "answer__question")
+    lineage is retired all. Labels of answers that another gold set of the project locks are left out."""
+    rows = readable(gold_set.items.select_related("metric", "answer__question"))
     if not is_retired(gold_set.project_id, gold_set.name):
         rows = rows.exclude(split=Split.HOLD_OUT)
     return [

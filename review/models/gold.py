@@ -121,23 +121,24 @@ class LookTurn(Turn):
 
 
 class LookResult(AppendOnly):
-    """How a look ended: accepted, not accepted, or refused (too many verdicts missing), which spends nothing. ``event``
-    is the activation that an acceptance made."""
+    """How a look ended: accepted, not accepted, not accepted for its residual variance alone, or refused (too many
+    verdicts missing), which spends nothing. ``event`` is the activation that an acceptance made."""
 
     class Outcome(models.TextChoices):
         ACCEPTED = "accepted", _("accepted")
         NOT_ACCEPTED = "not_accepted", _("not accepted")
+        LARGER_VARIANCE = "larger_residual_variance", _("not accepted: the residual variance is larger")
         REFUSED = "refused", _("refused")
 
     look = models.OneToOneField(Look, on_delete=PROTECT, related_name="result")
-    outcome = models.CharField(max_length=12, choices=Outcome.choices)
+    outcome = models.CharField(max_length=30, choices=Outcome.choices)
     event = models.ForeignKey(RubricEvent, on_delete=PROTECT, null=True, related_name="+")
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=Q(outcome="accepted", event__isnull=False)
-                | Q(outcome__in=["not_accepted", "refused"], event__isnull=True),
+                | Q(outcome__in=["not_accepted", "larger_residual_variance", "refused"], event__isnull=True),
                 name="acceptance_activates",
             )
         ]

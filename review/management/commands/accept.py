@@ -24,7 +24,7 @@ NOT_ACCEPTED = 100
 class Command(SiteCommand):
     """``accept FAMILY@V --judge J --gold SET``: exit 0 when accepted (the version is then in force), 100 when not."""
 
-    help = "Take a look: judge the hold-out by a version and the one in force; says accepted or not, and nothing else."
+    help = "Take a look: judge the hold-out by a version and the one in force; says whether it is accepted."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What to test, for whom, on what."""

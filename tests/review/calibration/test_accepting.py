@@ -10,6 +10,8 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,7 +33,7 @@ from tests.evaluation.api.clients import Caller
 from tests.factories import make_judge
 from tests.review.builders import answer_rows, metric, run_over, score
 from tests.review.calibration.place import Place
-from tests.review.gold.labelled import FAMILY
+from tests.review.gold.labelled import FAMILY, Scripted
 
 pytestmark = pytest.mark.django_db
 
@@ -62,6 +64,36 @@ def test_an_equal_one_is_not_and_later_looks_spend_what_is_left(place: Place) ->
 def test_a_version_that_knows_the_examples_by_heart_is_not_accepted(place: Place) -> None:
     known = GoldItem.objects.exclude(split="hold_out").values_list("answer__text", flat=True)
     assert place.accept(place.drafted("MEMORY\n" + "\n".join(known))).outcome == "not_accepted"
+
+
+class UpsideDown(Scripted):
+    """Reads the scale upside down, and by *MIDDLE* gives every answer 3: nearer to the labels, and worth nothing."""
+
+    async def call(self, request: Any) -> JudgeReply:
+        worth = int(request.answer.text[-2])
+        level = 3 if "MIDDLE" in request.rubric.instruction else 6 - worth
+        return JudgeReply(
+            Outcome.OK, raw=json.dumps({name: {"reason": "r", "score": level} for name in request.ask.names})
+        )
+
+
+def test_a_version_that_is_nearer_but_tells_less_is_not_accepted_with_that_reason(place: Place) -> None:
+    place.script = UpsideDown()
+    version = place.drafted("MIDDLE")
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("accept", f"answer_quality@{version.version}", "--judge", "judge", "--gold", "gold", stdout=out)
+    assert ended.value.code == 100
+    assert out.getvalue().splitlines()[0] == "not accepted: the residual variance is larger"
+    assert LookResult.objects.get().outcome == "larger_residual_variance"
+    assert place.slot.active.version == 1
+
+    caller = Caller(Role.LEAD, place.run.project)
+    assert caller.get(f"calibrations/{Look.objects.get().pk}/").json()["outcome"] == "larger_residual_variance"
+    client = Client()
+    client.force_login(caller.user)
+    page = client.get(reverse("calibration", args=[place.gold.pk])).content.decode()
+    assert "not accepted: the residual variance is larger" in page
 
 
 def test_no_worse_is_enough_where_that_is_the_claim(place: Place) -> None:

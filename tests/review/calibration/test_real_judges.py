@@ -65,11 +65,13 @@ def test_the_card_of_an_imported_judge_tells_how_far_it_agrees(sample_data: Path
         (group, label, {"gpt-4": of["gpt-4"], "bem": of["bem"]}) for group, label, of in open_questions(sample_data)
     ]
     run = brought(rows, "bool")
+    (one,) = imported_card(run, "gpt-4").agreement
     gold = overview(freeze(run, "nq301", by=None))
     (metric,) = gold.metrics
     assert sum(part.answers for part in metric.parts.values()) == len(rows)
     assert (metric.lacks_groups, metric.lacks_answers) == (0, 0)
-    (one,) = imported_card(run, "gpt-4").agreement
+    (open_form,) = imported_card(run, "gpt-4").agreement
+    assert open_form.n < one.n
     right = [label == of["gpt-4"] for _, label, of in rows if of["gpt-4"] is not None]
     assert (one.metric, one.n) == ("quality", len(right))
     assert one.value is not None
