@@ -187,8 +187,7 @@ class AnswerReader:
         for code, rows in {"no_answer_yet": self._not_yet, "empty_answers": self._empty}.items():
             if rows:
                 problems.remark(code, rows=rows)
-        if problems.lists:
-            problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
+        problems.remark_readings()
         if keys:
             problems.remark("metadata_kept", keys=", ".join(keys))
         if not self._found and (names := looking_like_passages(_LIKE_PASSAGES, keys)):

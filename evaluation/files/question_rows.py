@@ -333,8 +333,7 @@ class QuestionReader:
         self._count_remarks("category_empty", "ids_derived", "hops_kept", "check_phrases_missing")
         if keys:
             problems.remark("metadata_kept", keys=", ".join(keys))
-        if problems.lists:
-            problems.remark("lists_read", names=", ".join(problems.lists), rows=max(problems.lists.values()))
+        problems.remark_readings()
         system = [key for key in keys if folded(key) in {"answer", *SYSTEM_FIELDS}]
         likely = looking_like("reference", keys) or looking_like("answer", system)
         if not self._references and likely:

@@ -153,7 +153,8 @@ def read_xlsx(data: bytes, problems: Problems, limits: Limits) -> Node:
             if not sheets:
                 problems.stop("no_rows")
             if len(sheets) > 1:
-                problems.remark("sheets_not_read", sheets=", ".join(sheet.title for sheet in sheets[1:]))
+                first, *others = (sheet.title for sheet in sheets)
+                problems.remark("sheets_not_read", sheet=first, sheets=", ".join(others))
             # One column more than allowed, so that a cell beyond the limit is seen and not cut off.
             rows = sheets[0].iter_rows(max_col=limits.columns + 1)
             return _table(rows, problems, limits)

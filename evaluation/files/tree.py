@@ -126,7 +126,7 @@ annotations_cancelled rows
 tasks_of_other_answers rows
 encoding_cp949
 delimiter delimiter
-sheets_not_read sheets
+sheets_not_read sheet sheets
 metadata_kept keys
 system_fields_kept names
 category_empty rows
@@ -137,6 +137,7 @@ ids_derived rows
 references_split rows
 references_further rows
 lists_read names rows
+missing_words_kept names rows
 no_answer_yet rows
 empty_answers rows
 reference_not_found names
@@ -197,6 +198,7 @@ class Problems:
         self.found: list[Problem] = []
         self.remarks: list[Problem] = []
         self.lists: Counter[str] = Counter()  # texts that were read as lists of Python or numpy, by field
+        self.missing_words: Counter[str] = Counter()  # cells that hold a word for a missing value, by field
         # Numbers that are no texts in this format: YAML turns spellings into numbers, a workbook shows 0.85 as 85%.
         self.doubted: set[Kind] = set()
 
@@ -213,6 +215,12 @@ class Problems:
     def remark(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
         """Note something that the preview should say."""
         self.remarks.append(self._problem(code, line, field, params))
+
+    def remark_readings(self) -> None:
+        """Remark the fields in which texts were read as lists, or kept though they may stand for a missing value."""
+        for code, fields in {"lists_read": self.lists, "missing_words_kept": self.missing_words}.items():
+            if fields:
+                self.remark(code, names=", ".join(fields), rows=max(fields.values()))
 
     def stop(self, code: str, line: int | None = None, field: str = "", **params: Any) -> NoReturn:
         """Note something after which the file cannot be read further.
@@ -233,7 +241,9 @@ class Problems:
         return Problem(code, self.file, line, field, params)
 
     def _in_order(self) -> list[Problem]:
-        return sorted(self.found, key=lambda problem: problem.line or 0)
+        """The problems by line. A workbook's unread sheets come last: the rows may be in one of them."""
+        sheets = [remark for remark in self.remarks if remark.code == "sheets_not_read"]
+        return [*sorted(self.found, key=lambda problem: problem.line or 0), *sheets]
 
 
 class Kind(StrEnum):

@@ -22,6 +22,8 @@ _TUPLE_OR_NUMBERS = re.compile(r"""\(\s*["'].*\)|\[\s*[-+]?[0-9][-+0-9.eE,\s]*\]
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
+# How pandas and Python write a missing value into a table.
+_MISSING_WORDS = frozenset({"nan", "NaN", "NaT", "None", "null", "<NA>"})
 _WRITTEN = {Kind.TEXT, Kind.CELL}
 _COLLECTIONS = {Kind.LIST, Kind.MAP}
 # Ends of names that tell what a field is beside a text: an id, a kind, a file, a place, a number, a time.
@@ -61,6 +63,8 @@ class Field(NamedTuple):
         and whatever a format would turn into another value are refused."""
         node = self.node
         if node.kind in _WRITTEN:
+            if node.kind is Kind.CELL and str(node.value).strip() in _MISSING_WORDS:
+                self.problems.missing_words[self.name] += 1
             return str(node.value)
         if node.kind in {Kind.INTEGER, Kind.REAL} - self.problems.doubted:
             return node.spelling

@@ -217,7 +217,9 @@ SENTENCES = {
     # Remarks
     "encoding_cp949": _("Read as CP949 (Korean Excel). If the text looks wrong, choose another encoding (--encoding)."),
     "delimiter": _("The columns are separated by “%(delimiter)s” instead of commas."),
-    "sheets_not_read": _("Only the first sheet is read. Not read: %(sheets)s."),
+    "sheets_not_read": _(
+        "Only the first sheet, “%(sheet)s”, is read. Not read: %(sheets)s. Move the sheet with the rows to the front."
+    ),
     "metadata_kept": _("Kept as metadata, without influence on any figure: %(keys)s."),
     "system_fields_kept": _("Fields of an answer file are only kept as metadata here: %(names)s."),
     "category_empty": _("%(rows)s question(s) have no category."),
@@ -233,6 +235,10 @@ SENTENCES = {
         "%(rows)s row(s) name further expected answers, which count as equally good (alt_ans and its like)."
     ),
     "lists_read": _("Texts that are lists of Python or numpy were read as lists in up to %(rows)s row(s): %(names)s."),
+    "missing_words_kept": _(
+        "Up to %(rows)s cell(s) hold a word for a missing value (nan, NaN, NaT, None, null, <NA>) and are kept as "
+        "text: %(names)s. Empty them if nothing is there."
+    ),
     "no_answer_yet": _("%(rows)s row(s) have no answer yet and are left out."),
     "empty_answers": _("%(rows)s answer(s) are empty and count as what the system said."),
     "reference_not_found": _(

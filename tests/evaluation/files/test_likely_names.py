@@ -118,3 +118,35 @@ def test_a_line_that_names_the_separator_is_no_row(first: str) -> None:
     assert [(q.id, q.text) for q in read.questions] == [("q1", "Where, and when?")]
     (problem,) = refused(read_questions, first + "id;question\nq1\n", "a.csv")
     assert (problem.code, problem.line) == ("ragged_row", 2)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["Read this before you start"]],
+        [["Status", "Owner"], ["draft", "kim"]],
+        [["id", "question"], ["a", "=1+1"]],
+        [["id", "id"], ["a", "b"]],
+    ],
+)
+def test_a_refused_workbook_of_several_sheets_names_the_sheet_that_was_read(rows: list[list[str]]) -> None:
+    *_, last = refused(read_questions, xlsx(*rows, further=["questions", "old"]), "a.xlsx")
+    assert explain(last).endswith(
+        "Only the first sheet, “Sheet”, is read. Not read: questions, old. Move the sheet with the rows to the front."
+    )
+    assert "sheets_not_read" not in [one.code for one in refused(read_questions, xlsx(*rows), "a.xlsx")]
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "None", "null", "<NA>", "NaT"])
+def test_words_for_a_missing_value_in_a_table_are_kept_and_remarked(word: str) -> None:
+    answers = read_answers(f"question_id,answer\na,{word}\nb,none of them\nc,{word}\n".encode(), "a.csv")
+    assert [one.answer.text for one in answers.answers] == [word, "none of them", word]
+    assert [(one.code, one.params) for one in answers.remarks] == [
+        ("missing_words_kept", {"names": "answer", "rows": 2})
+    ]
+    questions = read_questions(f"id,category,question\na,x,{word}\n".encode(), "a.csv")
+    assert [one.code for one in questions.remarks] == ["missing_words_kept"]
+
+
+def test_words_for_a_missing_value_are_plain_texts_in_json() -> None:
+    assert not read_answers(jsonl({"question_id": "a", "answer": "None"}), "a.jsonl").remarks

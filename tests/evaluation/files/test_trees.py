@@ -173,7 +173,8 @@ def test_formulas_and_error_cells_of_a_workbook_are_noted_with_their_place() -> 
 
 def test_further_sheets_are_remarked() -> None:
     _, problems = tree(read_xlsx, xlsx(["a"], ["1"], further=["notes", "메모"]))
-    assert [(r.code, r.params) for r in problems.remarks] == [("sheets_not_read", {"sheets": "notes, 메모"})]
+    params = {"sheet": "Sheet", "sheets": "notes, 메모"}
+    assert [(r.code, r.params) for r in problems.remarks] == [("sheets_not_read", params)]
 
 
 def test_reading_stops_when_there_are_more_problems_than_anybody_reads() -> None:
