@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 from evaluation.metrics.normalise import fold, fold_with_lines, sentences
-from evaluation.metrics.refusal_words import EN, KO, Phrases
+from evaluation.metrics.refusal_words import EN, KO
 
 Span = tuple[int, int]
 
@@ -62,7 +62,7 @@ _KO_JOINTS = _Joints(
 def _compile(patterns: Iterable[str], classes: Mapping[str, str], joints: _Joints) -> re.Pattern[str]:
     """One expression for all patterns of a language."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def words(name: str) -> str:
         return "|".join(sorted({spelling(word) for word in classes[name].split(", ")}, key=len, reverse=True))
 
@@ -108,7 +108,7 @@ class Wording:
     service: re.Pattern[str]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _wording(is_korean: bool) -> Wording:
     phrases, joints = (KO, _KO_JOINTS) if is_korean else (EN, _EN_JOINTS)
     return Wording(
