@@ -34,8 +34,10 @@ EN = Phrases(
         "SOURCE": "document, documents, documentation, doc, docs, passage, passages, context, excerpt, excerpts, "
         "extract, extracts, material, materials, text, texts, source, sources, file, files, pdf, pdfs, report, "
         "reports, manual, manuals, handbook, guide, guides, guideline, guidelines, article, articles, brochure, "
-        "brochures, leaflet, section, sections, chapter, chapters, page, pages, table, tables, chunk, chunks, snippet, "
-        "snippets, result, results, knowledge base, knowledge article, database, dataset, data, data sheet, datasheet, "
+        "brochures, leaflet, section, sections, chapter, chapters, page, pages, table, tables, chunk, chunks, "
+        "snippet, "
+        "snippets, result, results, knowledge base, knowledge article, database, dataset, data, data sheet, "
+        "datasheet, "
         "record, records, log, logs, minutes, transcript, transcripts, interview, wiki, runbook, runbooks, "
         "listing, spreadsheet, sheet, slide, slides, presentation, chart, graph, scan, attachment, "
         "attachments, filing, filings, catalogue, catalog, bulletin, briefing, essay, book, story, post, thread, "
@@ -45,14 +47,16 @@ EN = Phrases(
         "resources, references, literature, index, evidence, help center, help centre, papers, repository, readme, "
         "announcement, newsletter, press release, instructions, specification, documents provided, whitepaper, "
         "appendix, annex, schedule, quote, form, label, invoice, invoices, statement, statements, procedure",
-        "DEED": "policy, policies, contract, contracts, agreement, lease, plan, terms, terms of service, law, statute, "
+        "DEED": "policy, policies, contract, contracts, agreement, lease, plan, terms, terms of service, law, "
+        "statute, "
         "regulation, regulations, author, authors, certificate, rules, license, licence, it, they, these, those, "
         "neither, none of them, this, that one",
         "INFO": "information, info, data, answer, answers, detail, details, mention, figure, figures, reference, "
         "references, evidence, record, records, indication, context, knowledge, result, results, clue, clues, "
         "description, explanation, document, documents, documentation, source, sources, passage, passages, article, "
         "articles, guidance, match, matches, statement, basis, trace, insight, fact, facts, hit, hits, hint, sign, "
-        "coverage of, specifics, number, numbers, instruction, instructions, content, material, word, entry, entries, "
+        "coverage of, specifics, number, numbers, instruction, instructions, content, material, word, entry, "
+        "entries, "
         "value, values, visibility, discussion, definition, text, specification, grounds, support, breakdown",
         "ASKED": "topic, question, questions, subject, point, term, request, query, that, this, these, those, it, "
         "date, name, amount, price, reason, cause, number, fee, rate, limit, deadline, value, address, location, "
@@ -73,9 +77,12 @@ EN = Phrases(
         "do not appear to be, don't appear to be, doesn't seem to be, does not seem to be, don't seem to be, "
         "could not be, couldn't be, cannot be, can't be, can not be, not, does not appear, doesn't appear, "
         "do not appear, don't appear, it not",
-        "CAN_NOT": "can't, cannot, can not, couldn't, could not, unable to, not able to, wasn't able to, weren't able to, isn't able to, aren't able to, won't be able to, will not, "
-        "won't, may not, wouldn't be able to, am not in a position to, not in a position to, 'm not in a position to, "
-        "not at liberty to, not qualified to, not authorised to, not authorized to, not allowed to, not permitted to, "
+        "CAN_NOT": "can't, cannot, can not, couldn't, could not, unable to, not able to, wasn't able to, "
+        "weren't able to, isn't able to, aren't able to, won't be able to, will not, "
+        "won't, may not, wouldn't be able to, am not in a position to, not in a position to, "
+        "'m not in a position to, "
+        "not at liberty to, not qualified to, not authorised to, not authorized to, not allowed to, "
+        "not permitted to, "
         "not equipped to, not comfortable, not going to, not possible to, not possible for me to, impossible to, "
         "impossible for me to, would not, wouldn't, struggle to, not designed to, not feasible to, incapable of",
         "NO": "no, nothing, none, not any, neither, zero, little",
@@ -89,31 +96,37 @@ EN = Phrases(
         "address, addresses, suggest, suggests, quantify, pinpoint, state, appear to mention, go that far, go back "
         "that far, extend, extends, reach that far, cover that, confirm, confirms",
         "HOLD": "contain, contains, include, includes, give, gives, cover, covers, provide, provides, name, names, "
-        "list, lists, offer, offers, present, presents, show, shows, have, has, hold, holds, supply, supplies, report, "
+        "list, lists, offer, offers, present, presents, show, shows, have, has, hold, holds, supply, supplies, "
+        "report, "
         "reports, feature, features, note, notes, record, records, make, makes, carry, return, returns, returned, "
-        "support an answer, support any answer, help, helps, had, contained, gave, appear to contain, appear to include, turned up, yield, "
+        "support an answer, support any answer, help, helps, had, contained, gave, appear to contain, "
+        "appear to include, turned up, yield, "
         "yielded, allow, permit, let, set out, go",
         "TOLD": "mentioned, stated, specified, disclosed, described, discussed, documented, indicated, explained, "
-        "clarified, addressed, spelled out, spelt out, defined, noted, evident, apparent, laid out, set out, detailed, "
+        "clarified, addressed, spelled out, spelt out, defined, noted, evident, apparent, laid out, set out, "
+        "detailed, "
         "discernible, referenced, touched on, referred to",
         "THERE": "present, available, included, provided, found, listed, shown, contained, covered, clear, known, "
         "addressed, supplied, published, there, part of, answered, answerable, retrieved, accessible, within, "
         "among, on file, at hand, to hand, here, visible, legible, loaded, uploaded, indexed, named, recorded, "
         "reported, given, offered, located, in, confirmed, sufficient, enough, adequate, identified, TOLD",
-        "SETTLED": "determined, judged, answered, inferred, derived, worked out, established, calculated, ascertained, "
+        "SETTLED": "determined, judged, answered, inferred, derived, worked out, established, calculated, "
+        "ascertained, "
         "deduced, concluded, identified, computed, gleaned, told, assessed, drawn, known, estimated, resolved, "
         "settled, made out, read off, decided, evaluated, confirmed, verified, located, found, pinned down, said, "
         "provided, given, extracted, substantiated, clarified",
         "TELL": "know, say, tell, determine, answer, verify, identify, judge, calculate, compute, derive, infer, "
         "establish, advise, assist, speculate, disclose, respond, conclude, comment, estimate, work out, make out, "
         "assess, guess, vouch, help, comply, fulfil, fulfill, elaborate, predict, explain, clarify, pinpoint, cite, "
-        "go into, weigh in, be sure, be certain, reveal, speak to, confirm, find, locate, see, look up, look that up, "
+        "go into, weigh in, be sure, be certain, reveal, speak to, confirm, find, locate, see, look up, "
+        "look that up, "
         "discuss, give you, give a, give an, give any, give legal, give medical, give financial, provide, offer, "
         "share, state, retrieve, access, pull, ascertain, draw, reach, deduce, evaluate, name, settle, "
         "supply, diagnose, engage, address, discern, decide, be of help, read, reliably, quote, interpret, list, "
         "make a, make any, form, process",
         "LOST": "missing, unavailable, unknown, unclear, absent, lacking, insufficient, inconclusive, incomplete, "
-        "ambiguous, undetermined, unspecified, unstated, not enough, vague, too vague, too limited, too sparse, inadequate, "
+        "ambiguous, undetermined, unspecified, unstated, not enough, vague, too vague, too limited, too sparse, "
+        "inadequate, "
         "not sufficient, uncertain, left out, cut off, truncated, illegible, nowhere, undisclosed, a mystery, "
         "indeterminable, inaccessible, silent, unanswered, omitted",
         "SCOPE": "scope, topics, topic, remit, expertise, range, knowledge, area, subject matter, competence, "
@@ -632,45 +645,73 @@ EN = Phrases(
 KO = Phrases(
     classes={
         # who or what does not tell
-        "SOURCE": "문서, 자료, 문단, 단락, 본문, 지문, 발췌문, 발췌, 발췌본, 컨텍스트, 문맥, 텍스트, 보고서, 매뉴얼, 설명서, "
-        "안내서, 핸드북, 규정집, 지침, 약관, 계약서, 기사, 이 글, 글에, 회의록, 데이터, 지식베이스, 지식 베이스, 출처, 검색 결과, "
-        "파일, 목록, 표에, sop, faq, pdf, 공지, 공고, 사이트, 홈페이지, 로그, 송장, 법령, 조항, 규정, 규칙, 정책, 페이지, 원문, "
-        "공시, 논문, 기록, 학습, 노트, 가이드, 가이드라인, 이용약관, 명세서, 안내문, 공문, 문헌, 이메일, 메일, 메모, 리뷰, "
-        "첨부, 게시글, 게시물, 근거, 문구, 제시된 내용, 내용에, 내용만, 스니펫, 브로슈어, 팸플릿, 인터뷰, 책에, 책자, 사규, 조례, "
-        "설명자료, 대본, 녹취록, 사진, 이미지, 도표, 그래프, 시트, 정보에, 정보만, 내규, 별표, 부록, 사양서, 제안서, 증권",
+        "SOURCE": "문서, 자료, 문단, 단락, 본문, 지문, 발췌문, 발췌, 발췌본, 컨텍스트, 문맥, 텍스트, 보고서, "
+        "매뉴얼, 설명서, "
+        "안내서, 핸드북, 규정집, 지침, 약관, 계약서, 기사, 이 글, 글에, 회의록, 데이터, 지식베이스, "
+        "지식 베이스, 출처, 검색 결과, "
+        "파일, 목록, 표에, sop, faq, pdf, 공지, 공고, 사이트, 홈페이지, 로그, 송장, 법령, 조항, 규정, 규칙, "
+        "정책, 페이지, 원문, "
+        "공시, 논문, 기록, 학습, 노트, 가이드, 가이드라인, 이용약관, 명세서, 안내문, 공문, 문헌, 이메일, 메일, "
+        "메모, 리뷰, "
+        "첨부, 게시글, 게시물, 근거, 문구, 제시된 내용, 내용에, 내용만, 스니펫, 브로슈어, 팸플릿, 인터뷰, 책에, "
+        "책자, 사규, 조례, "
+        "설명자료, 대본, 녹취록, 사진, 이미지, 도표, 그래프, 시트, 정보에, 정보만, 내규, 별표, 부록, 사양서, "
+        "제안서, 증권",
         "ITEM": "내용, 정보, 질문, 코드, 상품, 항목, 사항, 부분, 주제",
-        "DOC": "문서, 자료, 문단, 단락, 본문, 지문, 발췌문, 발췌, 발췌본, 컨텍스트, 문맥, 텍스트, 보고서, 매뉴얼, 설명서, 안내서, 핸드북, "
-        "기사, 글, 회의록, 데이터, 지식베이스, 지식 베이스, 출처, 검색 결과, faq, pdf, 공지, 홈페이지, 노트, 가이드, 안내문, 문헌, 근거",
-        "INFO": "정보, 언급, 답, 답변, 단서, 내용, 자료, 데이터, 설명, 근거, 정답, 해답, 문구, 기재, 서술, 기술, 대목, 검색 결과, "
+        "DOC": "문서, 자료, 문단, 단락, 본문, 지문, 발췌문, 발췌, 발췌본, 컨텍스트, 문맥, 텍스트, 보고서, "
+        "매뉴얼, 설명서, 안내서, 핸드북, "
+        "기사, 글, 회의록, 데이터, 지식베이스, 지식 베이스, 출처, 검색 결과, faq, pdf, 공지, 홈페이지, 노트, "
+        "가이드, 안내문, 문헌, 근거",
+        "INFO": "정보, 언급, 답, 답변, 단서, 내용, 자료, 데이터, 설명, 근거, 정답, 해답, 문구, 기재, 서술, "
+        "기술, 대목, 검색 결과, "
         "결과, 출처, 지식, 명시, 얘기, 이야기, 말, 언급되는 내용",
-        "THING": "문서, 규정, 항목, 부분, 기록, 사항, 것, 바, 조항, 수치, 값, 통계, 기사, 구절, 문단, 단락, 질문, 결과, 기준, "
+        "THING": "문서, 규정, 항목, 부분, 기록, 사항, 것, 바, 조항, 수치, 값, 통계, 기사, 구절, 문단, 단락, "
+        "질문, 결과, 기준, "
         "문장, 사실, 자료, 정보, 내용, 언급, 설명, 답변, 수 있는 정보",
-        "ABOUT": "관련, 관련된, 관한, 관해, 관해서는, 대한, 대해, 대해서는, 대하여, 해당, 문의하신, 질문하신, 요청하신, 찾으시는, "
-        "궁금해하시는, 말씀하신, 답할, 답변할, 말씀드릴, 참고할, 아는, 알려진, 확인된, 언급된, 파악된, 맞는, 일치하는, 연관된, "
-        "드릴 수 있는, 묻는, 뒷받침하는, 뒷받침할, 알려 주는, 알려주는, 물으신, 부합하는, 답이 될, 답이 될 만한, 답변에 필요한, "
+        "ABOUT": "관련, 관련된, 관한, 관해, 관해서는, 대한, 대해, 대해서는, 대하여, 해당, 문의하신, 질문하신, "
+        "요청하신, 찾으시는, "
+        "궁금해하시는, 말씀하신, 답할, 답변할, 말씀드릴, 참고할, 아는, 알려진, 확인된, 언급된, 파악된, 맞는, "
+        "일치하는, 연관된, "
+        "드릴 수 있는, 묻는, 뒷받침하는, 뒷받침할, 알려 주는, 알려주는, 물으신, 부합하는, 답이 될, "
+        "답이 될 만한, 답변에 필요한, "
         "확인할 수 있는, 관련하여, 관련해, 관련해서는, 적합한, 설명하는, 다루는, 다룬",
-        "TELL": "답, 답변, 대답, 말씀, 설명, 안내, 확인, 판단, 단정, 추정, 추측, 파악, 식별, 계산, 산출, 확답, 결론, 도출, 응답, "
-        "예측, 특정, 유추, 추론, 가늠, 짐작, 장담, 확언, 검증, 도움, 진단, 단언, 판독, 산정, 응대, 해석, 평가, 구분, 구별, 집계, "
-        "비교, 규명, 대조, 분석, 확정, 회신, 제시, 언급, 자문, 조언, 추천, 의견, 처방, 제공, 답을 제공, 정보를 제공, 입증, 명시, "
+        "TELL": "답, 답변, 대답, 말씀, 설명, 안내, 확인, 판단, 단정, 추정, 추측, 파악, 식별, 계산, 산출, 확답, "
+        "결론, 도출, 응답, "
+        "예측, 특정, 유추, 추론, 가늠, 짐작, 장담, 확언, 검증, 도움, 진단, 단언, 판독, 산정, 응대, 해석, 평가, "
+        "구분, 구별, 집계, "
+        "비교, 규명, 대조, 분석, 확정, 회신, 제시, 언급, 자문, 조언, 추천, 의견, 처방, 제공, 답을 제공, "
+        "정보를 제공, 입증, 명시, "
         "공유, 전달, 알림, 추산, 판별, 도와, 의견을, 견해, 정의, 설명을",
         "CAN": "할, 드릴, 내릴, 줄, 될, 볼, 해 드릴, 해드릴, 해 줄, 해볼, 해 볼, 지을, 하실, 받을, 할 만한, 얻을, 낼",
-        "LOOK": "찾을, 찾아볼, 찾아낼, 찾아 드릴, 알아낼, 알려 드릴, 알려드릴, 알려 줄, 알려줄, 가려낼, 밝힐, 읽어 낼, 읽어낼, "
-        "뽑아낼, 구할, 얻을, 짚어 낼, 응할, 들어 드릴, 들어드릴, 답할, 풀, 도와드릴, 도와 드릴, 해결할, 알아볼, 엿볼, 집어낼, "
+        "LOOK": "찾을, 찾아볼, 찾아낼, 찾아 드릴, 알아낼, 알려 드릴, 알려드릴, 알려 줄, 알려줄, 가려낼, 밝힐, "
+        "읽어 낼, 읽어낼, "
+        "뽑아낼, 구할, 얻을, 짚어 낼, 응할, 들어 드릴, 들어드릴, 답할, 풀, 도와드릴, 도와 드릴, 해결할, 알아볼, "
+        "엿볼, 집어낼, "
         "드러낼, 해결해 드릴, 처리해 드릴, 발견할, 말할, 헤아릴",
         "WRITE": "TEXT, 포함, 제공, 규정, 특정, 구체화, 열거, 공지",
-        "TEXT": "언급, 기록, 정의, 기재, 명시, 기술, 서술, 수록, 표기, 제시, 게재, 거론, 기입, 설명, 소개, 등재, 안내, 적시, 논의, 업로드, 학습",
-        "STAND": "적혀, 나와, 쓰여, 써, 실려, 담겨, 들어, 드러나, 나타나, 다뤄져, 다루어져, 올라와, 밝혀져, 남아, 포함돼, 존재하고",
-        "SHOW": "나오, 나타나, 드러나, 보이, 실리, 다루, 다루고 있, 다뤄지, 밝히, 밝히고 있, 담고 있, 싣고 있, 말하, 말하고 있, 말해 주, "
-        "말해주, 알려 주, 알려주, 알려주고 있, 전하, 들어 있, 들어있, 담겨 있, 가리키, 짚, 적, 적고 있, 존재하, 남아 있, "
+        "TEXT": "언급, 기록, 정의, 기재, 명시, 기술, 서술, 수록, 표기, 제시, 게재, 거론, 기입, 설명, 소개, "
+        "등재, 안내, 적시, 논의, 업로드, 학습",
+        "STAND": "적혀, 나와, 쓰여, 써, 실려, 담겨, 들어, 드러나, 나타나, 다뤄져, 다루어져, 올라와, 밝혀져, "
+        "남아, 포함돼, 존재하고",
+        "SHOW": "나오, 나타나, 드러나, 보이, 실리, 다루, 다루고 있, 다뤄지, 밝히, 밝히고 있, 담고 있, 싣고 있, "
+        "말하, 말하고 있, 말해 주, "
+        "말해주, 알려 주, 알려주, 알려주고 있, 전하, 들어 있, 들어있, 담겨 있, 가리키, 짚, 적, 적고 있, 존재하, "
+        "남아 있, "
         "WRITE하, WRITE하고 있, WRITE되, WRITE되어 있, WRITE돼 있, WRITE해 주, 찾아지, 검색되, 조회되, 확인되",
         # whose not knowing is a fact of the answer
-        "PEOPLE": "사람은, 사람이, 목격자는, 목격자가, 환자는, 환자가, 담당자는, 담당자가, 직원은, 직원이, 고객은, 고객이, 회사는, "
-        "이사는, 대표는, 대표이사는, 연구진은, 연구팀은, 전문가들은, 경찰은, 정부는, 당국은, 의사는, 기자는, 관계자는, 변호사는, "
-        "판매자는, 구매자는, 신청자는, 가입자는, 보험사는, 은행은, 회원은, 이용자는, 사용자는, 임차인은, 임대인은, 세입자는, 응답자는, "
-        "응답자의, 소비자는, 법원은, 피보험자는, 학생은, 감사인은, 조사관은, 심사역은, 조사단은, 수사관은, 검사는, 아무도, 누구도, 그는, "
-        "그녀는, 그들은, 참가자는, 피해자는, 위원회는, 심판은, 엔지니어는, 기술자는, 소방서는, 원고는, 피고는, 증인은, 운전자는",
+        "PEOPLE": "사람은, 사람이, 목격자는, 목격자가, 환자는, 환자가, 담당자는, 담당자가, 직원은, 직원이, "
+        "고객은, 고객이, 회사는, "
+        "이사는, 대표는, 대표이사는, 연구진은, 연구팀은, 전문가들은, 경찰은, 정부는, 당국은, 의사는, 기자는, "
+        "관계자는, 변호사는, "
+        "판매자는, 구매자는, 신청자는, 가입자는, 보험사는, 은행은, 회원은, 이용자는, 사용자는, 임차인은, "
+        "임대인은, 세입자는, 응답자는, "
+        "응답자의, 소비자는, 법원은, 피보험자는, 학생은, 감사인은, 조사관은, 심사역은, 조사단은, 수사관은, "
+        "검사는, 아무도, 누구도, 그는, "
+        "그녀는, 그들은, 참가자는, 피해자는, 위원회는, 심판은, 엔지니어는, 기술자는, 소방서는, 원고는, 피고는, "
+        "증인은, 운전자는",
         "PAST": "았, 었, 했, 였, 됐, 냈, 갔, 렸, 났, 왔, 졌",
-        "FINDING": "이상, 차이, 결함, 손상, 징후, 증상, 피해, 문제, 문제점, 흔적, 오류, 부작용, 위험, 변화, 관련성, 효과, 균열, 누수, 골절, "
+        "FINDING": "이상, 차이, 결함, 손상, 징후, 증상, 피해, 문제, 문제점, 흔적, 오류, 부작용, 위험, 변화, "
+        "관련성, 효과, 균열, 누수, 골절, "
         "이상 소견, 종양, 감염, 상관관계, 유의한 차이, 하자, 위반, 불량, 취약점, 침입, 출혈",
         # predicates, with the endings of an assertion: not adnominal, conditional or quoted
         "ADVERB": "전혀, 따로, 별도로, 아직, 현재, 아예, 하나도, 일절",
@@ -678,9 +719,11 @@ KO = Phrases(
         "STOP": "않END, 못END",
         "NONE": "없END, ADVERB 없END, 존재하지 않END",
         "NOT": "JI STOP",
-        "HARD": "어렵, 어려울, 어려운 점, 어려우, 어려워, 어려움이 있, 힘들, 힘듭니, 힘드, 힘든 점, 쉽지 않, 곤란, 불가, 안 됩, 안 돼, "
+        "HARD": "어렵, 어려울, 어려운 점, 어려우, 어려워, 어려움이 있, 힘들, 힘듭니, 힘드, 힘든 점, 쉽지 않, "
+        "곤란, 불가, 안 됩, 안 돼, "
         "안 되, 적절하지 않, 적절치 않, 무리",
-        "LACK": "부족END, 부족하여, 부족해, 부족합, 부족하므, 부족하고, 불충분, 충분하지 않, 충분치 않, 모자라, 모자랍, 미흡, 미비, 빈약",
+        "LACK": "부족END, 부족하여, 부족해, 부족합, 부족하므, 부족하고, 불충분, 충분하지 않, 충분치 않, 모자라, "
+        "모자랍, 미흡, 미비, 빈약",
     },
     refusals=(
         # the assistant does not know
