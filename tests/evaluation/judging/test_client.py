@@ -30,6 +30,8 @@ from tests.judge_server.certificate import self_signed
 from tests.judge_server.received import Received
 
 QUICK = Deadlines(connect=1.0, read=0.3, total=0.6)
+# For handshakes: a busy machine may delay them for seconds. No test waits this long.
+PATIENT = Deadlines(connect=60.0, read=60.0, total=60.0)
 KEY = "sk-secret-0123456789"
 
 
@@ -300,13 +302,14 @@ def test_c7_the_model_that_answered_is_reported_as_the_server_names_it(judge_ser
 
 def test_c8_a_certificate_that_nobody_signed_is_refused_before_anything_is_sent() -> None:
     with JudgeServer(tls=self_signed()) as server:
-        assert ask(server).outcome is Outcome.TLS
+        assert ask(server, deadlines=PATIENT).outcome is Outcome.TLS
         assert server.calls == 0
 
 
 def test_c8_plain_http_where_tls_is_spoken_is_refused(judge_server: JudgeServer) -> None:
     origin = judge_server.origin.replace("http:", "https:")
-    assert ask(judge_server, base_url=f"{origin}/v1", allowed_origins=[origin]).outcome is Outcome.TLS
+    reply = ask(judge_server, base_url=f"{origin}/v1", allowed_origins=[origin], deadlines=PATIENT)
+    assert reply.outcome is Outcome.TLS
 
 
 @pytest.fixture
