@@ -56,7 +56,7 @@ NAMES: dict[type[StrEnum], str] = {
     Outcome: (
         "ok timeout connection name_unknown unreached tls blocked rate_limited overloaded server_error "
         "unauthorised forbidden not_found no_credit bad_request redirect too_large wrong_content refused "
-        "filtered truncated parse not_sent cached"
+        "filtered truncated unknown_ending parse not_sent cached"
     ),
     Label: "overall_score rules_only partial none",
     Gap: "absent not_applicable",
@@ -84,7 +84,7 @@ NAMES: dict[type[StrEnum], str] = {
     Split: "examples validation hold_out",
     GateVerdict: "pass fail undecided",
     Resource: "labels questions",
-    Verdict: "better worse cannot_tell",
+    Verdict: "better worse alike cannot_tell",
     Spend: "questions reviewers ratings repeats",
     Metric: "precision_at_k recall_at_k ndcg_at_k",
     Strategy: "all uniform stratified fails_plus_share uncertainty hand_picked",

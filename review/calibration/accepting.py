@@ -89,12 +89,7 @@ def open_look(
         another one has not ended.
     """
     lock_project(gold_set.project_id)
-    if judge.is_baseline:
-        raise Refused("rubric_of_baseline")
-    if judge.is_jury:
-        raise Refused("jury_asks_nobody")
-    if not 1 <= repeat <= MOST_REPEATS:
-        raise Refused("look_repeats", limit=MOST_REPEATS)
+    _check_judge(judge, repeat)
     slot = slot_of(judge, candidate.family)
     if candidate.language != slot.language:
         raise Refused("rubric_other_language", rubric=str(candidate), language=slot.language)
@@ -127,6 +122,15 @@ def open_look(
     )
     audit.record(by, "look.opened", look, rubric=candidate.content_hash, gold=gold_set.content_hash, step=look.step)
     return look
+
+
+def _check_judge(judge: JudgeVersion, repeat: int) -> None:
+    if judge.is_baseline:
+        raise Refused("rubric_of_baseline")
+    if judge.is_jury:
+        raise Refused("jury_asks_nobody")
+    if not 1 <= repeat <= MOST_REPEATS:
+        raise Refused("look_repeats", limit=MOST_REPEATS)
 
 
 def check_quotes_nothing(project_id: int, version: RubricVersion) -> None:

@@ -174,31 +174,29 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
         )
         found.append(text % {"count": count})
     if figure.partly_corrected:
-        weights = figure.partly_corrected.items()
-        parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)
-        found.append(
-            _(
-                "Partly corrected: nobody has rated %(parts)s of the score. The interval reaches as far as experts "
-                "could differ there."
-            )
-            % {"parts": parts}
-            if not (taken := figure.extra.get("assumption"))
-            else _(
-                "Partly corrected: nobody has rated %(parts)s of the score. %(who)s accepted on %(day)s that the judge "
-                "is off there by at most %(bias)s of the scale, the most it may be off where it was rated; nothing "
-                "measured that."
-            )
-            % {
-                "parts": parts,
-                "who": taken["by"],
-                "day": date_format(localtime(datetime.fromisoformat(taken["at"])), "SHORT_DATE_FORMAT"),
-                "bias": f"{100 * taken['bias']:.0f}%",
-            }
-        )
+        found.append(_partly_corrected(figure, titles))
     if named := figure.extra.get("as_it_came"):
         names = ", ".join(titles.get(name, name) for name in named)
         found.append(_("Exact by definition, so taken as they came: %(names)s.") % {"names": names})
     return found
+
+
+def _partly_corrected(figure: Figure, titles: Mapping[str, str]) -> str:
+    weights = figure.partly_corrected.items()
+    parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)
+    if not (taken := figure.extra.get("assumption")):
+        text = _(
+            "Partly corrected: nobody has rated %(parts)s of the score. The interval reaches as far as experts "
+            "could differ there."
+        )
+        return text % {"parts": parts}
+    text = _(
+        "Partly corrected: nobody has rated %(parts)s of the score. %(who)s accepted on %(day)s that the judge "
+        "is off there by at most %(bias)s of the scale, the most it may be off where it was rated; nothing "
+        "measured that."
+    )
+    day = date_format(localtime(datetime.fromisoformat(taken["at"])), "SHORT_DATE_FORMAT")
+    return text % {"parts": parts, "who": taken["by"], "day": day, "bias": f"{100 * taken['bias']:.0f}%"}
 
 
 def any_time_sentence(figure: Figure) -> str:

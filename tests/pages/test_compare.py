@@ -103,9 +103,9 @@ def test_whoever_has_to_rate_and_reads_a_comparison_is_recorded(runs: list[Run])
 def test_more_questions_cost_no_more_queries(
     runs: list[Run], django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_max_num_queries(85):
+    with django_assert_max_num_queries(86):
         shown(runs[:2])
-    with django_assert_max_num_queries(33):  # from then on it is kept
+    with django_assert_max_num_queries(34):  # from then on it is kept
         shown(runs[:2])
 
 

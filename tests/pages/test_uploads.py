@@ -73,7 +73,7 @@ def test_the_same_content_selects_the_version_that_has_it(client: Client, projec
 
 
 def test_every_problem_is_listed_with_its_place(client: Client, project: Project) -> None:
-    broken = b'[\n{"id": "a", "category": "c", "question": 7},\n{"id": "b", "category": "c", "question": ""}\n]'
+    broken = b'[\n{"id": "a", "category": "c", "question": [7]},\n{"id": "b", "category": "c", "question": ""}\n]'
     response = upload(client, project, broken)
     page = compact(response.content.decode())
     assert response.status_code == 400

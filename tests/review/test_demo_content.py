@@ -205,7 +205,7 @@ def test_faultless_answers_of_the_better_system_hold_nearly_all_their_keywords()
     assert missing == {"two-hop-03", "three-hop-02", "three-hop-06"}
 
 
-def test_the_better_system_passes_every_negative_check_and_the_worse_one_two_of_six() -> None:
+def test_the_better_system_passes_five_of_six_negative_checks_and_the_worse_one_two() -> None:
     specs = {q.id: q for q in read_questions((DEMO / "questions.yaml").read_bytes(), "questions.yaml").questions}
     passed = {}
     for system, name in SYSTEMS.items():
@@ -213,7 +213,8 @@ def test_the_better_system_passes_every_negative_check_and_the_worse_one_two_of_
         passed[system] = [
             r.question_id for r in rows if negative_detection(specs[r.question_id], r.answer, RuleSettings()).value == 1
         ]
-    assert passed["demo-graph"] == ["neg-01", "neg-02", "neg-03", "neg-04", "neg-05", "neg-06"]
+    # The answer to neg-01 refuses, and then guesses at a rule.
+    assert passed["demo-graph"] == ["neg-02", "neg-03", "neg-04", "neg-05", "neg-06"]
     assert passed["demo-vector"] == ["neg-03", "neg-06"]
 
 

@@ -100,4 +100,4 @@ def test_what_an_answer_that_says_nothing_gets_is_the_worst_and_says_why(family:
 
 def test_families_that_do_not_judge_the_answer_send_every_one() -> None:
     sent = {name for name in families() if family_named(name).floor is None}
-    assert sent == {"passages", "statements", "asked_back", "proposals", "negative_questions"}
+    assert sent == {"passages", "statements", "proposals", "negative_questions"}

@@ -177,7 +177,8 @@ def test_units_are_claimed_as_many_at_once_as_there_are_places(
     drain(run.pk, seconds=60)
     assert_complete(run, judge)
     assert sizes[0] == 4  # the places first
-    assert sizes[1] >= 8  # then until they are filled three times
+    # After the first values, until the places are filled three times.
+    assert max(sizes) >= 8
     assert min(sizes) >= 4
 
 

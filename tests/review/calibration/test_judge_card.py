@@ -59,17 +59,18 @@ def test_agreement_stands_beside_experts_and_a_constant_guess(place: Place) -> N
     measured(place, Standing.ACTIVE)
     card = judge_prompts(place.judge)
     (one,) = card.agreement
-    assert (one.metric, one.n, one.statistic) == ("correctness", 240, "cohen_kappa_quadratic")
+    # Half of the 240 answers are locked.
+    assert (one.metric, one.n, one.statistic) == ("correctness", 120, "cohen_kappa_quadratic")
     assert one.experts is not None
     assert one.constant == 0.0  # kappa of always saying the same is 0
-    assert "| correctness | cohen_kappa_quadratic | 240 |" in as_markdown(card)
+    assert "| correctness | cohen_kappa_quadratic | 120 |" in as_markdown(card)
     assert one.bias_by_length is not None  # answers 0 to 9 are a character shorter than the rest
     assert "Bias of correctness with the length of answers: " in as_markdown(card)
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     page = lead.get(reverse("judge", args=[place.judge.pk])).content.decode()
     assert "bias with length" in page
-    assert "n = 240" in page
+    assert "n = 120" in page
 
 
 @pytest.mark.parametrize("standing", [Standing.DRAFT, Standing.CANDIDATE])

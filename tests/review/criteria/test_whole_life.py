@@ -117,12 +117,13 @@ def test_compare_has_the_difference_by_the_judge_and_by_the_experts(life: tuple[
     assert (metric["scale"], metric["better"]) == ("levels 1..3", "higher")
     difference = metric["difference"]
     assert [difference[name] for name in ("value", "wins", "losses", "ties")] == [-1.0, 0, 6, 6]
-    # six differences of -2 and six of 0: s = sqrt(12 / 11), t(11) = 2.200985, so 2.200985 x s / sqrt(12) = .66362
-    assert difference["low"] == pytest.approx(-1.66362, abs=1e-5)
+    # Judge-only and corrected overall scores are two, so 97.5%. Six differences of -2 and six of 0: s = sqrt(12 / 11),
+    # t(11) = 2.593093, so 2.593093 x s / sqrt(12) = .78185.
+    assert difference["low"] == pytest.approx(-1.78185, abs=1e-5)
     assert difference["p_value"] == pytest.approx(2 / 2**6)  # all six signs alike
     # the experts: 2 against 3 on six answers, so half of all that
     assert metric["corrected"]["value"] == pytest.approx(-0.5)
-    assert metric["corrected"]["low"] == pytest.approx(-0.83181, abs=1e-5)
+    assert metric["corrected"]["low"] == pytest.approx(-0.89092, abs=1e-5)
     assert found["differences"][0]["overall"]["value"] == pytest.approx(-0.5)
     assert [one["metrics"]["tone"]["kind"] for one in found["runs"]] == ["custom", "custom"]
 
@@ -136,8 +137,8 @@ def test_the_compare_page_names_it_by_its_title(
     page = compact(world.client("viewer").get(address, headers={"accept-language": language}).content.decode())
     row = page.split(f'<th scope="row">{title} <small>')[1].split("</tr>")[0]
     assert said in page
-    # p as the interval is made: t = 1 / (s / sqrt(12)) = 3.31662, two-sided with 11 degrees of freedom .00687
-    assert [number in row for number in ("−1.000", "−1.664", "0.007", "−0.500", "−0.832")] == [True] * 5
+    # p as the interval is made: t = 1 / (s / sqrt(12)) = 3.31662, two-sided with 11 degrees of freedom .00687, twice.
+    assert [number in row for number in ("−1.000", "−1.782", "0.014", "−0.500", "−0.891")] == [True] * 5
 
 
 def test_the_rest_report_has_the_same_figures(life: tuple[World, Run, Run]) -> None:

@@ -12,7 +12,6 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from evaluation.storage import guards
-from review.management.commands.migrate import JOINED
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SQUASHED = ("evaluation", "0001_squashed_0031_all_tables_of_the_machines_half")
@@ -80,13 +79,3 @@ def test_a_database_from_before_the_first_migrations_were_joined_is_told_what_to
     with pytest.raises(CommandError, match="9c7b166"):
         migrate()
     assert not guards.missing()
-
-
-def test_a_database_with_all_early_migrations_is_taken_over() -> None:
-    first, last, joined = JOINED["evaluation"]
-    recorder = early(first, last)
-    for name in MigrationLoader(None).replacements[SQUASHED].replaces:
-        if name[1] != joined:
-            recorder.record_applied(*name)
-    migrate()
-    assert {("evaluation", joined), SQUASHED} <= recorder.applied_migrations().keys()

@@ -9,6 +9,7 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from evaluation.runs.making import prepare_run
 from review.evidence.scorers import built_on
+from review.evidence.seals import Form, in_form
 from review.gold.freezing import freeze
 from review.models import GoldItem
 from review.results.run_agreement import JudgeMeasure, agreement_if_kept, agreement_of, kept_agreement
@@ -39,7 +40,8 @@ def judged(place: Place, version: RubricVersion | None) -> Run:
 
 
 def of(run: Run, judge: JudgeVersion) -> JudgeMeasure:
-    return next(one for one in agreement_of(run).judges if one.author == str(judge))
+    with in_form(Form.FULL):
+        return next(measure for measure in agreement_of(run).judges if measure.author == str(judge))
 
 
 def test_agreement_leaves_them_out_and_says_how_many(place: Place) -> None:

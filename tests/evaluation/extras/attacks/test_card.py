@@ -16,6 +16,7 @@ from tests.factories import make_answer_set, make_project, make_question_set, ma
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.gullible import gullible
+from tests.pages.markup import compact
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]
@@ -35,7 +36,7 @@ def remote(judge_server: JudgeServer, settings: Any) -> JudgeVersion:
 
 
 def test_a_judge_that_was_never_checked_says_how_to_do_it() -> None:
-    assert "manage.py check_judge baseline" in page_of(baseline_judge(make_project(), "en"))
+    assert "manage.py check_judge baseline" in compact(page_of(baseline_judge(make_project(), "en")))
 
 
 def test_a_judge_that_passes_says_so_and_shows_every_attack() -> None:

@@ -19,6 +19,7 @@ from review.extras.pairs.figures import export_pairs
 from review.extras.pairs.making import import_pairs
 from review.models import Pair, PairMember, PairSet, Preference
 from tests.factories import make_answer_set, make_scored_run
+from tests.pages.markup import compact
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -61,7 +62,7 @@ def test_what_was_entered_stays_in_a_form_that_was_refused(world: World) -> None
     long = "line\r\n" * 1_000  # browsers count a line break as one character and send two
     refused = client.post(address, {"pair": pair.pk, "value": "-2", "reason": long + "and more " * 12})
     assert refused.status_code == 409
-    page = refused.content.decode()
+    page = compact(refused.content.decode())
     assert "and more" in page
     assert 'value="-2" required checked' in page
     without_choice = client.post(address, {"pair": pair.pk, "reason": "because"})
@@ -149,7 +150,7 @@ def test_a_lead_reads_every_preference_with_its_reason_and_how_far_everybody_is(
     lead = Client(headers={"accept-language": "en"})
     lead.force_login(world.people["lead"])
     path = reverse("pairs", args=[world.pair_set.pk])
-    page = lead.get(path).content.decode()
+    page = compact(lead.get(path).content.decode())
     assert ("A much better" if kept.value == -2 else "B much better") in page
     assert "the other one invents</q>" in page
     assert "Because of A." in page
