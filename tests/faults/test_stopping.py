@@ -65,7 +65,6 @@ def test_two_people_press_start_and_one_run_starts(site: Site, judge: JudgeServe
     assert site.rows(f"SELECT COUNT(*) FROM evaluation_runevent WHERE run_id = {run} AND verb = 'started'") == [(1,)]
 
 
-@pytest.mark.fast
 def test_a_worker_that_slept_past_its_lease_writes_nothing_but_its_attempt(site: Site, judge: JudgeServer) -> None:
     judge.latency = 3.0
     run = prepared(site, judge, 8)

@@ -29,7 +29,6 @@ def test_killing_idle_workers_until_the_cluster_is_wedged_is_cured_by_the_watchd
     assert_each_score_once(site, run, 40)
 
 
-@pytest.mark.fast
 def test_a_killed_cluster_leader_leaves_no_orphan_that_goes_on_working(site: Site, judge: JudgeServer) -> None:
     parent = site.serve()
     wait_until(lambda: len(cluster_processes(parent.pid)) >= 5)
