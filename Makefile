@@ -30,7 +30,7 @@ setup: $(VENV)/.run
 demo: setup                    ## load the demo, evaluate it, serve it with a worker (PORT, default 8000)
 	$(BIN)/python manage.py demo --serve
 
-test: setup-dev                ## fast tests (8 minutes); PostgreSQL if CONCORD_TEST_POSTGRES is set, browser if installed
+test: setup-dev                ## fast tests; PostgreSQL if CONCORD_TEST_POSTGRES is set, browser if installed
 	$(BIN)/python -m tests.run
 
 setup-dev: $(VENV)/.dev        ## install what development and tests need into .venv
@@ -46,7 +46,7 @@ lint: setup-dev                ## style, templates, types, import contracts, mis
 messages: setup-dev            ## collect and compile the Korean translations (needs gettext)
 	$(BIN)/python -m tests.catalogues
 
-test-all: setup-dev            ## every test on both databases, and faults with real processes (an hour)
+test-all: setup-dev            ## every test on both databases, and faults with real processes
 	$(BIN)/python -m tests.run all
 
 test-endurance: setup-dev      ## thousands of faults, databases that are away, clocks that jump (an hour and a half)
