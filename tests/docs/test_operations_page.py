@@ -16,6 +16,8 @@ import pytest
 
 from evaluation.work.backups import Manifest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 

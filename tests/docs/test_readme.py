@@ -7,8 +7,12 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
+import pytest
+
 from examples.rag_service import RagService
 from tests.docs.test_operations_page import ROOT, run
+
+pytestmark = pytest.mark.slow
 
 PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
 KINDS = ("http", "command", "chat", "callable")

@@ -102,7 +102,15 @@ def test_no_table_holds_it(place: Place, run: Run, tmp_path: Path) -> None:
     assert place.script.calls  # the judge has said it
 
 
-@pytest.mark.parametrize("role", [*Role, "superuser"])
+# A walk over all addresses takes seconds; those who may draft and those who lead are walked in the fast tests.
+@pytest.mark.parametrize(
+    "role",
+    [
+        Role.EVALUATOR,
+        Role.LEAD,
+        *(pytest.param(role, marks=pytest.mark.slow) for role in (Role.VIEWER, Role.REVIEWER, Role.ADMIN, "superuser")),
+    ],
+)
 def test_no_address_tells_it_or_reads_it(
     place: Place, run: Run, version: RubricVersion, role: Role | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
