@@ -83,10 +83,17 @@ def _kinds() -> dict[str, str]:
     return kinds
 
 
+_ALIKE = {"D": "Dd", "N": "NX"}  # kinds that most patterns do not tell apart
+
+
 @cache
 def _row_pattern(name: str) -> re.Pattern[str]:
     alternatives = "|".join(getattr(words, name))
-    return re.compile(re.sub(r"~(\d)", r"[^R]{0,\1}?", alternatives).replace("&", "[Nyz0b]"))
+    alternatives = re.sub(r"~(\d)", r"[^R]{0,\1}?", alternatives).replace("&", "[NXyz0b]")
+    for kind, kinds in _ALIKE.items():
+        alternatives = re.sub(rf"(\[[^]]*){kind}", rf"\1{kinds}", alternatives)
+        alternatives = re.sub(rf"(?<![\[\w]){kind}(?![^\[]*\])|(?<=\w){kind}(?![^\[]*\])", f"[{kinds}]", alternatives)
+    return re.compile(alternatives.replace("@", "D"))
 
 
 class _English:
@@ -105,7 +112,7 @@ class _English:
         if self.sources_named:
             row = row.replace("T", "D")
         phrase = self._phrase(clause, row, found)
-        self.sources_named |= "D" in row or "s" in row
+        self.sources_named |= any(kind in row for kind in "Dds")
         self.assistant_named |= "M" in row
         concedes = _expression("EN_CONCESSION").search(clause) is not None
         if phrase:
@@ -114,7 +121,7 @@ class _English:
         is_advice = by_assistant or _expression("EN_ADVICE").search(clause) is not None
         figure = _FIGURE.search(clause) and not is_advice and not _expression("EN_COVERAGE").search(clause)
         neutral = is_advice or _expression("EN_COURTESY").search(clause) is not None
-        about_sources = any(letter in row for letter in "UYD")
+        about_sources = any(kind in row for kind in "UYDd")
         return _Clause(
             sentence,
             tells=not neutral and not about_sources and not condition and bool(_expression("EN_FINITE").search(clause)),
@@ -128,8 +135,10 @@ class _English:
         if _expression("EN_UNASSERTED").search(clause):
             return None
         match = _row_pattern("EN_REFUSALS").search(row)
-        if match is None and (self.sources_named or self.assistant_named or "D" in row or "M" in row):
+        if match is None and (self.sources_named or self.assistant_named or any(kind in row for kind in "DdM")):
             match = _row_pattern("EN_OF_SOURCES").search(row)
+        if match is None and self.sources_named:
+            match = _row_pattern("EN_CONTINUED").search(row)
         if match and "O" not in row[: match.end()]:
             return found[match.start()].start(), found[match.end() - 1].end()
         idiom = None if match else _expression("EN_IDIOMS").search(clause)
@@ -151,7 +160,7 @@ def _row(clause_words: list[str]) -> str:
             row[place] = "-"  # "has to"
         elif word in _NUMBERED and after and clause_words[place + 1][0].isdigit():
             row[place] = "-"  # "section 3 lists" tells, "the section lists" need not
-        elif word == "patient" and after == "D":
+        elif word == "patient" and after in {"D", "d"}:
             row[place] = "-"
     return "".join(row)
 
@@ -160,13 +169,13 @@ def _pronoun(word: str, before: str, after: str) -> str:
     """The letter of "that", "which" or "who": R if it begins a relative clause about something."""
     if not before:
         return "T" if word == "that" else "w"
-    if before in "DIJ" and after and after in "MYU":
+    if before in "DdIJ" and after and after in "MYU":
         return "-"  # "the documents that I have"
-    if before in "-IJZDPQHO" or (word == "that" and before in "xKA"):
+    if before in "-IJWZDdPQHO" or (word == "that" and before in "xKA"):
         return "R"
     if word != "that":
         return "w"
-    return "T" if after and after in "BbNmCyz" else "-"
+    return "T" if after and after in "BbNXmpCyz" else "-"
 
 
 class _Korean:
