@@ -23,6 +23,7 @@ FEW_SENTENCES = 2  # sentences: of longer answers only the first statement is lo
 _QUOTED = re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?![a-z0-9])")
 _ASIDE = re.compile(r"\([^()]*\)|, (?:however|unfortunately|though|at least|therefore|in fact),")
 _FIGURE = re.compile(r"(?<![a-z\d-])(?<!passage )(?<!document )(?<!source )(?<!context )\d")
+_SHORTEST = 3  # words of an English statement
 _EN_WORD = re.compile(r"[\w']+")
 _NUMBERED = frozenset({"section", "page", "table", "chapter", "article", "clause", "paragraph", "annex", "form"})
 
@@ -38,6 +39,7 @@ class _Clause:
 
     sentence: int
     phrase: Span | None = None
+    stands_alone: bool = False  # as the answer may: neither advice nor about the question and the sources
     tells: bool = False  # something other than a refusal, an apology, advice or what the sources cover
     has_figure: bool = False  # which is told
     turns: bool = False  # against the clause before it: "but", "however"
@@ -110,7 +112,7 @@ class _English:
         found = list(_EN_WORD.finditer(clause, lead.end() if lead else 0))
         row = _row([match[0] for match in found])
         if self.sources_named:
-            row = row.replace("T", "D")
+            row = row.replace("T", "d")
         phrase = self._phrase(clause, row, found)
         self.sources_named |= any(kind in row for kind in "Dds")
         self.assistant_named |= "M" in row
@@ -124,6 +126,11 @@ class _English:
         about_sources = any(kind in row for kind in "UYDd")
         return _Clause(
             sentence,
+            stands_alone=len(found) >= _SHORTEST
+            and not neutral
+            and not condition
+            and not any(kind in row for kind in "Dd")
+            and "question" not in clause,
             tells=not neutral and not about_sources and not condition and bool(_expression("EN_FINITE").search(clause)),
             has_figure=bool(figure) and not condition,
             turns=_expression("EN_CONTRAST").search(clause) is not None,
@@ -171,7 +178,7 @@ def _pronoun(word: str, before: str, after: str) -> str:
         return "T" if word == "that" else "w"
     if before in "DdIJ" and after and after in "MYU":
         return "-"  # "the documents that I have"
-    if before in "-IJWZDdPQHO" or (word == "that" and before in "xKA"):
+    if before in "-IJWZDdPQHOT" or (word == "that" and before in "xKA"):
         return "R"
     if word != "that":
         return "w"
@@ -206,6 +213,7 @@ class _Korean:
         neutral = _expression("KO_NEUTRAL").search(clause) is not None
         return _Clause(
             sentence,
+            stands_alone=not neutral,
             tells=not neutral and _expression("KO_FINITE").search(clause) is not None,
             has_figure=bool(_FIGURE.search(clause)) and not _expression("KO_ADVICE").search(clause),
             turns=_expression("KO_CONTRAST").search(clause) is not None,
@@ -276,7 +284,7 @@ def find_refusal(answer: str, *, anywhere: bool = True) -> Span | None:
     if refusal is None or refusal.phrase is None or _states_a_fact(clauses):
         return None
     if not anywhere and len({clause.sentence for clause in clauses}) > FEW_SENTENCES:
-        lead = next(clause.sentence for clause in clauses if clause.phrase or clause.tells or clause.has_figure)
+        lead = next(clause.sentence for clause in clauses if clause.phrase or clause.stands_alone or clause.has_figure)
         if refusal.sentence > lead:
             return None
     return fold(answer).span(*refusal.phrase)
