@@ -1,8 +1,4 @@
-"""Every table of the machine's half as it stood after what this replaces, in one step: a fresh database is made several
-times faster."""
-
 import uuid
-from importlib import import_module
 
 import django.contrib.auth.models
 import django.contrib.auth.validators
@@ -11,37 +7,20 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
+from django.utils import translation
+from django.utils.translation import gettext
 
 from evaluation.storage import append_only
 from evaluation.storage.tables import CreateTables
 
-make_first = import_module('evaluation.migrations.0023_first_project').make_first
+
+def create_first_project(apps, schema_editor):
+    """Create a project, so that question sets can be imported into a new site without the back office."""
+    with translation.override(settings.LANGUAGE_CODE):
+        apps.get_model('evaluation', 'Project').objects.create(name=gettext('First project'))
 
 
 class Migration(migrations.Migration):
-
-    replaces = [
-        ('evaluation', '0001_all_tables_of_the_machines_half'),
-        ('evaluation', '0013_expected_levels'),
-        ('evaluation', '0014_what_the_cache_saved'),
-        ('evaluation', '0015_shares_without_a_run'),
-        ('evaluation', '0016_exports_taken'),
-        ('evaluation', '0017_projects_of_shares'),
-        ('evaluation', '0018_batches_of_providers'),
-        ('evaluation', '0019_figures_taken_beside_files'),
-        ('evaluation', '0020_asking_systems'),
-        ('evaluation', '0021_rubrics_in_force'),
-        ('evaluation', '0022_default_judge_of_project'),
-        ('evaluation', '0023_first_project'),
-        ('evaluation', '0024_restarts_and_trials'),
-        ('evaluation', '0025_imported_judges_that_count'),
-        ('evaluation', '0026_endpoints_at_azure'),
-        ('evaluation', '0027_tokens_of_their_makers'),
-        ('evaluation', '0028_endpoints_that_are_down'),
-        ('evaluation', '0029_corpora'),
-        ('evaluation', '0030_large_uploads'),
-        ('evaluation', '0031_requests_that_are_repeated'),
-    ]
 
     initial = True
 
@@ -76,6 +55,8 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'user',
                     'verbose_name_plural': 'users',
+                    'indexes': [],
+                    'constraints': [],
                 },
                 managers=[
                     ('objects', django.contrib.auth.models.UserManager()),
@@ -91,6 +72,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'indexes': [models.Index(fields=['name', 'created_at'], name='failed_logins_of_name'), models.Index(fields=['address', 'created_at'], name='failed_logins_from_address')],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -119,6 +101,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('person', 'key'), name='one_request_of_a_key')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -128,10 +111,13 @@ class Migration(migrations.Migration):
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
                     ('name', models.CharField(max_length=200, unique=True, verbose_name='name')),
                     ('default_judge', models.CharField(blank=True, default='', help_text='Name of the judge that counts where nobody names one. With one judge it is that one.', max_length=100, verbose_name='default judge')),
+                    ('default_profile', models.CharField(blank=True, default='', help_text='Profile of runs for which none is chosen: its formula makes the overall score. Empty: standard.', max_length=100, verbose_name='default profile')),
                 ],
                 options={
                     'verbose_name': 'project',
                     'verbose_name_plural': 'projects',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -147,6 +133,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'role',
                     'verbose_name_plural': 'roles',
                     'constraints': [models.UniqueConstraint(fields=('user', 'project', 'role'), name='one_grant_per_role'), models.CheckConstraint(condition=models.Q(('role__in', ['viewer', 'reviewer', 'evaluator', 'lead', 'admin'])), name='known_role')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -166,6 +153,8 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'API token',
                     'verbose_name_plural': 'API tokens',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -185,6 +174,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'audit event',
                     'verbose_name_plural': 'audit events',
                     'indexes': [models.Index(fields=['object_type', 'object_id'], name='audit_by_object')],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -227,6 +217,7 @@ class Migration(migrations.Migration):
                     'verbose_name_plural': 'documents',
                     'ordering': ['corpus', 'position'],
                     'constraints': [models.UniqueConstraint(fields=('corpus', 'external_id'), name='one_document_per_id')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -248,6 +239,7 @@ class Migration(migrations.Migration):
                     'verbose_name_plural': 'chunks',
                     'ordering': ['corpus', 'position'],
                     'constraints': [models.UniqueConstraint(fields=('corpus', 'chunk_id'), name='one_chunk_per_id'), models.UniqueConstraint(fields=('corpus', 'position'), name='one_chunk_per_position'), models.CheckConstraint(condition=models.Q(('end__gt', models.F('start'))), name='chunk_holds_text')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -274,6 +266,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'endpoint',
                     'verbose_name_plural': 'endpoints',
                     'constraints': [models.CheckConstraint(condition=models.Q(('max_concurrency__gte', 1), ('max_concurrency__lte', 1000)), name='sane_limit'), models.CheckConstraint(condition=models.Q(('azure_api_version', ''), ('batches', False), _connector='OR'), name='no_batches_at_azure', violation_error_message='Batches are not sent to Azure.')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -296,6 +289,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'judge',
                     'verbose_name_plural': 'judges',
                     'constraints': [models.UniqueConstraint(fields=('project', 'name', 'version'), name='one_judge_version')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -309,7 +303,7 @@ class Migration(migrations.Migration):
                     ('attacks_hash', models.CharField(max_length=64, verbose_name='hash of the attacks')),
                     ('rung', models.CharField(blank=True, max_length=20, verbose_name='way of asking')),
                     ('model_returned', models.CharField(blank=True, max_length=200, verbose_name='model that answered')),
-                    ('reason', models.CharField(blank=True, max_length=100, verbose_name='reason')),
+                    ('reason', models.TextField(blank=True, verbose_name='reason')),
                     ('attacks', models.PositiveIntegerField(default=0, verbose_name='attacks')),
                     ('passed', models.PositiveIntegerField(default=0, verbose_name='passed')),
                     ('calls', models.PositiveIntegerField(default=0, verbose_name='calls')),
@@ -320,6 +314,7 @@ class Migration(migrations.Migration):
                     'verbose_name_plural': 'checks of judges',
                     'ordering': ['judge_version', '-id'],
                     'constraints': [models.CheckConstraint(condition=models.Q(('passed__lte', models.F('attacks'))), name='no_more_passed_than_faced')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -341,6 +336,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['check_of', 'id'],
                     'constraints': [models.UniqueConstraint(fields=('check_of', 'language', 'attack'), name='one_result_per_attack')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -361,6 +357,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'rubric',
                     'verbose_name_plural': 'rubrics',
                     'constraints': [models.UniqueConstraint(fields=('family', 'language', 'version'), name='one_rubric_version')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -383,6 +380,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'event of a rubric',
                     'verbose_name_plural': 'events of rubrics',
                     'constraints': [models.UniqueConstraint(fields=('project', 'judge', 'family', 'language', 'seq'), name='one_rubric_event'), models.CheckConstraint(condition=models.Q(models.Q(('ground', ''), ('verb', 'proposed')), models.Q(('ground', ''), ('verb', 'retired'), models.Q(('reason', ''), _negated=True)), models.Q(('ground', 'accepted'), ('verb', 'activated')), models.Q(('ground', 'decided'), ('verb', 'activated'), models.Q(('reason', ''), _negated=True)), _connector='OR'), name='activation_of_rubric_has_a_ground')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -401,6 +399,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'profile',
                     'verbose_name_plural': 'profiles',
                     'constraints': [models.UniqueConstraint(fields=('project', 'name', 'version'), name='one_profile_version')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -416,6 +415,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'kept embedding',
                     'verbose_name_plural': 'kept embeddings',
                     'constraints': [models.UniqueConstraint(fields=('space', 'text_hash'), name='one_vector_per_text')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -482,6 +482,8 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'upload',
                     'verbose_name_plural': 'uploads',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -494,6 +496,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('batch', 'position'), name='one_chunk_per_place')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -514,6 +517,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'system',
                     'verbose_name_plural': 'systems',
                     'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='one_system_per_name'), models.CheckConstraint(condition=models.Q(('max_concurrency__gte', 1), ('max_concurrency__lte', 1000)), name='sane_limit_of_system')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -532,6 +536,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'system version',
                     'verbose_name_plural': 'system versions',
                     'constraints': [models.UniqueConstraint(fields=('system', 'version'), name='one_system_version')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -554,6 +559,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'answer set',
                     'verbose_name_plural': 'answer sets',
                     'constraints': [models.CheckConstraint(condition=models.Q(('k__gte', 1), ('k__lte', 50)), name='k_in_range'), models.CheckConstraint(condition=models.Q(('evaluation_type__in', ['full_rag', 'retrieval_only'])), name='known_type')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -579,6 +585,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'answer',
                     'verbose_name_plural': 'answers',
                     'constraints': [models.UniqueConstraint(fields=('answer_set', 'question', 'sample', 'round'), name='one_answer_per_sample'), models.CheckConstraint(condition=models.Q(('status', 'ok'), models.Q(('status', 'failed'), models.Q(('reason', ''), _negated=True)), _connector='OR'), name='failed_says_why'), models.CheckConstraint(condition=models.Q(('latency_seconds__isnull', True), models.Q(('latency_seconds__gte', 0), ('latency_seconds__lt', 1000000000.0)), _connector='OR'), name='latency_in_range')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -597,6 +604,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['answer', 'position'],
                     'constraints': [models.UniqueConstraint(fields=('answer', 'position'), name='one_context_per_place'), models.CheckConstraint(condition=models.Q(('score__isnull', True), models.Q(('score__gt', -1000000000000.0), ('score__lt', 1000000000000.0)), _connector='OR'), name='context_score_bounded')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -638,6 +646,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('project', 'question_hash', 'text_hash'), name='one_seal_per_answer')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -654,6 +663,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('run', 'judge_version', 'rubric_version'), name='one_judge_per_run'), models.UniqueConstraint(condition=models.Q(('primary', True)), fields=('run', 'rubric_version'), name='one_primary_judge')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -679,6 +689,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'preflight',
                     'verbose_name_plural': 'preflights',
                     'constraints': [models.UniqueConstraint(condition=models.Q(('outcome', 'ok')), fields=('run', 'judge_version'), name='one_pinned_judge_per_run'), models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'ok'), _negated=True), models.Q(models.Q(('rung', ''), _negated=True), models.Q(('judge_hash', ''), _negated=True)), _connector='OR'), name='pinned_has_a_rung')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -695,6 +706,8 @@ class Migration(migrations.Migration):
                     'verbose_name': 'run event',
                     'verbose_name_plural': 'run events',
                     'ordering': ['run', '-id'],
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -738,6 +751,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('unit', 'fence', 'number'), name='one_attempt_per_call')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -762,6 +776,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'verbose_name_plural': 'replies',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -782,6 +798,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -813,6 +831,7 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name_plural': 'judge batches',
                     'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['made', 'uploaded', 'creating', 'sent', 'ended', 'dropped', 'lost'])), name='known_batch_state'), models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['sent', 'ended']), _negated=True), models.Q(('provider_id', ''), _negated=True), _connector='OR'), name='sent_batch_has_its_id'), models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['dropped', 'lost']), _negated=True), models.Q(('reason', ''), _negated=True), _connector='OR'), name='unsent_batch_says_why')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -827,6 +846,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -847,6 +868,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('endpoint__isnull', True), ('system__isnull', False)), models.Q(('endpoint__isnull', False), ('system__isnull', True)), _connector='OR'), name='share_of_one')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -856,6 +878,10 @@ class Migration(migrations.Migration):
                     ('host', models.CharField(max_length=200, unique=True)),
                     ('seen_at', models.DateTimeField()),
                 ],
+                options={
+                    'indexes': [],
+                    'constraints': [],
+                },
             ),
             migrations.CreateModel(
                 name='ProcessRestart',
@@ -869,6 +895,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('host', 'part'), name='one_count_of_restarts')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -877,6 +904,10 @@ class Migration(migrations.Migration):
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('written_at', models.DateTimeField()),
                 ],
+                options={
+                    'indexes': [],
+                    'constraints': [],
+                },
             ),
             migrations.CreateModel(
                 name='MetricDefinition',
@@ -897,6 +928,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'metric',
                     'verbose_name_plural': 'metrics',
                     'constraints': [models.UniqueConstraint(fields=('name', 'version'), name='one_metric_version')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -938,6 +970,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('run', 'metric'), name='one_imported_judge_per_metric')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -962,6 +995,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['score', 'kind', 'position'],
                     'constraints': [models.UniqueConstraint(fields=('score', 'kind', 'position'), name='one_finding_per_place')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -976,6 +1010,8 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'criterion',
                     'verbose_name_plural': 'criteria',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -993,6 +1029,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'custom criterion',
                     'verbose_name_plural': 'custom criteria',
                     'constraints': [models.UniqueConstraint(fields=('criterion', 'version'), name='one_criterion_version')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -1013,9 +1050,26 @@ class Migration(migrations.Migration):
                     'verbose_name': 'event of a criterion',
                     'verbose_name_plural': 'events of criteria',
                     'constraints': [models.UniqueConstraint(fields=('criterion', 'seq'), name='one_criterion_event'), models.CheckConstraint(condition=models.Q(('verb', 'deactivated'), models.Q(('metric__isnull', False), models.Q(('rubric_en__isnull', False), ('rubric_ko__isnull', False), _connector='OR')), _connector='OR'), name='activation_names_metric_and_rubric')],
+                    'indexes': [],
+                },
+            ),
+            migrations.CreateModel(
+                name='HoldOutOpening',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('lineage', models.CharField(max_length=100)),
+                    ('families', models.JSONField()),
+                    ('ended_at', models.DateTimeField(null=True)),
+                    ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='made by')),
+                    ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.project')),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('project', 'lineage', 'created_by'), name='one_opening_per_person')],
+                    'indexes': [],
                 },
             ),
         ]),
         migrations.RunPython(append_only.install, migrations.RunPython.noop),
-        migrations.RunPython(make_first, migrations.RunPython.noop),
+        migrations.RunPython(create_first_project, migrations.RunPython.noop),
     ]

@@ -1,6 +1,3 @@
-"""Every table of the human half as it stood after what this replaces, in one step: a fresh database is made several
-times faster."""
-
 import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
@@ -12,30 +9,10 @@ from evaluation.storage.tables import CreateTables
 
 class Migration(migrations.Migration):
 
-    replaces = [
-        ('review', '0001_all_tables_of_the_human_half'),
-        ('review', '0009_states_of_assignments'),
-        ('review', '0010_calls_about_pairs'),
-        ('review', '0011_last_rated_of_reviewer'),
-        ('review', '0012_queue_of_assignments'),
-        ('review', '0013_gold_sets'),
-        ('review', '0014_turns_at_looks_and_licences'),
-        ('review', '0015_criteria_in_turn'),
-        ('review', '0016_searches'),
-        ('review', '0017_tokens_that_wrote'),
-        ('review', '0018_reveal_large_gaps'),
-        ('review', '0019_anchors'),
-        ('review', '0020_proofs_beside_others'),
-        ('review', '0021_retired_gold_sets'),
-        ('review', '0022_retrieval_repairs'),
-        ('review', '0023_generated_questions'),
-        ('review', '0024_kept_for_pages'),
-    ]
-
     initial = True
 
     dependencies = [
-        ('evaluation', '0001_squashed_0031_all_tables_of_the_machines_half'),
+        ('evaluation', '0001_initial'),
     ]
 
     operations = [
@@ -61,6 +38,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'generated question set',
                     'verbose_name_plural': 'generated question sets',
                     'constraints': [models.CheckConstraint(condition=models.Q(('passages__gte', 1), ('passages__lte', 1000)), name='passages_of_generation'), models.CheckConstraint(condition=models.Q(('per_passage__gte', 1), ('per_passage__lte', 10)), name='questions_a_passage'), models.CheckConstraint(condition=models.Q(('budget', None), ('budget__gt', 0), _connector='OR'), name='budget_of_generation')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -76,6 +54,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -88,6 +68,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -112,6 +94,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'verbose_name_plural': 'replies to generations',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -131,6 +115,7 @@ class Migration(migrations.Migration):
                     'verbose_name_plural': 'generated questions',
                     'ordering': ['generation', 'position'],
                     'constraints': [models.UniqueConstraint(fields=('generation', 'position'), name='one_draft_per_position')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -149,6 +134,7 @@ class Migration(migrations.Migration):
                     'verbose_name_plural': 'decisions on generated questions',
                     'ordering': ['draft', 'seq'],
                     'constraints': [models.UniqueConstraint(fields=('draft', 'seq'), name='one_decision_per_turn'), models.CheckConstraint(condition=models.Q(('content', None), ('verb', 'accepted'), _connector='OR'), name='what_is_edited_is_accepted')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -162,6 +148,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -180,6 +168,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'gold set',
                     'verbose_name_plural': 'gold sets',
                     'constraints': [models.UniqueConstraint(fields=('project', 'name', 'version'), name='one_gold_set_version')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -194,6 +183,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('project', 'lineage'), name='one_retirement_of_a_gold_set')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -218,6 +208,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['gold_set', 'id'],
                     'constraints': [models.UniqueConstraint(fields=('gold_set', 'answer', 'metric'), name='one_label_per_answer_and_metric'), models.CheckConstraint(condition=models.Q(('split__in', ['examples', 'validation', 'hold_out'])), name='known_split'), models.CheckConstraint(condition=models.Q(('weight__gt', 0)), name='gold_weight_is_positive')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -244,6 +235,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'look at a hold-out',
                     'verbose_name_plural': 'looks at hold-outs',
                     'constraints': [models.UniqueConstraint(fields=('project', 'lineage', 'number'), name='one_look_per_number'), models.CheckConstraint(condition=models.Q(('against', None), ('claim', 'not_worse'), _connector='OR'), name='proved_anew_not_worse')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -259,6 +251,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -267,11 +261,12 @@ class Migration(migrations.Migration):
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
                     ('look', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='result', to='review.look')),
-                    ('outcome', models.CharField(choices=[('accepted', 'accepted'), ('not_accepted', 'not accepted'), ('refused', 'refused')], max_length=12)),
+                    ('outcome', models.CharField(choices=[('accepted', 'accepted'), ('not_accepted', 'not accepted'), ('larger_residual_variance', 'not accepted: the residual variance is larger'), ('refused', 'refused')], max_length=30)),
                     ('event', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.rubricevent')),
                 ],
                 options={
-                    'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('event__isnull', False), ('outcome', 'accepted')), models.Q(('event__isnull', True), ('outcome__in', ['not_accepted', 'refused'])), _connector='OR'), name='acceptance_activates')],
+                    'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('event__isnull', False), ('outcome', 'accepted')), models.Q(('event__isnull', True), ('outcome__in', ['not_accepted', 'larger_residual_variance', 'refused'])), _connector='OR'), name='acceptance_activates')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -290,6 +285,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('result', 'metric', 'question_set'), name='one_licence_per_metric_and_set')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -305,6 +301,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('look', 'rubric_version', 'answer', 'repeat'), name='one_sealed_verdict')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -324,6 +321,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['result', 'number'],
                     'constraints': [models.UniqueConstraint(fields=('result', 'number'), name='one_check_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('number', 0), ('step', 0)), models.Q(('number__gt', 0), ('step__gt', 0)), _connector='OR'), name='checks_spend')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -340,6 +338,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('check_of', 'rubric_version', 'answer', 'metric'), name='one_verdict_per_anchor_of_check')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -358,6 +357,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('check_of', 'metric'), name='one_shift_per_metric_of_check')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -366,6 +366,10 @@ class Migration(migrations.Migration):
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('answer', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='evaluation.answer')),
                 ],
+                options={
+                    'indexes': [],
+                    'constraints': [],
+                },
             ),
             migrations.CreateModel(
                 name='Revision',
@@ -373,14 +377,18 @@ class Migration(migrations.Migration):
                     ('question_set', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='evaluation.questionset')),
                     ('number', models.PositiveBigIntegerField(default=0)),
                 ],
+                options={
+                    'indexes': [],
+                    'constraints': [],
+                },
             ),
             migrations.CreateModel(
                 name='Kept',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('kind', models.CharField(max_length=40)),
-                    ('subject', models.CharField(max_length=200)),
+                    ('kind', models.CharField(max_length=250)),
+                    ('subject', models.CharField(max_length=1000)),
                     ('stamp', models.CharField(blank=True, max_length=64)),
                     ('content', models.BinaryField(default=bytes)),
                     ('made_at', models.DateTimeField(null=True)),
@@ -412,6 +420,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'set of pairs',
                     'verbose_name_plural': 'sets of pairs',
                     'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='one_pair_set_per_name')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -424,6 +433,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('pair_set', 'reviewer'), name='one_pair_membership')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -446,6 +456,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('pair_set', 'external_id'), name='one_pair_per_id')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -471,6 +482,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('origin', 'round'), name='one_preference_per_round'), models.CheckConstraint(condition=models.Q(models.Q(('failure', ''), ('value__gte', -2), ('value__lte', 2)), models.Q(('value__isnull', True), models.Q(('failure', ''), _negated=True)), _connector='OR'), name='preference_or_failure')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -486,6 +498,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('pair_set', 'judge_version', 'rubric_version'), name='one_judging_per_set')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -509,6 +522,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(condition=models.Q(('outcome', 'ok')), fields=('judging',), name='one_pin_per_judging'), models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'ok'), _negated=True), models.Q(models.Q(('rung', ''), _negated=True), models.Q(('judge_hash', ''), _negated=True)), _connector='OR'), name='pinned_pairs_have_a_rung')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -523,6 +537,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('judging', 'pair', 'round', 'number'), name='one_attempt_per_pair_call')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -547,6 +562,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'verbose_name_plural': 'pair replies',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -561,6 +578,8 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'practice progress',
                     'verbose_name_plural': 'practice progress',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -594,6 +613,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'review queue',
                     'verbose_name_plural': 'review queues',
                     'constraints': [models.CheckConstraint(condition=models.Q(('reviews_needed__gte', 1), ('reviews_needed__lte', 10)), name='sane_overlap'), models.CheckConstraint(condition=models.Q(('mode__in', ['blind', 'assisted']), ('reveal__in', ['on_difference', 'always', 'never']), ('state__in', ['open', 'closed'])), name='known_rules_of_queue'), models.CheckConstraint(condition=models.Q(('lease_minutes__gte', 1)), name='sane_lease'), models.CheckConstraint(condition=models.Q(('reveal_share__gte', 0), ('reveal_share__lte', 1)), name='share_in_range'), models.CheckConstraint(condition=models.Q(('overlap_share__gte', 0), ('overlap_share__lte', 1), ('repeat_share__gte', 0), ('repeat_share__lte', 0.5)), name='shares_of_items_in_range')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -609,6 +629,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['queue', 'position'],
                     'constraints': [models.UniqueConstraint(fields=('queue', 'metric'), name='one_metric_per_queue')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -623,6 +644,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('queue', 'reviewer'), name='one_membership')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -674,6 +696,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('queue', 'reviewer', 'deadline', 'hours'), name='one_reminder_each')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -708,6 +731,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -722,6 +747,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -737,6 +764,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('event', 'seq'), name='one_ruling_per_turn'), models.CheckConstraint(condition=models.Q(('reason', ''), _negated=True), name='ruling_says_why')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -757,6 +785,8 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'draw',
                     'verbose_name_plural': 'draws',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -825,6 +855,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['rating', 'position'],
                     'constraints': [models.UniqueConstraint(fields=('rating', 'position'), name='one_part_per_place'), models.CheckConstraint(condition=models.Q(('verdict', ''), _negated=True), name='part_has_a_verdict')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -837,6 +868,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.CheckConstraint(condition=models.Q(('text', ''), _negated=True), name='suggestion_has_text')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -859,6 +891,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'override',
                     'verbose_name_plural': 'overrides',
                     'constraints': [models.UniqueConstraint(fields=('answer', 'metric', 'seq'), name='one_override_per_turn'), models.CheckConstraint(condition=models.Q(('reason', ''), _negated=True), name='override_says_why'), models.CheckConstraint(condition=models.Q(models.Q(('kind', 'revert'), ('label__isnull', True), ('value__isnull', True)), models.Q(models.Q(('kind', 'revert'), _negated=True), ('label__isnull', True), ('value__gt', -1000000000000.0), ('value__isnull', False), ('value__lt', 1000000000000.0)), models.Q(models.Q(('kind', 'revert'), _negated=True), ('label__isnull', False), ('value__isnull', True)), _connector='OR'), name='override_has_one_value')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -873,6 +906,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('user', 'scope', 'object_id'), name='exposed_once')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -887,6 +921,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'kept figures',
                     'verbose_name_plural': 'kept figures',
                     'indexes': [models.Index(fields=['created_at'], name='kept_figures_by_age')],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -908,6 +943,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='one_repair_per_name'), models.CheckConstraint(condition=models.Q(('k__gte', 1), ('k__lte', 50)), name='depth_of_repair_in_range')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -922,6 +958,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('repair', 'position'), name='one_system_per_place')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -934,6 +971,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('repair', 'reviewer'), name='one_repair_membership')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -956,6 +994,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('repair', 'question', 'chunk_id', 'text_hash'), name='one_passage_per_question'), models.CheckConstraint(condition=models.Q(models.Q(('label__isnull', False), ('sampled', False), ('stratum', 'labelled')), models.Q(('label__isnull', True), ('probability__gt', 0), ('probability__lte', 1)), _connector='OR'), name='unlabelled_has_a_probability')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -972,6 +1011,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('passage', 'rater', 'round'), name='one_passage_rating_per_round'), models.CheckConstraint(condition=models.Q(('grade__in', ['relevant', 'partly', 'not', 'cannot'])), name='grade_of_a_passage')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -987,6 +1027,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -1007,6 +1049,7 @@ class Migration(migrations.Migration):
                     'verbose_name': 'search for a better prompt',
                     'verbose_name_plural': 'searches for better prompts',
                     'constraints': [models.CheckConstraint(condition=models.Q(('rounds__gte', 1), ('rounds__lte', 10)), name='rounds_of_search'), models.CheckConstraint(condition=models.Q(('budget', None), ('budget__gt', 0), _connector='OR'), name='budget_of_search_is_positive')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -1021,6 +1064,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -1036,6 +1081,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['id'],
                     'constraints': [models.UniqueConstraint(fields=('search', 'phase', 'version'), name='one_version_per_phase_of_search')],
+                    'indexes': [],
                 },
             ),
             migrations.CreateModel(
@@ -1049,6 +1095,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['id'],
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -1061,6 +1109,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -1085,6 +1135,8 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'verbose_name_plural': 'replies to searches',
+                    'indexes': [],
+                    'constraints': [],
                 },
             ),
             migrations.CreateModel(
@@ -1099,6 +1151,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'offered'), ('version__isnull', False)), models.Q(models.Q(('outcome', 'offered'), _negated=True), ('version__isnull', True)), _connector='OR'), name='search_offers_a_version')],
+                    'indexes': [],
                 },
             ),
         ]),
