@@ -9,7 +9,7 @@ from django.db.migrations.state import ProjectState
 
 
 class CreateTables(Operation):
-    """Apply several ``CreateModel``s, and build Django's models of the migration state once instead of after each table.
+    """Apply several ``CreateModel``s, and build the models of the migration state once instead of after each table.
 
     An empty database is migrated in 4.6 s of CPU time on SQLite; with plain ``CreateModel``s it takes 15.9 s.
     """
