@@ -55,7 +55,7 @@ def test_a_new_site_takes_questions_at_once_and_its_files_are_its_owners_alone(t
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
     (folder / "x.sqlite3").chmod(0o644)
     told = start(folder, "check", "--database", "default", **environment)
-    assert "concord.W002" in told.stderr
+    assert "concord.W001" in told.stderr
     assert "x.sqlite3" in told.stderr
     assert "can read" in start(folder, "healthcheck", **environment).stdout
 
