@@ -95,6 +95,7 @@ class _English:
     def __init__(self) -> None:
         self.clause_end = _expression("EN_CLAUSE_END")
         self.sources_named = self.assistant_named = False
+        self._others_in = -1  # the sentence whose subject is somebody else
 
     def read(self, text: str, start: int, end: int, sentence: int) -> _Clause:
         clause = text[start:end]
@@ -104,10 +105,13 @@ class _English:
         row = _row([match[0] for match in found])
         if self.sources_named:
             row = row.replace("T", "D")
-        phrase = self._phrase(clause, row, found)
+        concedes = _expression("EN_CONCESSION").search(clause) is not None
+        reason_of_others = concedes and self._others_in == sentence
+        phrase = None if reason_of_others else self._phrase(clause, row, found)
         self.sources_named |= "D" in row or "s" in row
         self.assistant_named |= "M" in row
-        concedes = _expression("EN_CONCESSION").search(clause) is not None
+        if "O" in row:
+            self._others_in = sentence
         if phrase:
             return _Clause(sentence, (start + phrase[0], start + phrase[1]), concedes=concedes)
         by_assistant = "M" in row and not _expression("EN_TELLING").search(clause)
