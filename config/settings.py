@@ -160,7 +160,7 @@ if CONCORD_SECOND_FACTOR != "off":
     MFA_ADAPTER = "evaluation.extras.second_factor.Adapter"
     MFA_TOTP_TOLERANCE = 1  # clocks of phones may be half a minute off
 
-# django-q2 is only a doorbell: all truth lives in units of work. The values follow docs/decisions/0002.
+# django-q2 only wakes workers; all work is in rows of the database. The values follow docs/decisions/0001.
 CONCORD_HOST = read("CONCORD_HOST") or socket.gethostname()
 Q_CLUSTER = {
     "name": "concord",

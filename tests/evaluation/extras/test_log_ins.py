@@ -27,9 +27,8 @@ FACTOR = ("tests/evaluation/extras/second_factor_on.py", f"{BROWSER}[en]")
 EVERYTHING_ELSE = (f"{BROWSER}[ko]", "tests/test_access_matrix.py", "tests/pages/test_passwords.py")
 
 
-@pytest.mark.parametrize(
-    "tests", [FACTOR, pytest.param(EVERYTHING_ELSE, marks=pytest.mark.slow)], ids=["factor", "everything else"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("tests", [FACTOR, EVERYTHING_ELSE], ids=["factor", "everything else"])
 def test_tests_pass_where_the_extras_are_installed(tests: tuple[str, ...]) -> None:
     provider = SsoProvider()
     told = {"ISSUER": provider.issuer, "CLIENT": CLIENT, "SECRET": SECRET}
@@ -66,3 +65,27 @@ def test_a_setting_that_cannot_work_is_named_at_the_start(
         monkeypatch.setattr(environment, "find_spec", lambda _: None)
     with pytest.raises(ImproperlyConfigured, match=named):
         environment.second_factor()
+
+
+def test_without_a_provider_its_address_is_not_there(client: Client) -> None:
+    assert client.post("/login/sso/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({"ISSUER": "id.example"}, "CONCORD_OIDC_ISSUER"),
+        ({"ISSUER": "http://id.example"}, "CONCORD_OIDC_ISSUER"),  # without TLS outside development
+        ({"ISSUER": "https://id.example", "CLIENT": "x"}, "CONCORD_OIDC_SECRET"),
+        ({"ISSUER": "https://id.example", "CLIENT": "x", "SECRET": "y"}, "concord-eval\\[sso\\]"),
+    ],
+)
+def test_settings_of_a_provider_that_cannot_work_are_named_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], named: str
+) -> None:
+    assert environment.oidc(debug=False) == {}
+    monkeypatch.setattr(environment, "find_spec", lambda _: None)
+    for name, value in told.items():
+        monkeypatch.setenv(f"CONCORD_OIDC_{name}", value)
+    with pytest.raises(ImproperlyConfigured, match=named):
+        environment.oidc(debug=False)

@@ -12,10 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
-from django.test import Client
 
-from config import environment
 from tests.faults.site import Site, free_port
 from tests.pages.browser import chromium
 
@@ -23,6 +20,7 @@ pytest.importorskip("allauth", reason="the extra 'sso' is not installed")
 requests = pytest.importorskip("requests", reason="the extra 'sso' is not installed")
 from tests.evaluation.extras.sso_provider import CLIENT, SECRET, SsoProvider  # noqa: E402
 
+pytestmark = pytest.mark.slow
 PASSWORD = "a good password"
 #: name -> how the account is beside having an address
 PEOPLE = {
@@ -229,7 +227,6 @@ def test_what_the_provider_did_not_say_to_us_now_logs_nobody_in(sso: Sso, lie: s
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_browser_goes_on_to_a_provider_that_asks_at_another_origin_than_its_issuer(sso: Sso, scripts: bool) -> None:
     sso.link("lead", "subject")
@@ -350,27 +347,3 @@ def test_erasing_somebody_ends_their_link(sso: Sso) -> None:
     sso.link("twin2", "subject")
     sso.site.manage("purge", "--person", "twin2", "--by", "root")
     assert sso.links() == []
-
-
-def test_without_its_settings_nothing_of_it_is_there(client: Client) -> None:
-    assert client.post("/login/sso/").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("told", "named"),
-    [
-        ({"ISSUER": "id.example"}, "CONCORD_OIDC_ISSUER"),
-        ({"ISSUER": "http://id.example"}, "CONCORD_OIDC_ISSUER"),  # without TLS outside development
-        ({"ISSUER": "https://id.example", "CLIENT": "x"}, "CONCORD_OIDC_SECRET"),
-        ({"ISSUER": "https://id.example", "CLIENT": "x", "SECRET": "y"}, "concord-eval\\[sso\\]"),
-    ],
-)
-def test_settings_that_cannot_work_are_named_at_the_start(
-    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], named: str
-) -> None:
-    assert environment.oidc(debug=False) == {}
-    monkeypatch.setattr(environment, "find_spec", lambda _: None)
-    for name, value in told.items():
-        monkeypatch.setenv(f"CONCORD_OIDC_{name}", value)
-    with pytest.raises(ImproperlyConfigured, match=named):
-        environment.oidc(debug=False)

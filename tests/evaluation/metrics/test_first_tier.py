@@ -58,6 +58,7 @@ def test_what_the_first_tier_settles_the_full_tiers_say_too(keywords: list[tuple
     _agrees(keywords, text)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), **_QUIET)
 @given(_ALTERNATIVES, texts())
 def test_with_morphemes_it_agrees_as_well(kiwi: None, keywords: list[tuple[str, ...]], text: str) -> None:
