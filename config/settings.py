@@ -47,6 +47,12 @@ INSTALLED_APPS = [
     "django_q",
     "csp",
 ]
+# Optional features, each an app that the site works without (docs/architecture.md). Their order is that of their parts
+# of pages.
+CONTRIB_APPS = [
+    "contrib.practice",
+]
+INSTALLED_APPS += CONTRIB_APPS
 
 MIDDLEWARE = [
     "config.middleware.HealthMiddleware",
@@ -254,37 +260,6 @@ CONCORD_TRACE_MASKS: list[str] = read("CONCORD_TRACE_MASKS")
 CONCORD_LARGE_UPLOAD_BYTES: int = read("CONCORD_LARGE_UPLOAD_BYTES")
 CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
 CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")
-
-# Where the machine's half reports who was shown judges' values; it may not import the human half itself.
-CONCORD_VALUES_SHOWN = "review.evidence.answers.expose_answers"
-# Rules over several rows that the database itself keeps.
-CONCORD_GUARDS = ["review.models.guards.GUARDS"]
-# Optional features. Without an entry the feature is not there: its addresses are unknown, and asking for it is refused.
-CONCORD_EXTRAS = [
-    "evaluation.extras.attacks.hooks.EXTRA",
-    "evaluation.extras.batches.hooks.EXTRA",
-    "evaluation.extras.local_embeddings.hooks.EXTRA",
-    "review.extras.pairs.hooks.EXTRA",
-    "review.extras.retrieval_truth.hooks.EXTRA",
-    "review.extras.practice.hooks.EXTRA",
-]
-if CONCORD_OIDC:
-    CONCORD_EXTRAS.append("evaluation.extras.sso.EXTRA")
-if CONCORD_SECOND_FACTOR != "off":
-    CONCORD_EXTRAS.append("evaluation.extras.second_factor.EXTRA")
-# What the sweep does every minute beside ringing runs.
-CONCORD_SWEEPS = [
-    "evaluation.runs.large_uploads.ring_waiting",
-    "evaluation.accounts.audit.seal_settled",
-    "review.queues.directing.remind_all",
-    "review.calibration.looking.ring_waiting",
-    "review.calibration.searching.ring_waiting",
-    "review.calibration.anchors.check_all",
-    "review.generation.working.ring_waiting",
-    "review.kept.making.ring_waiting",
-]
-# What is done after units by whoever does the work without workers: functions of the human half.
-CONCORD_DRAINS = ["review.kept.making.make_waiting"]
 
 LOGGING = {
     "version": 1,

@@ -61,9 +61,9 @@ from evaluation.accounts.logging_in import (
 )
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, allowed
+from evaluation.extensions import Feature, SecondFactor
 from evaluation.judges.clients import seal, unseal
 from evaluation.models import User
-from evaluation.work.plugins import Extra, SecondFactor
 
 log = logging.getLogger("concord.second_factor")
 BACKEND = settings.AUTHENTICATION_BACKENDS[0]
@@ -385,6 +385,6 @@ urlpatterns = [
     path("account/second-factor/codes/", make_codes, name="second-factor-codes"),
     path("account/second-factor/remove/", remove, name="second-factor-remove"),
 ]
-EXTRA = Extra(
+FEATURE = Feature(
     name="second_factor", urls=__name__, second_factor=SecondFactor(ask=ask, admit=admit, has=has, reset=reset)
 )

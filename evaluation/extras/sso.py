@@ -47,8 +47,8 @@ from evaluation.accounts.logging_in import (
     succeeded,
     wait_until,
 )
+from evaluation.extensions import Feature
 from evaluation.models import User
-from evaluation.work.plugins import Extra
 
 log = logging.getLogger("concord.sso")
 BACKEND = settings.AUTHENTICATION_BACKENDS[0]
@@ -300,4 +300,4 @@ urlpatterns = [
     path("account/sso/link/", make_link, name="sso-link"),
     path("account/sso/unlink/", end_link, name="sso-unlink"),
 ]
-EXTRA = Extra(name="sso", urls=__name__)
+FEATURE = Feature(name="sso", urls=__name__)

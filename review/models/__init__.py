@@ -31,7 +31,6 @@ from review.models.pairs import (
     PairPreflight,
     PairReply,
     PairSet,
-    PracticeProgress,
     Preference,
 )
 from review.models.queues import (
@@ -97,7 +96,6 @@ __all__ = [
     "PairSet",
     "PassageRating",
     "PooledPassage",
-    "PracticeProgress",
     "Preference",
     "QueueMember",
     "QueueMetric",

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
 
+from evaluation.extensions import features
 from evaluation.models import Corpus, Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
-from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
 from review.extras.pairs.making import make_pairs
 from review.extras.retrieval_truth.pooling import make_repair
@@ -182,8 +182,8 @@ def forgotten(paths: Iterable[str], lead: User) -> list[str]:
 
 
 def addresses() -> list[URLPattern]:
-    """Those of the human half and of its extras."""
-    modules = ["review.urls", *(extra.urls for extra in extras() if extra.urls)]
+    """Those of the review app and of the installed features."""
+    modules = ["review.urls", *(feature.urls for feature in features() if feature.urls)]
     return [pattern for module in modules for pattern in import_module(module).urlpatterns]
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evaluation.work.plugins import Extra
+from evaluation.extensions import Feature
 
-EXTRA = Extra(name="attacks")
+FEATURE = Feature(name="attacks")

@@ -10,10 +10,10 @@ from django.db.models import Exists, OuterRef, QuerySet, Sum
 from django.db.models.functions import Now
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from evaluation.extensions import BatchesOut, BatchHooks, Feature
 from evaluation.extras.batches.batching import work_in_batches
 from evaluation.extras.batches.ledger import State, due, open_batches
 from evaluation.models import JudgeBatch, JudgeVersion, Run
-from evaluation.work.plugins import BatchesOut, BatchHooks, Extra
 
 
 def batches_out(run: Run) -> BatchesOut | None:
@@ -73,7 +73,7 @@ def gauges(projects: Collection[int]) -> Iterator[Metric]:
     yield family
 
 
-EXTRA = Extra(
+FEATURE = Feature(
     name="batches",
     batches=BatchHooks(open_batches, has_due, work_in_batches, batches_out, troubled_batches),
     due_runs=due_runs,

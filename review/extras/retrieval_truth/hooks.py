@@ -6,11 +6,11 @@ from __future__ import annotations
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
+from evaluation.extensions import Waiting
 from evaluation.models import User
-from evaluation.work.plugins import Waiting
 from review.extras.retrieval_truth.accepting import corrected_retrieval, repaired_retrieval
 from review.extras.retrieval_truth.rating import left_for
-from review.reports.retrieval import ReviewExtra
+from review.reports.retrieval import ReviewFeature
 
 
 def passages_left(user: User) -> list[Waiting]:
@@ -27,7 +27,7 @@ def passages_left(user: User) -> list[Waiting]:
     ]
 
 
-EXTRA = ReviewExtra(
+FEATURE = ReviewFeature(
     name="retrieval_truth",
     urls="review.extras.retrieval_truth.views",
     api_urls="review.extras.retrieval_truth.api",

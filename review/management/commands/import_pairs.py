@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evaluation.extensions import require
 from evaluation.files.reading import recoded
 from evaluation.management.commands.import_questions import add_encoding
 from evaluation.management.site_command import SiteCommand
 from evaluation.runs.selectors import project_named
-from evaluation.work.plugins import require
 from review.extras.pairs.making import import_pairs
 from review.management.options import refusals
 

@@ -6,11 +6,11 @@ from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
+from evaluation.extensions import require
 from evaluation.judges.shipping import judge_row
 from evaluation.management.site_command import SiteCommand
 from evaluation.runs.progress import Spending
 from evaluation.wording.messages import explain_reason
-from evaluation.work.plugins import require
 from review.extras.pairs.judging import judge_pairs, spending_on
 from review.extras.pairs.making import pair_set_named
 from review.management.options import refusals

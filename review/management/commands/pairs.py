@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evaluation.extensions import require
 from evaluation.management.site_command import SiteCommand
-from evaluation.work.plugins import require
 from review.extras.pairs.figures import PairFigures, pair_figures
 from review.extras.pairs.making import pair_set_named
 from review.management.options import refusals

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evaluation.extensions import require
 from evaluation.management.site_command import SiteCommand
-from evaluation.work.plugins import require
 from review.extras.retrieval_truth.pooling import make_repair
 from review.management.options import refusals, reviewers_of, run_named
 

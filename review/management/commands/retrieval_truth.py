@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from evaluation.extensions import require
 from evaluation.management.site_command import SiteCommand
 from evaluation.wording.messages import explain_reason
-from evaluation.work.plugins import require
 from review.extras.retrieval_truth.results import REPAIR_EXPORTS, export_repair, results
 from review.management.options import refusals
 from review.management.sheets import Sheet, number, write

@@ -12,6 +12,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.extensions import has
 from evaluation.extras.attacks.checking import AttacksCard, attacks_card
 from evaluation.judging.calls import Rung
 from evaluation.judging.criteria.spec import CriterionSpec
@@ -19,7 +20,6 @@ from evaluation.models import CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.runs.progress import ASKING, EMBEDDINGS, PREFLIGHT, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
-from evaluation.work.plugins import has
 from review.comparisons.trend import JudgeRecord, MetricRecord
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 from review.reports.verdict import MetricTrust

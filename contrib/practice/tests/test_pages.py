@@ -6,9 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from contrib.practice.items import METRICS, practice_items
+from contrib.practice.models import PracticeProgress
 from evaluation.core.roles import Role
-from review.extras.practice.items import METRICS, practice_items
-from review.models import PracticeProgress, Rating
+from review.models import Rating
 from tests.factories import make_user
 from tests.pages.markup import compact
 

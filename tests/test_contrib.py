@@ -1,4 +1,4 @@
-"""Every dotted path of the settings leads somewhere, and without an extra the rest works and says what is missing."""
+"""Every dotted path of the settings resolves, and without an optional feature the rest works."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.conf import settings as site
-from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
@@ -20,6 +19,7 @@ from config.urls import addresses
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
+from evaluation.extensions import REGISTRY, features
 from evaluation.judges.clients import chosen_embedding, chosen_tokens, embedder_of, tokens_of
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
 from evaluation.models import Endpoint, Project, Run, User
@@ -30,12 +30,11 @@ from evaluation.runs.progress import calls_of, progress
 from evaluation.work.dispatch import sweep
 from evaluation.work.health import examine
 from evaluation.work.lifecycle import cancel, resume, start
-from evaluation.work.plugins import extras
 from tests.factories import make_answer_set, make_user
 
 pytestmark = pytest.mark.django_db
-EXTRAS = {path.split(".")[2]: path for path in site.CONCORD_EXTRAS}
-OURS = re.compile(r"(config|evaluation|review)(\.\w+)+")
+CONTRIB = [path.rpartition(".")[2] for path in site.CONTRIB_APPS]
+OURS = re.compile(r"(config|contrib|evaluation|review)(\.\w+)+")
 Without = Callable[[str], None]
 
 
@@ -53,21 +52,21 @@ def test_every_dotted_path_of_the_settings_leads_somewhere() -> None:
 
     found = {text for name in dir(written) if name.isupper() for text in texts(getattr(written, name))}
     paths = {text for text in found if OURS.fullmatch(text)} - {site.AUTH_USER_MODEL}
-    assert {*EXTRAS.values(), *site.CONCORD_GUARDS, *site.CONCORD_SWEEPS, site.SESSION_ENGINE} <= paths
+    assert {*site.CONTRIB_APPS, site.SESSION_ENGINE} <= paths
     assert [path for path in sorted(paths) if pydoc.locate(path) is None] == []
     assert apps.get_model(site.AUTH_USER_MODEL) is User
 
 
-def test_an_extra_is_named_as_its_folder() -> None:
-    assert [extra.name for extra in extras()] == list(EXTRAS)
+def test_a_feature_is_named_as_its_app() -> None:
+    assert [feature.name for feature in features()] == ["evaluation", "review", *CONTRIB]
 
 
 @pytest.fixture
 def without(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Without:
-    """The site as it is where the extra of the name is not in the settings."""
+    """The site as it is where the feature of the name is not registered."""
 
     def take_out(name: str) -> None:
-        settings.CONCORD_EXTRAS = [path for path in settings.CONCORD_EXTRAS if path != EXTRAS[name]]
+        monkeypatch.delitem(REGISTRY, name)
         urls = ModuleType(f"urls_without_{name}")
         urls.urlpatterns = addresses()  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, urls.__name__, urls)
@@ -90,8 +89,8 @@ def boss(project: Project) -> Client:
     return client
 
 
-@pytest.mark.parametrize("name", EXTRAS)
-def test_without_an_extra_runs_pages_and_monitoring_work(name: str, without: Without) -> None:
+@pytest.mark.parametrize("name", CONTRIB)
+def test_without_a_feature_runs_pages_and_monitoring_work(name: str, without: Without) -> None:
     without(name)
     run = evaluated()
     assert run.state == Run.State.COMPLETED
@@ -114,7 +113,7 @@ def test_without_an_extra_runs_pages_and_monitoring_work(name: str, without: Wit
         ("retrieval_truth", ["/pairs/"], ["/retrieval-truth/", "/api/v1/retrieval-repairs/"]),
     ],
 )
-def test_addresses_go_with_their_extra_and_so_do_the_links_there(
+def test_addresses_and_links_go_with_their_feature(
     name: str, kept: list[str], gone: list[str], without: Without
 ) -> None:
     run = evaluated()
@@ -128,23 +127,6 @@ def test_addresses_go_with_their_extra_and_so_do_the_links_there(
     assert not any(linked in client.get(path).content.decode() for path in where)
     with pytest.raises(NoReverseMatch):
         reverse({"pairs": "pair-list", "practice": "practice", "retrieval_truth": "truth-list"}[name])
-
-
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("attacks", ["check_judge", "baseline"]),
-        ("pairs", ["judge_pairs", "x"]),
-        ("pairs", ["pairs", "x"]),
-        ("pairs", ["import_pairs", "x.jsonl", "--name", "x"]),
-        ("retrieval_truth", ["repair_truth", "1", "2", "--name", "x"]),
-        ("retrieval_truth", ["retrieval_truth", "1"]),
-    ],
-)
-def test_commands_say_that_their_extra_is_missing(name: str, command: list[str], without: Without) -> None:
-    without(name)
-    with pytest.raises(CommandError, match=f"“{name}”.*CONCORD_EXTRAS"):
-        call_command(*command)
 
 
 def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> None:
@@ -182,7 +164,7 @@ def test_without_batches_they_are_refused_and_a_run_made_with_them_waits(without
     run = drain(run.pk, seconds=5)
     assert (run.state, run.reason) == (Run.State.PAUSED, "feature_off: batches")
     page = boss(run.project).get(reverse("run", args=[run.pk])).content.decode()
-    assert "put the feature back into CONCORD_EXTRAS" in page
+    assert "put the app of the feature back into INSTALLED_APPS" in page
     assert resume(run)
     assert drain(run.pk, seconds=5).state == Run.State.PAUSED
     assert cancel(run)

@@ -17,13 +17,13 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from contrib.practice.items import FAMILY, METRICS, Levels, PracticeItem, Tally, Told, practice_items, tally, told
+from contrib.practice.models import PracticeProgress
 from evaluation.accounts.access import person, signed_in_post
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import User
 from review.charts.axis import ScaleLine, scale_line
-from review.extras.practice.items import FAMILY, METRICS, Levels, PracticeItem, Tally, Told, practice_items, tally, told
-from review.models import PracticeProgress
 from review.ratings.card import CardMetric, KeyAction, LevelText, Passage
 from review.web.forms.rating import CANNOT_JUDGE
 from review.web.pages.item import MetricField, metric_field
@@ -114,7 +114,7 @@ def start(request: HttpRequest) -> HttpResponse:
         ],
         "tallies": [_tallied(one) for one in tally(items, given) if one.given],
     }
-    return render(request, "review/extras/practice/start.html", shown)
+    return render(request, "practice/start.html", shown)
 
 
 @login_required
@@ -149,7 +149,7 @@ def example(request: HttpRequest, number: int) -> HttpResponse:
         apart=tuple(one for one in views if not one.same),
         alike=tuple(one for one in views if one.same),
     )
-    return render(request, "review/extras/practice/feedback.html", {"page": page})
+    return render(request, "practice/feedback.html", {"page": page})
 
 
 def _card(
@@ -176,7 +176,7 @@ def _card(
         ),
         error=error,
     )
-    return render(request, "review/extras/practice/card.html", {"page": page}, status=409 if error else 200)
+    return render(request, "practice/card.html", {"page": page}, status=409 if error else 200)
 
 
 @signed_in_post

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from contrib.practice.items import FAMILY, METRICS, PracticeItem, Tally, practice_items, tally, told
 from evaluation.core.registry import Bilingual
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.wording.markdown import language_of
-from review.extras.practice.items import FAMILY, METRICS, PracticeItem, Tally, practice_items, tally, told
 from review.management.demo.loading import METRICS as DEMO_METRICS
 
 
