@@ -50,6 +50,8 @@ INSTALLED_APPS = [
 # Optional features, each an app that the site works without (docs/architecture.md). Their order is that of their parts
 # of pages.
 CONTRIB_APPS = [
+    "contrib.attacks",
+    "contrib.local_embeddings",
     "contrib.practice",
 ]
 INSTALLED_APPS += CONTRIB_APPS

@@ -109,6 +109,16 @@ class SecondFactor:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeAttacks:
+    """How a judge stood up to attacks: ``template`` renders ``card`` on the judge's page, ``passed`` is the share of
+    attacks it passed (``28/30``), empty without a check."""
+
+    template: str
+    card: object
+    passed: str
+
+
+@dataclass(frozen=True, slots=True)
 class Feature:
     """Extensions that one app brings; every part but the name is optional.
 
@@ -116,7 +126,7 @@ class Feature:
     process without workers. ``due_runs`` are runs to enqueue although no unit of theirs is claimable, ``problems``
     describes what is wrong with the background work. Over projects by id, ``gauges`` are monitoring figures and
     ``calls`` are calls of other ledgers than that of runs. ``waiting`` are to-dos of a person. ``demo`` adds to the two
-    runs of the demo, once, for its reviewers and lead.
+    runs of the demo, once, for its reviewers and lead. ``attacks`` shows how a judge stood up to attacks.
     """
 
     name: str
@@ -133,6 +143,7 @@ class Feature:
     waiting: Callable[[User], Iterable[Waiting]] | None = None
     demo: Callable[[Run, Run, list[User], User], None] | None = None
     second_factor: SecondFactor | None = None
+    attacks: Callable[[JudgeVersion], JudgeAttacks] | None = None
 
 
 REGISTRY: dict[str, Callable[[], Feature]] = {}

@@ -31,9 +31,7 @@ class ReviewConfig(AppConfig):
 
 
 NOT_YET_APPS = {
-    "attacks": "evaluation.extras.attacks.hooks",
     "batches": "evaluation.extras.batches.hooks",
-    "local_embeddings": "evaluation.extras.local_embeddings.hooks",
     "pairs": "review.extras.pairs.hooks",
     "retrieval_truth": "review.extras.retrieval_truth.hooks",
 }

@@ -1,5 +1,4 @@
-"""Two answers to one question side by side: what people and judges prefer, and the ledger of the judges' calls; and how
-far a person has come with the practice examples, which enters no figure."""
+"""Progress of a person with the practice examples, which enters no figure."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

@@ -12,9 +12,7 @@ from evaluation.models.accounts import (
 )
 from evaluation.models.corpora import Chunk, Corpus, Document
 from evaluation.models.judges import (
-    AttackResult,
     Endpoint,
-    JudgeCheck,
     JudgeVersion,
     KeptVector,
     ProfileVersion,
@@ -59,7 +57,6 @@ __all__ = [
     "Answer",
     "AnswerSet",
     "ApiToken",
-    "AttackResult",
     "Attempt",
     "AuditEvent",
     "BatchLine",
@@ -80,7 +77,6 @@ __all__ = [
     "ImportWork",
     "ImportedJudge",
     "JudgeBatch",
-    "JudgeCheck",
     "JudgeVersion",
     "KeptVector",
     "MetricDefinition",

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contrib.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import cosine
-from evaluation.extras.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
 from tests.evaluation.embedding.tiny import LAYERS, SIZE, WORDS, tiny_model
 
 TEXTS = ["The fund tracks an index.", "price falls", "price falls today"]

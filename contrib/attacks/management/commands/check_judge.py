@@ -5,12 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from evaluation.extensions import require
-from evaluation.extras.attacks.checking import check
+from contrib.attacks.checking import check
+from contrib.attacks.models import AttackResult
 from evaluation.judges.shipping import judge_row
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, table
-from evaluation.models import AttackResult
 from evaluation.runs.selectors import project_named
 from evaluation.wording.messages import explain_reason
 
@@ -34,7 +33,6 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Make the calls, print the results."""
         with refusals(self):
-            require("attacks")
             judge = judge_row(project_named(options["project"]), options["judge"])
         done = check(judge)
         if done.reason:
