@@ -51,7 +51,10 @@ INSTALLED_APPS = [
 # of pages.
 CONTRIB_APPS = [
     "contrib.attacks",
+    "contrib.batches",
     "contrib.local_embeddings",
+    "contrib.pairs",
+    "contrib.retrieval_truth",
     "contrib.practice",
 ]
 INSTALLED_APPS += CONTRIB_APPS
@@ -160,12 +163,12 @@ if CONCORD_OIDC or CONCORD_SECOND_FACTOR != "off":
     INSTALLED_APPS += ["allauth", "allauth.account"]
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
 if CONCORD_OIDC:
-    INSTALLED_APPS.append("allauth.socialaccount")
-    SOCIALACCOUNT_ADAPTER = "evaluation.extras.sso.Adapter"
+    INSTALLED_APPS += ["allauth.socialaccount", "contrib.sso"]
+    SOCIALACCOUNT_ADAPTER = "contrib.sso.views.Adapter"
 if CONCORD_SECOND_FACTOR != "off":
-    INSTALLED_APPS.append("allauth.mfa")
+    INSTALLED_APPS += ["allauth.mfa", "contrib.second_factor"]
     MIDDLEWARE.insert(MIDDLEWARE.index("config.middleware.LanguageMiddleware") + 1, "config.middleware.GateMiddleware")
-    MFA_ADAPTER = "evaluation.extras.second_factor.Adapter"
+    MFA_ADAPTER = "contrib.second_factor.views.Adapter"
     MFA_TOTP_TOLERANCE = 1  # clocks of phones may be half a minute off
 
 # django-q2 only wakes workers; all work is in rows of the database. The values follow docs/decisions/0001.

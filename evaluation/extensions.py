@@ -53,13 +53,15 @@ class BatchHooks:
     """Calls handed to a provider in batches that are answered later.
 
     ``open`` are the batches that are not finished, ``has_due`` tells whether one of a run's judge has to be polled
-    now. ``work`` processes the units of judges that share an endpoint and a model, and returns how many ended. ``out``
-    sums up the open batches of a run, ``troubles`` are the reasons why others ended badly, newest first.
+    now. ``work`` processes the units of judges that share an endpoint and a model, and returns how many ended.
+    ``of_run`` are all batches of a run, oldest first; ``out`` sums up its open ones; ``troubles`` are the reasons why
+    others ended badly, newest first.
     """
 
     open: Callable[[], QuerySet[Any]]
     has_due: Callable[[Run, JudgeVersion], bool]
     work: Callable[[JudgeVersion, Mapping[str, Any]], int]
+    of_run: Callable[[Run], list[Any]]
     out: Callable[[Run], BatchesOut | None]
     troubles: Callable[[Run], Collection[str]]
 

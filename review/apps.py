@@ -1,14 +1,12 @@
 """The human half: draws, queues, ratings, agreement, reports."""
 
 from collections.abc import Collection
-from functools import partial
 from typing import Any
 
 from django.apps import AppConfig
-from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.extensions import REGISTRY, _load, register
+from evaluation.extensions import register
 from evaluation.storage import guards
 
 
@@ -26,19 +24,6 @@ class ReviewConfig(AppConfig):
 
         guards.register(self.label, GUARDS)
         judge_values_viewed.connect(record_exposure)
-        for name, module in NOT_YET_APPS.items():
-            REGISTRY[name] = partial(_load, module)
-
-
-NOT_YET_APPS = {
-    "batches": "evaluation.extras.batches.hooks",
-    "pairs": "review.extras.pairs.hooks",
-    "retrieval_truth": "review.extras.retrieval_truth.hooks",
-}
-if settings.CONCORD_OIDC:
-    NOT_YET_APPS["sso"] = "evaluation.extras.sso"
-if settings.CONCORD_SECOND_FACTOR != "off":
-    NOT_YET_APPS["second_factor"] = "evaluation.extras.second_factor"
 
 
 def record_exposure(*, user: Any, answer_ids: Collection[int], via: str, **_signal: object) -> None:

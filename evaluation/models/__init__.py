@@ -43,10 +43,9 @@ from evaluation.models.scores import (
 )
 from evaluation.models.work import (
     Attempt,
-    BatchLine,
+    BatchState,
     Heartbeat,
     ImportWork,
-    JudgeBatch,
     ProcessRestart,
     Reply,
     WorkUnit,
@@ -59,7 +58,7 @@ __all__ = [
     "ApiToken",
     "Attempt",
     "AuditEvent",
-    "BatchLine",
+    "BatchState",
     "Chunk",
     "Context",
     "Corpus",
@@ -76,7 +75,6 @@ __all__ = [
     "ImportChunk",
     "ImportWork",
     "ImportedJudge",
-    "JudgeBatch",
     "JudgeVersion",
     "KeptVector",
     "MetricDefinition",
