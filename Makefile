@@ -38,8 +38,8 @@ setup-dev: $(VENV)/.dev        ## install what development and tests need into .
 lint: setup-dev                ## style, templates, types, import contracts, missing migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/djangofmt --check templates
-	$(BIN)/mypy config evaluation review
+	$(BIN)/djangofmt --check templates contrib
+	$(BIN)/mypy config contrib evaluation review
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 

@@ -14,7 +14,7 @@ import polib
 
 ROOT = Path(__file__).resolve().parents[1]
 CATALOGUE = ROOT / "locale" / "ko" / "LC_MESSAGES" / "django.po"
-IGNORED = ["var/*", ".venv/*", "tests/*", "tools/*", "build/*", "docs/*"]
+IGNORED = ["var/*", ".venv/*", "tests/*", "contrib/*/tests/*", "conftest.py", "tools/*", "build/*", "docs/*"]
 
 
 def collect() -> None:
