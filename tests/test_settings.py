@@ -78,6 +78,7 @@ print("log kept" if os.path.exists(name + "-wal") else "log lost")
     assert start(tmp_path, "shell", "-c", two_connections).stdout.split("\n")[-2] == "log kept"
 
 
+@pytest.mark.slow
 def test_deployed_as_documented_nothing_is_found(tmp_path: Path) -> None:
     site = {"DEBUG": "0", "SECRET_KEY": STRONG, "ALLOWED_HOSTS": "concord.example"}
     tls = {"CONCORD_TLS_REDIRECT": "1", "CONCORD_HSTS_SECONDS": "31536000"}
@@ -142,6 +143,7 @@ print([q.payload for q in OrmQ.objects.all()])
     assert secret.encode() not in (tmp_path / "x.sqlite3").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_mail_server_and_hours_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     for name, value in (("EMAIL_URL", "carrier-pigeon://x"), ("CONCORD_REMIND_HOURS", "soon")):
         done = start(tmp_path, **{name: value})

@@ -221,6 +221,7 @@ def test_every_page_of_the_table_of_permissions_is_in_korean() -> None:
                 assert (name, person, english_in(texts), left_english(texts)) == (name, person, [], [])
 
 
+@pytest.mark.slow
 def test_the_lists_of_the_back_office_are_in_korean() -> None:
     world = make_world()
     for model in admin.site._registry:

@@ -302,6 +302,7 @@ def test_an_endpoint_that_takes_none_any_more_is_called_singly_and_what_is_out_s
     assert (len(judge.batches.requests), judge.calls, JudgeBatch.objects.count()) == (4, 2, 1)
 
 
+@pytest.mark.slow
 def test_a_reading_that_was_broken_off_goes_on_where_it_stood(
     judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +328,7 @@ def test_a_reading_that_was_broken_off_goes_on_where_it_stood(
     assert Attempt.objects.count() == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["upload", "create"])
 def test_a_batch_whose_worker_died_in_the_middle_is_sent_once(
     judge: JudgeServer, monkeypatch: pytest.MonkeyPatch, method: str
@@ -349,6 +351,7 @@ def test_a_batch_whose_worker_died_in_the_middle_is_sent_once(
     assert (len(judge.batches.made), len(judge.batches.requests)) == (1, 6)
 
 
+@pytest.mark.slow
 def test_who_has_lost_his_turn_sends_nothing(judge: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     upload, others = BatchClient.upload, []
 
@@ -368,6 +371,7 @@ def test_who_has_lost_his_turn_sends_nothing(judge: JudgeServer, monkeypatch: py
     assert len(judge.batches.requests) == 6
 
 
+@pytest.mark.slow
 def test_a_reply_that_was_written_before_its_repair_could_begin_is_not_written_again(
     judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,6 +400,7 @@ def test_a_turn_is_had_by_one_at_a_time(judge: JudgeServer) -> None:
     assert not ledger.take_turn(other)  # not due
 
 
+@pytest.mark.slow
 def test_conversations_of_several_calls_go_on_in_the_next_batch(judge: JudgeServer) -> None:
     answers = answers_to(3)
     run = remote_run(judge, answers, batch=True, also=["claim_support"])

@@ -43,6 +43,7 @@ def options(answers: Any) -> dict[str, Any]:
     return {**names, "project": answers.project.name, "judge": ["mini"], "profile": "graphrag"}
 
 
+@pytest.mark.slow
 def test_evaluate_waits_for_its_batch_and_prints_the_figures(judge: JudgeServer) -> None:
     judge.batches.seconds = 1.0
     said = StringIO()
