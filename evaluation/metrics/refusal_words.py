@@ -8,7 +8,8 @@ from __future__ import annotations
 
 # English verbs: the base and its -s have the letter, the -ed its capital.
 EN_VERBS = {
-    "s": "mention state specify indicate describe address explain discuss clarify elaborate define touch pertain relate",
+    "s": "mention state specify indicate describe address explain discuss clarify elaborate define touch "
+    "pertain relate",
     "a": "say tell answer name identify reveal conclude settle resolve",
     "k": "know find locate determine see judge infer derive deduce establish calculate compute estimate verify "
     "confirm ascertain help assist comment advise speculate guess respond retrieve decide evaluate assess "
@@ -45,7 +46,8 @@ EN_WORDS = {
     "regulations line lines slide slides",
     "P": "policy policies contract agreement lease plan terms law statute regulation author authors certificate",
     "T": "it they this these those them",
-    "I": "information info detail details reference references indication guidance clue clues explanation specifics statement conclusion verdict content",
+    "I": "information info detail details reference references indication guidance clue clues explanation specifics "
+    "statement conclusion verdict content",
     "J": "evidence data ability figure figures result results basis means idea way access number "
     "definition instructions",
     "Z": "date price age amount reason cause rate fee location deadline period length",
@@ -55,14 +57,16 @@ EN_WORDS = {
     "e": "enough sufficient",
     "i": "insufficient inadequate",
     "x": "missing absent unavailable silent blank empty truncated vague incomplete inaccessible irrelevant unrelated",
-    "n": "unanswered unaddressed unmentioned undocumented unclear unknown unspecified unanswerable uncertain undisclosed unstated undetermined undefined",
+    "n": "unanswered unaddressed unmentioned undocumented "
+    "unclear unknown unspecified unanswerable uncertain undisclosed unstated undetermined undefined",
     "q": "hard difficult impossible",
     "r": "relevant matching related such",
     "c": "in from within by with based among on using",
     "E": "there there's",
     "m": "do must may might should will would shall",
     "C": "can could",
-    "O": "he she court witness patient committee nobody respondents customers people police applicants auditors court jury",
+    "O": "he she court witness patient committee nobody respondents customers people police applicants auditors "
+    "court jury",
     "v": "outside beyond",
     "Q": "scope topics remit expertise range area",
 }
@@ -77,14 +81,19 @@ EN_REFUSALS = (
     "^[N0][^RoBc]{0,3}[IsaJ](?:~6(?:B~3[KHGSA]|[cKH])|$)", "^-?[N0]-?r~6(?:[DIJ]|K|-$)", "^N~6BS",
     "^N-?[SAHGKj]", "^[IJDYa][^RB]{0,2}?N-?[HGKSA]", "[IY]~8(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGKA]", "[DT]~2NB-?[AK]",
     "B-{0,2}n", "^n$", "[DIJZYP][^RNyb0]{0,8}B-{0,2}x", "(?:^|EB?|[MU]~3|D~5h)i-?[IJD]", "Y~3(?:b|B&)ro",
-    "q(?:--)?-?o[akA]", "[DT]-?(?:b|B&)~2jo[akg]", "^B~2Njo[akg]", "[Ny]h~2c-{0,3}D", "D-?[HG](?:0|N~2[IJr])", "[Ny0]~2uMo[ak]", "Y-?&h~2[DIJ]", "E&-?oB[^RoB]{0,3}?[IJsa]", "qog-{0,2}I", "^N-?jo[akg]", "v~5[QDM]", "^I-?x",
+    "q(?:--)?-?o[akA]", "[DT]-?(?:b|B&)~2jo[akg]",
+    "^B~2Njo[akg]", "[Ny]h~2c-{0,3}D", "D-?[HG](?:0|N~2[IJr])", "[Ny0]~2uMo[ak]", "Y-?&h~2[DIJ]",
+    "E&-?oB[^RoB]{0,3}?[IJsa]",
+    "qog-{0,2}I", "^N-?jo[akg]", "v~5[QDM]", "^I-?x",
 )  # fmt: skip
 EN_OF_SOURCES = (  # where the clause or one before it names a source or the assistant
-    "(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGAK]", "E(?:B&|&|b)[^RoB]{0,3}?[JhD]", "B-{0,2}x", "^-?[Ny]-?[sahg]", "^l", "^[gsah]N~2I",
-    "^N~6B[HGK]",
+    "(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGAK]", "E(?:B&|&|b)[^RoB]{0,3}?[JhD]", "B-{0,2}x", "^-?[Ny]-?[sahg]", "^l",
+    "^[gsah]N~2I", "^N~6B[HGK]",
 )  # fmt: skip
 EN_IDIOMS = (
-    r"^\W*(?:n/a|none|null|no idea|unknown)\W*$|came up empty|\bno (?:idea|clue|telling|saying|word (?:of|on|about)|way (?:of|to (?:tell|know)))|at a loss|draw(?:ing|n)? a blank|nothing (?:came|comes|turned|turns) up|\b(?:i|we) (?:haven't|have not|didn't|did not) come across|"
+    r"^\W*(?:n/a|none|null|no idea|unknown)\W*$|came up empty|\bno (?:idea|clue|telling|saying|word (?:of|on|about)|"
+    r"way (?:of|to (?:tell|know)))|at a loss|draw(?:ing|n)? a blank|nothing (?:came|comes|turned|turns) up|"
+    r"\b(?:i|we) (?:haven't|have not|didn't|did not) come across|"
     r"rather not|decline to|refuse to answer|leave th(?:is|at) (?:open|unanswered)|"
     r"\b(?:would|be) (?:only )?(?:be )?(?:pure )?(?:guess(?:ing)?|speculati(?:on|ng))|something (?:i|we|that|the)\b|"
     r"\b(?:would|'d|i) need (?:more|the|to see|access)"
@@ -216,7 +225,8 @@ KO_OF_SOURCES = (  # predicates, and what the clause names before them
 KO_PEOPLE = (  # as the subject of what they know or found; not of "whether they ..."
     r"(?:(?:사람|외부인|일반인|방문자|목격자|환자|담당자|직원|고객|회사|이사|연구진|연구팀|전문가|경찰|정부|당국|의사|기자|관계자|변호사|판매자|구매자|"
     r"신청[자인]|가입자|보험사|은행|회원|이용자|사용자|임차인|임대인|세입자|응답자|소비자|법원|학생|감사인|조사관|심사역|조사단|수사관|검사|참가자|"
-    r"피해자|위원회|심판|엔지니어|기술자|원고|피고|증인|운전자|대리인|계약자|주주|임직원|근로자|그녀?)(?:들|의 \S{1,8})?[은는이가]|"
+    r"피해자|위원회|심판|엔지니어|기술자|원고|피고|증인|운전자|대리인|계약자|"
+    r"주주|임직원|근로자|그녀?)(?:들|의 \S{1,8})?[은는이가]|"
     r"\d%[는가]|아무도|누구도)"
     r"(?= )(?!.{0,60}[는은인할을던]지)"
 )
