@@ -27,7 +27,7 @@ class Place:
     def __init__(self, answers: int = 240) -> None:
         self.run: Run = rated_run(answers)
         self.gold: GoldSet = freeze(self.run, "gold", by=None)
-        endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:9/v1")
+        endpoint, _ = Endpoint.objects.get_or_create(name="local", base_url="http://127.0.0.1:9/v1")
         self.judge: JudgeVersion = make_judge(self.run.project, "judge", endpoint=endpoint)
         self.script = Scripted()
 
