@@ -8,19 +8,20 @@ from __future__ import annotations
 
 # English verbs: the base and its -s have the letter, the -ed its capital.
 EN_VERBS = {
-    "s": "mention state specify indicate describe address explain discuss clarify elaborate define touch",
+    "s": "mention state specify indicate describe address explain discuss clarify elaborate define touch "
+    "pertain relate",
     "a": "say tell answer name identify reveal conclude settle resolve",
     "k": "know find locate determine see judge infer derive deduce establish calculate compute estimate verify "
     "confirm ascertain help assist comment advise speculate guess respond retrieve decide evaluate assess "
     "pinpoint extract pull trace interpret predict recall work draw",
     "h": "contain include list cover have record hold match go deal appear feature return quantify outline extend",
-    "u": "support",
+    "u": "support allow permit enable",
     "g": "give provide offer show supply share disclose make",
     "l": "lack omit",
 }
 EN_WORDS = {
     "S": "clear evident apparent obvious explicit said told answerable",
-    "K": "known found seen inferred",
+    "K": "known found seen inferred drawn",
     "j": "sure certain aware able familiar possible knowing",
     "H": "available part among present",
     "G": "given shown made",
@@ -66,7 +67,8 @@ EN_WORDS = {
     "E": "there there's",
     "m": "must may might should will would shall",
     "C": "can could",
-    "O": "he she court witness patient committee nobody respondents customers people police applicants auditors",
+    "O": "he she court witness patient committee nobody respondents customers people police applicants auditors "
+    "court jury",
     "v": "outside beyond",
     "Q": "scope topics remit expertise range area",
 }
@@ -99,7 +101,7 @@ EN_UNASSERTED = (  # conditions, definitions and denials of denials
     r"^\W*(?:if|when|unless|where|until|once|even if|only if)\b|\b(?:wrong|incorrect|mistaken|false|untrue|not true|"
     r"isn't true|not the case|isn't the case|no secret|no doubt|not only|means (?:that|the|an?)|tells you)\b"
 )
-EN_ADVICE = r"\b(?:please|contact|consult|asked?|check|see|try|refer|visit|reach|call|recommend|suggest)\b"
+EN_ADVICE = r"\b(?:please|contact|consult|ask(?:ed|ing|s)?|check|see|try|refer|visit|reach|call|recommend|suggest)\b"
 EN_TELLING = r"\bi (?:found|know|think|believe|can (?:say|tell|provide|give))\b|\bas of my\b"
 EN_COURTESY = r"\b(?:sorry|apolog\w+|afraid|thank\w*|team|department|help|support|regret)\b"
 EN_COVERAGE = (  # of sources and of the search, whose figures are no answer
@@ -126,7 +128,7 @@ EN_LEAD = (
 # --- Korean: nouns ---
 
 _SOURCE = (
-    "문서|자료|문단|단락|본문|지문|발췌[문본]?|컨텍스트|문맥|텍스트|보고서|매뉴얼|설명서|안내서|안내문|핸드북|규정집?|규칙|지침|약관|"
+    "문서|자료|문단|단락|본문|지문|발췌[문본]?|컨텍스트|문맥|텍스트|보고서|매뉴얼|설명서|안내서|안내문|핸드북|규정집?|규칙|지침|약관|규약|"
     "계약서|기사|글|회의록|데이터|시트|지식|베이스|출처|결과|파일|목록|표|sop|faq|pdf|공[지고문시]|공고문|고시문|사이트|홈페이지|로그|송장|"
     "법령|조례|페이지|원문|논문|기록|노트|가이드|명세서|문헌|메일|메모|첨부|근거|문구|책자|사진|요약[지본]|초록|제원표|위키|색인|판례|증권|일보"
 )
@@ -145,10 +147,10 @@ _ABOUT = (
 )
 _TELL = (
     "(?:답변?|대답|말씀|설명|안내|확인|판단|단정|추[정측론]|파악|식별|계산|산출|확답|결론|도출|응답|예측|특정|유추|가늠|짐작|장담|확언|"
-    "검증|진단|단언|판독|산정|해석|평가|비교|도움|조언|자문|추천|분석|확정|판별|회신|의견|확신)"
+    "검증|진단|단언|판독|산정|해석|평가|비교|도움|조언|자문|추천|분석|확정|판별|회신|의견|확신|예단|예상)"
 )
 _STATED = (
-    "언급|명시|기재|기술|서술|제시|수록|규정|특정|소개|정의|표기|기록|게재|거론|논의|안내|설명|적시|반영|구체화|공시|"
+    "보고|기입|언급|명시|기재|기술|서술|제시|수록|규정|특정|소개|정의|표기|기록|게재|거론|논의|안내|설명|적시|반영|구체화|공시|"
     "나와|적혀|쓰여|실려|드러나|나타나|다뤄져|올라와|밝혀져"
 )
 _HELD = (
@@ -164,15 +166,15 @@ _ASSERTED = (
 )
 _ITEM = (
     "(?=[는은운](?:내용|정보|질문|사항|부분|항목|코드|상품|주제|점|상황|실정|상태|영역|대상)"
-    "(?:입니|이[에어라므며]|예요|인데|양해))"
+    "(?:입니|이[에어라므며]|예요|인데|양해|사과|죄송|유감|이해))"
 )
 _NO = f"(?:없|존재하지않)(?:{_ASSERTED}|{_ITEM})"
 _NOT = f"(?:않(?:{_ASSERTED}|{_ITEM})|못[했해합됩]|못하(?:{_ASSERTED}|{_ITEM}))"
 _HARD = (
     r"(?:이|가|은|는|도|에|에는)?(?:어렵(?![고다][는면]|거나|더라|지않)|어려우(?!면)|어려워(?!보)|어려울[것듯]|"
     r"어려운(?:점|상황|상태[입이]|(?:내용|질문|부분)입)|어려움이있|힘들[습어겠것다]|힘듭|힘드[네니]|곤란|"
-    r"불가(?!한|피|능한|능하면|하다[고는])|무리[입이]|쉽지않|제한[되됩적]|안[되됩돼](?!면|는것)|적절[하치]지?않|삼가|보류|유보|실패[했하]|"
-    r"거[부절][하합]|사양)"
+    r"불가(?!한|피|능한|능하면|하다[고는])|무리[입이]|쉽지않|조심스[럽러]|제한[되됩적]|안[되됩돼](?!면|는것)|적절[하치]지?않|삼가|보류|유보|실패[했하]|"
+    r"거[부절][하합](?!더라도|거나|면|는|다[고는면])|사양)"
 )
 _BARELY = (
     "(?:전혀|따로|별도로|아직|현재|아예|하나도|더이상|한줄도|한건도|한곳도|한마디도|어디에도|거의|직접|정확히|명확히)?"
@@ -181,9 +183,9 @@ _ABLE = f"수(?:가|는|도|조차)?{_NO}"
 _PASSIVE = "(?:이|가|은|는|도|조차|으로)?(?:되어|되고|되|돼|하고|하|해|지|져|혀|고)?(?:있|주)?지(?:는|도|가|를)?"
 KO_REFUSALS = (
     # the assistant
-    rf"(?:알|찾을|찾아[볼낼]|찾아드릴|알아[낼볼]|알려(?:드릴|줄|드리실)|밝힐|밝혀낼|풀|답할|말할|응할|도와드릴|도와줄|구할|짚어낼|가려낼|"
+    rf"(?:알|찾을|찾아[볼낼]|찾아드릴|알아[낼볼]|알려(?:드릴|줄|드리실)|밝힐|밝혀낼|풀|답할|말할|응할|도와드릴|도와줄|(?<![청복요강])구할|짚어낼|가려낼|"
     rf"제공해드릴){_ABLE}",
-    rf"(?:알|확인할|판단할|파악할)(?:길|방법|도리|재간)(?:이|은|도)?{_NO}",
+    rf"(?:알|확인할|판단할|파악할|드릴)(?:길|방법|도리|재간)(?:이|은|도)?{_NO}",
     rf"{_TELL}(?:을|를|이|은|는|도)?{_BARELY}(?:제가|저희가)?(?:"
     rf"(?:할|될|드릴|해드릴|해줄|내릴|내려드릴|줄|볼|받을|지을|낼|해볼|제공할|제시할|생성할|드리실|하실|얻을){_ABLE}|"
     rf"(?:하는것|드리는것|하는데)?{_HARD}|"
@@ -196,13 +198,13 @@ KO_REFUSALS = (
     r"모르는(?:내용|부분|사항|질문)입",
     r"(?:확실|정확|분명|명확|뚜렷)(?:하|히드러나|하게나와있|하게드러나|히나와있)?[지치](?:가|는)?않(?![은는다])|"
     r"불분명(?!한|하다[고는]|하면)|불명확(?!한)|불확실합|미상입",
-    r"(?:범위|영역|권한|업무|능력|자료|지식)(?:가|이|의|를|을|에)?(?:밖|벗어[나난납]|넘어|아니|아닙|외입)",
-    r"(?:에만|대해서만|만)(?:답변?|안내|도와)(?:할수있|드릴수있|가능|드리|합)",
+    r"(?:범위|영역|권한|업무|능력|자료|지식)(?:가|이|의|를|을|에)?(?:밖|벗어(?:나(?!면|는)|납|난(?=질문|내용|사항|요청|주제|문의))|넘어|아니|아닙|아닌것같|외입)",
+    r"드릴수있는(?:정보|내용|답변?|질문|사항|범위|문제)(?:이|가)?아[니닙]|(?:에만|대해서만|만)(?:답변?|안내|도와)(?:할수있|드릴수있|가능|드리|합)",
     rf"권한(?:이|은|도)?{_NO}|(?:제가|저는|저희|실시간).{{0,20}}(?:접근|열람|조회)할{_ABLE}|(?:가지고|갖고|보유하고)있지(?:는|도)?{_NOT}",
     # the sources
     rf"(?:{_STATED}){_PASSIVE}{_NOT}|^(?:확인|검색|조회){_PASSIVE}{_NOT}",
     r"안(?:나와|나옵|나오|적혀|쓰여|실려|보이|보여|보입|다루|다뤄)(?!는)|빠져있(?!는|으면|지)|비어있[습네어](?!도)|알려져있지않(?!은|다)",
-    rf"(?:{_INFORMATION}|맥락|증거)(?:이|가|은|는)?(?:너무|매우|다소)?(?:부족(?!한|하다[고는]|하면|분)|불충분(?!한)|"
+    rf"(?:{_INFORMATION}|맥락|증거)(?:이|가|은|는)?(?:너무|매우|다소)?(?:부족(?!한|하다[고는며]|하면|분)|불충분(?!한)|"
     rf"충분[하치]지?않{_ASSERTED}|모자라|미흡|빈약)",
     # the whole answer
     r"^(?:답변|결론)?(?:없음|모름|(?:알|찾을|확인할|답할)수없음|미기재|미확인|불명|미상|.{0,12}(?:확인|답변?|판단|파악)불가|"
@@ -217,7 +219,7 @@ KO_OF_SOURCES = (  # predicates, and what the clause names before them
     (
         rf"(?:밝히|다루|담|싣|알려주|말해주|전하|말하){_PASSIVE}{_NOT}|침묵|(?:비어|빠져|누락되어|잘려)있(?!으면|지|는)|무관합|"
         rf"관련(?:이|은)?{_NO}",
-        rf"(?:{_SOURCE}).{{0,40}}$",
+        rf"(?:{_SOURCE}|정보).{{0,40}}$",
     ),
 )
 KO_PEOPLE = (  # as the subject of what they know or found; not of "whether they ..."
@@ -228,20 +230,20 @@ KO_PEOPLE = (  # as the subject of what they know or found; not of "whether they
     r"\d%[는가]|아무도|누구도)"
     r"(?= )(?!.{0,60}[는은인할을던]지)"
 )
-KO_PAST = "[았었했였됐냈갔렸났왔졌]|모른|모르"
+KO_PAST = "[았었했였됐냈갔렸났왔졌]|모른|모르|권한"
 KO_UNASSERTED = (
     r"[없않못](?:었|았|했|하였)?다는(?:말|것|점|주장|지적|뜻|의미|소문|설명|사실|오해)|(?:않는|없는|못하는|안되는)(?:것|게)(?:은|이)?아니|고볼수없|"
     r"(?:이상|차이|결함|손상|징후|증상|흔적|오류|부작용|위험|변화|누수|골절|종양|하자|위반)(?:은|는|이|가).{0,8}"
     r"(?:확인|발견|보고|관찰|파악|식별)|뜻[입합]니|의미[입합]니|나타냅니"
 )
-KO_COVERAGE = r"만(?:있|나[오와옵]|다루|담|포함|수록|제시|보이|규정|남아)"
+KO_COVERAGE = r"만(?:있|나[오와옵]|다루|담|포함|수록|제시|보이|규정|남아)|뿐(?:이[라고어며]|입니)"
 KO_ADVICE = (
-    rf"문의|연락|상담|검색|전화|질문|궁금|요청|물으|확인하[시였]|확인했|검토|살펴|고객센터|{KO_COVERAGE}|주세요|바랍니다|"
+    rf"문의|연락|상담|검색|전화|질문|여쭤|여쭈|물어|궁금|요청|물으|확인하[시였]|확인했|검토|살펴|고객센터|{KO_COVERAGE}|주세요|바랍니다|"
     r"십시오|까지여|죄송해"
 )
 KO_NEUTRAL = (
     rf"{KO_ADVICE}|확인해|방문|참고하|참조|죄송|유감|안타깝|양해|찾아[보봤]|도와|권합|권해|권장|하세요|까요|나요|시길|읽어|조회|안녕|"
-    r"감사|안내받|알아보|담당|전문가|의사|약사|변호사|보시면|고싶|것입니다|올려|관한것|대한것|좋겠|답변|노력|제가|저는|저희|해보|"
+    r"감사|안내받|알아보|담당|전문가|의사|약사|변호사|보시면|고싶|것입니다|올려|관한것|대한것|좋겠|답변|노력|(?<![면문과규경어숙])제가|저는|저희|저로서|해보|"
     r"누리집|보세요|자료|문서|지식|바탕|주어진|제공"
 )
 KO_CONTRAST_END = r"(?:지만|는데|은데|으나|니다만|네요만|더라도|되나|였나|하나)$"

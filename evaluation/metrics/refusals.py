@@ -104,6 +104,7 @@ class _English:
     def __init__(self) -> None:
         self.clause_end = _expression("EN_CLAUSE_END")
         self.sources_named = self.assistant_named = False
+        self._others_in = -1  # the sentence whose subject is somebody else
 
     def read(self, text: str, start: int, end: int, sentence: int) -> _Clause:
         clause = text[start:end]
@@ -116,7 +117,8 @@ class _English:
         phrase = self._phrase(clause, row, found)
         self.sources_named |= any(kind in row for kind in "Dds")
         self.assistant_named |= "M" in row
-        concedes = _expression("EN_CONCESSION").search(clause) is not None
+        if "O" in row:
+            self._others_in = sentence
         if phrase:
             return _Clause(sentence, (start + phrase[0], start + phrase[1]), concedes=concedes)
         by_assistant = "M" in row and not _expression("EN_TELLING").search(clause)

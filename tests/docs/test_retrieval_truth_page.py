@@ -12,7 +12,7 @@ from review.reports.gate import GateOn
 from review.reports.retrieval import UNRATED
 from review.statistics.retrieval_truth import estimating
 from review.statistics.retrieval_truth.pool import Metric
-from tests.simulations.retrieval_truth import JUDGES, compare, known_after, labelled, simulate
+from tools.simulations.retrieval_truth import JUDGES, compare, known_after, labelled, simulate
 
 PAGE = Path(__file__).parents[2] / "docs/retrieval-truth.md"
 TITLES = {Metric.PRECISION: "precision", Metric.RECALL: "recall", Metric.NDCG: "nDCG"}
