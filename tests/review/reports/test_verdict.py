@@ -28,11 +28,10 @@ from tests.factories import make_user
 from tests.review.builders import (
     answer_rows,
     answers_to,
-    assignment_of,
     draw_into,
     metric,
     queue_for,
-    rate,
+    rate_each,
     run_over,
     score_all,
 )
@@ -58,11 +57,8 @@ def rated(run: Run, *experts: Sequence[float], answers: int = ANSWERS) -> Run:
     rows = [metric(name) for name in JUDGED]
     queue = queue_for(run, rows, people)
     draw_into(queue, run, [("all", 1.0, True)] * ANSWERS)
-    for at, answer in enumerate(answer_rows(run)[:answers]):
-        for person, values in zip(people, experts, strict=True):
-            assignment = assignment_of(queue, answer, person, run)
-            for row in rows:
-                rate(assignment, row, values[at])
+    given = {person: values[:answers] for person, values in zip(people, experts, strict=True)}
+    rate_each(queue, rows, answer_rows(run)[:answers], given)
     return run
 
 
