@@ -16,6 +16,7 @@ from review.queues.preview import reading_seconds, usual_seconds
 from review.reports.figure import stratum_in_words
 from review.reports.gathering import Gathered
 from review.statistics.correction.frame import LEAST_LABELS
+from review.statistics.correction.outcome import Target
 from review.statistics.precision import (
     Plan,
     PlannedStratum,
@@ -67,7 +68,7 @@ def next_review(basis: Gathered) -> ReviewPlan | None:
     errors = errors_of(basis)
     if errors is None or basis.run.state not in Run.ENDED:
         return None
-    figure = basis.correction.overall(basis.profile, basis.machine)
+    figure = basis.correction.overall(basis.profile, basis.machine, Target.THIS_RUN)
     now = None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2.0
     unrated = errors_of(basis, figure.partly_corrected) if figure.partly_corrected else None
     reach = unrated.floor / FLOOR / 2.0 if unrated else 0.0  # of what nobody rated, either way

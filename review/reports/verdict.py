@@ -327,7 +327,7 @@ def _range(values: Sequence[float | None], written: Callable[[float], str] = num
 
 def _about_score(report: Report) -> str:
     """The score to quote and how sure it is, or why there is none."""
-    overall, corrected = report.overall, report.overall.corrected
+    overall = report.overall
     if report.header.state not in Run.ENDED:
         return ""
     if not report.header.complete:
@@ -347,7 +347,7 @@ def _about_score(report: Report) -> str:
             )
             % facts
         )
-    figure, wider = corrected, overall.corrected_over_questions
+    figure, wider = overall.corrected_this_run, overall.corrected
     if figure.partly_corrected:
         text = _("No single score to report: experts would give %(interval)s. Nobody rated some of its parts.")
     elif figure.value is not None and figure.low == figure.high is not None:
