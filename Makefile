@@ -38,13 +38,13 @@ setup-dev: $(VENV)/.dev        ## install what development and tests need into .
 lint: setup-dev                ## style, templates, types, import contracts, missing migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/djangofmt --check templates
-	$(BIN)/mypy config evaluation review
+	$(BIN)/djangofmt --check templates contrib
+	$(BIN)/mypy config contrib evaluation review
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 messages: setup-dev            ## collect and compile the Korean translations (needs gettext)
-	$(BIN)/python -m tests.catalogues
+	$(BIN)/python -m tools.catalogues
 
 test-all: setup-dev            ## every test on both databases, and faults with real processes
 	$(BIN)/python -m tests.run all
@@ -56,47 +56,47 @@ test-crowd: setup-dev          ## fifty people on 5,000 answers over real HTTP (
 	$(BIN)/pytest -m crowd --timeout 0 tests/faults
 
 bench: setup-dev               ## measure ratios of times in one run (asserts nothing)
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tools.bench
 
 screenshots: setup-dev         ## take screenshots of the demo into docs/screenshots
-	$(BIN)/python -m tests.screenshots
+	$(BIN)/python -m tools.screenshots
 
-$(CROSSCHECK)/.ready: tests/crosscheck/requirements.txt
+$(CROSSCHECK)/.ready: tools/crosscheck/requirements.txt
 	$(PYTHON) -m venv $(CROSSCHECK)
 	$(CROSSCHECK)/bin/python -m pip install --quiet -r $<
 	@touch $@
 
 crosscheck: setup-dev $(CROSSCHECK)/.ready  ## compare statistics with reference libraries, in a virtual environment of their own
-	$(CROSSCHECK)/bin/python -m pytest -c tests/crosscheck/pytest.ini --rootdir=. tests/crosscheck tests/review/statistics/agreement/test_reference_libraries.py
-	$(BIN)/python -m tests.crosscheck_bert_score
+	$(CROSSCHECK)/bin/python -m pytest -c tools/crosscheck/pytest.ini --rootdir=. tools/crosscheck tests/review/statistics/agreement/test_reference_libraries.py
+	$(BIN)/python -m tools.crosscheck.bert_score
 
-$(INTERCHANGE)/.ready: tests/interchange/requirements.txt
+$(INTERCHANGE)/.ready: tools/interchange/requirements.txt
 	$(PYTHON) -m venv $(INTERCHANGE)
 	$(INTERCHANGE)/bin/python -m pip install --quiet uv
 	$(INTERCHANGE)/bin/uv pip install --quiet --python $(INTERCHANGE)/bin/python -r $<
 	@touch $@
 
 interchange: setup-dev $(INTERCHANGE)/.ready  ## read and write files with the packages of other tools, likewise
-	$(BIN)/python -m tests.interchange $(INTERCHANGE)/bin/python
+	$(BIN)/python -m tools.interchange $(INTERCHANGE)/bin/python
 
 simulate: setup-dev            ## simulate coverage of intervals, false verdicts and acceptances (CONCORD_TEST_DATA; minutes)
-	$(BIN)/python -m tests.simulations.acceptance $(if $(LIVES),--lives $(LIVES))
-	$(BIN)/python -m tests.simulations.anchors $(if $(LIVES),--lives $(LIVES))
-	$(BIN)/python -m tests.simulations.coverage $(if $(DRAWS),--draws $(DRAWS))
-	$(BIN)/python -m tests.simulations.skips $(if $(DRAWS),--draws $(DRAWS))
-	$(BIN)/python -m tests.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
-	$(BIN)/python -m tests.simulations.any_time $(if $(DRAWS),--draws $(DRAWS))
-	$(BIN)/python -m tests.simulations.comparisons $(if $(DRAWS),--draws $(DRAWS))
-	$(BIN)/python -m tests.simulations.retrieval_truth $(if $(REPAIRS),--repairs $(REPAIRS))
+	$(BIN)/python -m tools.simulations.acceptance $(if $(LIVES),--lives $(LIVES))
+	$(BIN)/python -m tools.simulations.anchors $(if $(LIVES),--lives $(LIVES))
+	$(BIN)/python -m tools.simulations.coverage $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tools.simulations.skips $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tools.simulations.correction $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tools.simulations.any_time $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tools.simulations.comparisons $(if $(DRAWS),--draws $(DRAWS))
+	$(BIN)/python -m tools.simulations.retrieval_truth $(if $(REPAIRS),--repairs $(REPAIRS))
 
-$(MUTATION)/.ready: tests/mutation/requirements.txt
+$(MUTATION)/.ready: tools/mutation/requirements.txt
 	$(PYTHON) -m venv $(MUTATION)
 	$(MUTATION)/bin/python -m pip install --quiet -r $<
 	@touch $@
 
 mutate: setup-dev $(MUTATION)/.ready  ## break 600 lines, or those CHANGED since a revision, and count what the tests notice
-	$(MUTATION)/bin/python -m tests.mutation.drawing $(MUTATION)/mutants.jsonl $(if $(CHANGED),--changed $(CHANGED))
-	$(BIN)/python -m tests.mutation.running $(MUTATION)/mutants.jsonl $(if $(WORKERS),--workers $(WORKERS))
+	$(MUTATION)/bin/python -m tools.mutation.drawing $(MUTATION)/mutants.jsonl $(if $(CHANGED),--changed $(CHANGED))
+	$(BIN)/python -m tools.mutation.running $(MUTATION)/mutants.jsonl $(if $(WORKERS),--workers $(WORKERS))
 
 lock:                          ## update requirements.lock and requirements-dev.lock
 	$(PYTHON) -m venv var/lock && var/lock/bin/python -m pip install --quiet uv

@@ -47,6 +47,17 @@ INSTALLED_APPS = [
     "django_q",
     "csp",
 ]
+# Optional features, each an app that the site works without (docs/architecture.md). Their order is that of their parts
+# of pages.
+CONTRIB_APPS = [
+    "contrib.attacks",
+    "contrib.batches",
+    "contrib.local_embeddings",
+    "contrib.pairs",
+    "contrib.retrieval_truth",
+    "contrib.practice",
+]
+INSTALLED_APPS += CONTRIB_APPS
 
 MIDDLEWARE = [
     "config.middleware.HealthMiddleware",
@@ -152,15 +163,15 @@ if CONCORD_OIDC or CONCORD_SECOND_FACTOR != "off":
     INSTALLED_APPS += ["allauth", "allauth.account"]
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
 if CONCORD_OIDC:
-    INSTALLED_APPS.append("allauth.socialaccount")
-    SOCIALACCOUNT_ADAPTER = "evaluation.extras.sso.Adapter"
+    INSTALLED_APPS += ["allauth.socialaccount", "contrib.sso"]
+    SOCIALACCOUNT_ADAPTER = "contrib.sso.views.Adapter"
 if CONCORD_SECOND_FACTOR != "off":
-    INSTALLED_APPS.append("allauth.mfa")
+    INSTALLED_APPS += ["allauth.mfa", "contrib.second_factor"]
     MIDDLEWARE.insert(MIDDLEWARE.index("config.middleware.LanguageMiddleware") + 1, "config.middleware.GateMiddleware")
-    MFA_ADAPTER = "evaluation.extras.second_factor.Adapter"
+    MFA_ADAPTER = "contrib.second_factor.views.Adapter"
     MFA_TOTP_TOLERANCE = 1  # clocks of phones may be half a minute off
 
-# django-q2 is only a doorbell: all truth lives in units of work. The values follow docs/decisions/0002.
+# django-q2 only wakes workers; all work is in rows of the database. The values follow docs/decisions/0001.
 CONCORD_HOST = read("CONCORD_HOST") or socket.gethostname()
 Q_CLUSTER = {
     "name": "concord",
@@ -254,37 +265,6 @@ CONCORD_TRACE_MASKS: list[str] = read("CONCORD_TRACE_MASKS")
 CONCORD_LARGE_UPLOAD_BYTES: int = read("CONCORD_LARGE_UPLOAD_BYTES")
 CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
 CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")
-
-# Where the machine's half reports who was shown judges' values; it may not import the human half itself.
-CONCORD_VALUES_SHOWN = "review.evidence.answers.expose_answers"
-# Rules over several rows that the database itself keeps.
-CONCORD_GUARDS = ["review.models.guards.GUARDS"]
-# Optional features. Without an entry the feature is not there: its addresses are unknown, and asking for it is refused.
-CONCORD_EXTRAS = [
-    "evaluation.extras.attacks.hooks.EXTRA",
-    "evaluation.extras.batches.hooks.EXTRA",
-    "evaluation.extras.local_embeddings.hooks.EXTRA",
-    "review.extras.pairs.hooks.EXTRA",
-    "review.extras.retrieval_truth.hooks.EXTRA",
-    "review.extras.practice.hooks.EXTRA",
-]
-if CONCORD_OIDC:
-    CONCORD_EXTRAS.append("evaluation.extras.sso.EXTRA")
-if CONCORD_SECOND_FACTOR != "off":
-    CONCORD_EXTRAS.append("evaluation.extras.second_factor.EXTRA")
-# What the sweep does every minute beside ringing runs.
-CONCORD_SWEEPS = [
-    "evaluation.runs.large_uploads.ring_waiting",
-    "evaluation.accounts.audit.seal_settled",
-    "review.queues.directing.remind_all",
-    "review.calibration.looking.ring_waiting",
-    "review.calibration.searching.ring_waiting",
-    "review.calibration.anchors.check_all",
-    "review.generation.working.ring_waiting",
-    "review.kept.making.ring_waiting",
-]
-# What is done after units by whoever does the work without workers: functions of the human half.
-CONCORD_DRAINS = ["review.kept.making.make_waiting"]
 
 LOGGING = {
     "version": 1,

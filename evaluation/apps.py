@@ -3,13 +3,16 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.extensions import register
+
 
 class EvaluationConfig(AppConfig):
-    """Registers the tables of the machine's half and its system checks."""
+    """Registers the tables of the machine's half, its background tasks and its system checks."""
 
     name = "evaluation"
     verbose_name = _("Evaluation")
 
     def ready(self) -> None:
-        """Load the system checks."""
+        """Register background tasks and system checks."""
+        register(self)
         from evaluation import checks  # noqa: F401  -- registers itself; apps must be loaded first

@@ -14,7 +14,6 @@ from django.core.checks import Warning as Advice
 from django.db.utils import DatabaseError
 
 from evaluation.core.errors import InvalidFile
-from evaluation.models import Endpoint
 from evaluation.storage import append_only, guards
 
 OF_SETTINGS = "settings"  # the tag of checks that say what is wrong with what an operator sets
@@ -53,29 +52,6 @@ def guards_are_installed(*, databases: Sequence[str] | None = None, **_: Any) ->
 
 
 @register(Tags.database)
-def keys_are_in_variables_for_keys(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
-    """Endpoints entered before names were limited are listed until they name another variable; meanwhile they are not
-    called."""
-    from evaluation.judges.clients import may_hold_key
-
-    if not databases:
-        return []
-    try:
-        named = list(Endpoint.objects.exclude(key_env="").order_by("name").values_list("name", "key_env"))
-    except DatabaseError:
-        return []  # the table is not there yet
-    return [
-        Advice(
-            f"the endpoint {name} reads its key from {variable}, whose name does not begin with CONCORD_KEY_",
-            hint="Set the key as CONCORD_KEY_… for web and workers and name that variable at the endpoint.",
-            id="concord.W001",
-        )
-        for name, variable in named
-        if not may_hold_key(variable)
-    ]
-
-
-@register(Tags.database)
 def files_are_private(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
     """Nobody but the user who runs the site may read the embedded database, which holds sessions and answers."""
     if not databases:
@@ -87,7 +63,7 @@ def files_are_private(*, databases: Sequence[str] | None = None, **_: Any) -> Se
         Advice(
             f"other users of this machine can read {', '.join(readable)}",
             hint="Run chmod 700 on the folder and chmod 600 on the files.",
-            id="concord.W002",
+            id="concord.W001",
         )
     ] * bool(readable)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db.models.functions import Now
-from django.utils.module_loading import import_string
 
+from evaluation.extensions import features
 from evaluation.models import Heartbeat
 from evaluation.runs.draining import drain
 from evaluation.work.dispatch import sweep
@@ -17,10 +17,11 @@ def drain_run(run_id: int) -> None:
 
 
 def sweep_all(_: int = 0) -> None:
-    """Ring every run that has something to do; then what the human half asked for."""
+    """Enqueue every run that has something to do; then do the periodic tasks of the features."""
     sweep()
-    for name in settings.CONCORD_SWEEPS:
-        import_string(name)()
+    for feature in features():
+        for task in feature.periodic:
+            task()
 
 
 def beat(_: int = 0) -> None:

@@ -7,7 +7,7 @@ in), ``no`` (403), ``gone`` (404: for this person it does not exist), ``login`` 
 
 from __future__ import annotations
 
-from evaluation.work.plugins import has
+from evaluation.extensions import has
 
 #                   anonymous stranger viewer member outsider evaluator lead admin
 ANYBODY = "         ok        ok       ok     ok     ok       ok        ok   ok  "

@@ -72,6 +72,7 @@ def exclusive() -> Iterator[None]:
 def _digest() -> str:
     """Identify the schema: by the apps, the migrations, and the code that installs triggers and guards."""
     files = [*ROOT.glob("*/migrations/*.py"), *ROOT.glob("*/storage/*.py"), *ROOT.glob("*/models/*.py")]
+    files += [*ROOT.glob("contrib/*/migrations/*.py"), *ROOT.glob("contrib/*/models.py")]
     digest = hashlib.sha256(f"{django.__version__} {settings.INSTALLED_APPS}".encode())
     for file in sorted(files):
         digest.update(file.read_bytes())

@@ -19,7 +19,8 @@ SLICES = 8
 KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
 # Workers use all cores already; threads of linear algebra would only wait for each other.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-SPREAD = ("-n", "auto", "--dist", "worksteal")
+# One worker more than there are cores, since tests wait for browsers, servers and processes.
+SPREAD = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
 OTHER_TARGETS = "not endurance and not crowd and not bench"
 # The exit code of pytest where no test has these marks, as a slice may have it.
 NO_TESTS = 5

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext
 
-from tests.catalogues import CATALOGUE
+from tools.catalogues import CATALOGUE
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]|\{(\w*)\}")
 

@@ -7,11 +7,11 @@ from enum import StrEnum
 
 import pytest
 
+from contrib.attacks.running import AttackKind
 from evaluation.core.registry import Direction, ReviewForm, ScaleKind
 from evaluation.core.registry import Kind as MetricKind
 from evaluation.core.roles import Action, Role
 from evaluation.core.samples import Status
-from evaluation.extras.attacks.running import AttackKind
 from evaluation.files.rating_rows import Phase, Rater
 from evaluation.files.reading import FileFormat
 from evaluation.files.tree import Kind as NodeKind

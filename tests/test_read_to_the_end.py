@@ -103,6 +103,7 @@ def test_two_hundred_bodies_that_do_not_come_hold_nobody_up_and_are_given_up(por
             assert answer(connection) == (408, b"")
 
 
+@pytest.mark.slow
 def test_a_slow_body_that_keeps_coming_is_waited_for(port: int) -> None:
     with opened(port, "POST /") as connection:
         connection.sendall(b"Content-Length: 300000\r\n\r\n")

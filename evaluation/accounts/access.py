@@ -7,14 +7,13 @@ A stranger to a project is told that there is nothing (404); a member whose role
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
+from django.dispatch import Signal
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.module_loading import import_string
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evaluation.core.roles import ALLOWED, Action, Role, allowed
@@ -37,6 +36,8 @@ from evaluation.models import (
 
 M = TypeVar("M", bound=Model)
 Person = User | AnonymousUser
+#: Sent with ``user``, ``answer_ids`` and ``via`` before a person sees judges' values; receivers record the exposure.
+judge_values_viewed = Signal()
 LARGEST_ID = 2**63 - 1  # what both databases hold as a primary key
 
 #: How each table reaches its project.
@@ -142,10 +143,8 @@ def lock_project(project_id: int) -> None:
 
 
 def values_shown(user: Person, answer_ids: Collection[int], via: str) -> None:
-    """Say that the person is about to see the judges' values of these answers; ``via`` names where, in a word.
-    The human half keeps the list of who is no longer blind; the setting ``CONCORD_VALUES_SHOWN`` names its function."""
-    keep: Callable[[Person, Collection[int], str], None] = import_string(settings.CONCORD_VALUES_SHOWN)
-    keep(user, answer_ids, via)
+    """Announce that the person is about to see the judges' values of these answers; ``via`` names the place."""
+    judge_values_viewed.send(sender=None, user=user, answer_ids=answer_ids, via=via)
 
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])

@@ -24,10 +24,10 @@ from evaluation.accounts import access, audit
 from evaluation.accounts.logging_in import LONGEST_TOKEN, new_token, password_link
 from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
+from evaluation.extensions import second_factor
 from evaluation.judges.shipping import BASELINE, judge_names, profile_names
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
 from evaluation.wording.messages import explain_reason
-from evaluation.work.plugins import second_factor
 
 
 class AdministratorsOnly(RoleAdmin):

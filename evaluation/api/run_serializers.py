@@ -23,7 +23,8 @@ from rest_framework.serializers import (
     Serializer,
 )
 
-from evaluation.models import Answer, JudgeBatch, Run
+from evaluation.extensions import batch_hooks
+from evaluation.models import Answer, BatchState, Run
 from evaluation.runs.planning import JudgeCalls, Plan
 from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
 from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
@@ -90,9 +91,10 @@ class RunWhole(RunState):
         return drift(self.run)
 
     @property
-    def batches(self) -> list[JudgeBatch]:
-        """What was handed to the provider together, oldest first."""
-        return list(self.run.batches.order_by("id")) if self.config.batch else []
+    def batches(self) -> list[Any]:
+        """Batches of calls handed to a provider, oldest first."""
+        hooks = batch_hooks()
+        return hooks.of_run(self.run) if hooks and self.config.batch else []
 
     @property
     def updated_at(self) -> datetime:
@@ -275,12 +277,12 @@ class DriftSerializer(Serializer[Drift]):
     newest = IntegerField()
 
 
-class BatchSerializer(Serializer[JudgeBatch]):
+class BatchSerializer(Serializer[Any]):
     """Calls of the run that were handed to the provider together. ``status``, ``done`` and ``failed`` are what the
     provider told last, ``reason`` why it did not end well."""
 
     id = CharField(source="provider_id", help_text="the provider's; empty while it has none")
-    state = ChoiceField(choices=JudgeBatch.State.choices)
+    state = ChoiceField(choices=BatchState.choices)
     status = CharField()
     model = CharField()
     calls = IntegerField(source="lines")

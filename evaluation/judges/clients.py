@@ -45,6 +45,7 @@ from evaluation.embedding.similarity import (
     text_hash,
     to_bytes,
 )
+from evaluation.extensions import LocalModels, local_models, require
 from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.calls import SHIPPED, JudgeClient, JudgeReply, PriceTable, cost_of, read_prices, reply_words
 from evaluation.judging.client import OpenAIJudge
@@ -55,7 +56,6 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
 from evaluation.network.transport import Deadlines
 from evaluation.work.database import retry_on_db_error
-from evaluation.work.plugins import LocalModels, local_models, require
 from evaluation.work.shares import SingleCalls
 
 _VERSION = "1"

@@ -12,9 +12,7 @@ from evaluation.models.accounts import (
 )
 from evaluation.models.corpora import Chunk, Corpus, Document
 from evaluation.models.judges import (
-    AttackResult,
     Endpoint,
-    JudgeCheck,
     JudgeVersion,
     KeptVector,
     ProfileVersion,
@@ -45,10 +43,9 @@ from evaluation.models.scores import (
 )
 from evaluation.models.work import (
     Attempt,
-    BatchLine,
+    BatchState,
     Heartbeat,
     ImportWork,
-    JudgeBatch,
     ProcessRestart,
     Reply,
     WorkUnit,
@@ -59,10 +56,9 @@ __all__ = [
     "Answer",
     "AnswerSet",
     "ApiToken",
-    "AttackResult",
     "Attempt",
     "AuditEvent",
-    "BatchLine",
+    "BatchState",
     "Chunk",
     "Context",
     "Corpus",
@@ -79,8 +75,6 @@ __all__ = [
     "ImportChunk",
     "ImportWork",
     "ImportedJudge",
-    "JudgeBatch",
-    "JudgeCheck",
     "JudgeVersion",
     "KeptVector",
     "MetricDefinition",

@@ -20,6 +20,7 @@ from evaluation.asking.session import AskSession, complete_answers, fail_questio
 from evaluation.asking.systems import client_of as system_client
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
+from evaluation.extensions import OFF, batch_hooks
 from evaluation.judges.clients import client_of, embedder_of, pin, pinned_columns, tokens_of
 from evaluation.judging.calls import Rung
 from evaluation.judging.probing import Probed
@@ -42,7 +43,6 @@ from evaluation.scoring.writing import (
 from evaluation.work import dispatch, tracing, units
 from evaluation.work.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
 from evaluation.work.lifecycle import RunConfig, begin, pause, unpinned
-from evaluation.work.plugins import OFF, batch_hooks
 from evaluation.work.shares import Granted, Share
 from evaluation.work.units import State
 

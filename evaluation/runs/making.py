@@ -17,6 +17,7 @@ from evaluation.core.registry import Direction
 from evaluation.criteria.rubrics import seats_of
 from evaluation.criteria.services import active, active_by_name, idle_names
 from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
+from evaluation.extensions import require
 from evaluation.judges.clients import chosen_embedding, chosen_tokens
 from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
@@ -40,7 +41,6 @@ from evaluation.profiles.spec import ProfileSpec, metrics_by_report_name
 from evaluation.runs.budgets import check_budget, set_budget
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
-from evaluation.work.plugins import require
 
 FULL_RAG = "full_rag"
 

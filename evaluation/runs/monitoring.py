@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from evaluation.extensions import Calls, features
 from evaluation.models import Attempt, Endpoint, Heartbeat, Reply, Run, WorkUnit
-from evaluation.work.plugins import Calls, extras
 from evaluation.work.shares import live_shares
 
 _WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)
@@ -38,7 +38,7 @@ class _Ledger(Collector):
     def __init__(self, projects: Collection[int]) -> None:
         self._projects = list(projects)
         ours = Reply.objects.filter(attempt__unit__run__project__in=self._projects)
-        others = [extra.calls(self._projects) for extra in extras() if extra.calls]
+        others = [feature.calls(self._projects) for feature in features() if feature.calls]
         self._ledgers = (Calls("runs", ours), *others)
 
     def collect(self) -> Iterable[Metric]:
@@ -47,8 +47,8 @@ class _Ledger(Collector):
         yield self._units()
         yield from self._replies()
         yield self._in_flight()
-        for extra in extras():
-            yield from extra.gauges(self._projects) if extra.gauges else ()
+        for feature in features():
+            yield from feature.gauges(self._projects) if feature.gauges else ()
         yield self._resting()
         yield self._heartbeats()
 

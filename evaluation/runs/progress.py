@@ -14,10 +14,10 @@ from typing import Any
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
+from evaluation.extensions import BatchesOut, batch_hooks
 from evaluation.models import Attempt, Endpoint, Preflight, Reply, Run, System, WorkUnit
 from evaluation.models.judges import PreflightRow
 from evaluation.work.lifecycle import RunConfig, is_asking
-from evaluation.work.plugins import BatchesOut, batch_hooks
 from evaluation.work.shares import live_shares
 from evaluation.work.units import HELD
 

@@ -7,16 +7,14 @@ elsewhere names. So ``migrate`` takes all of them away first and puts them back 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
-from django.utils.module_loading import import_string
 
 _migrating: ContextVar[bool] = ContextVar("guards are away", default=False)
 
@@ -62,9 +60,17 @@ class Guard:
         ]
 
 
+_REGISTERED: dict[str, Sequence[Guard]] = {}
+
+
 def guards() -> list[Guard]:
-    """All guards of both halves, as ``CONCORD_GUARDS`` names them."""
-    return [guard for place in settings.CONCORD_GUARDS for guard in import_string(place)]
+    """All registered guards."""
+    return [guard for several in _REGISTERED.values() for guard in several]
+
+
+def register(app: str, guards_of_app: Sequence[Guard]) -> None:
+    """Register the guards of an app, in its ``AppConfig.ready()``."""
+    _REGISTERED[app] = guards_of_app
 
 
 def install(database: BaseDatabaseWrapper | None = None) -> None:

@@ -25,6 +25,7 @@ from evaluation.accounts.logging_in import remember_browser
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
+from evaluation.extensions import second_factor
 from evaluation.models import ApiToken, ImportBatch, QuestionSet, Run, User
 from evaluation.questions.uploads import (
     ANSWERS,
@@ -42,7 +43,6 @@ from evaluation.web.forms import ColumnsForm, EncodingForm, LogInForm, OwnTokenF
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
 from evaluation.wording.messages import explain, explain_refusal
 from evaluation.work import lifecycle
-from evaluation.work.plugins import second_factor
 
 YEAR = 365 * 24 * 3600
 

@@ -107,7 +107,7 @@ REFUSALS = {
         "No judge of the run is at an endpoint that takes batches. Have an administrator say so of the endpoint, or "
         "leave batches out."
     ),
-    "feature_off": _("This installation does without the feature “%(feature)s” (CONCORD_EXTRAS in its settings)."),
+    "feature_off": _("This installation does not have the feature “%(feature)s” (INSTALLED_APPS in its settings)."),
     "last_superuser": _("This is the last administrator of the site. Make somebody else one first."),
     "run_ended": _("The run has ended (%(state)s), so there is nothing to cancel."),
     "start_token_used": _("The start token belongs to another run of another answer set."),

@@ -276,7 +276,7 @@ ADVICE = {
         "Look at the endpoint's base URL, or say of the endpoint that it takes no batches; then resume the run, and "
         "its calls are made singly."
     ),
-    "feature_off": _("Have an operator put the feature back into CONCORD_EXTRAS; then resume the run."),
+    "feature_off": _("Have an operator put the app of the feature back into INSTALLED_APPS; then resume the run."),
     "batch_unknown": _(
         "Look at the provider's list of batches for one of this run. Once you resume the run, its calls are made "
         "again, whatever that batch has cost."

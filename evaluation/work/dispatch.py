@@ -21,9 +21,9 @@ from django_q.models import Schedule
 from django_q.tasks import async_task
 
 from evaluation.core.errors import UnknownName
+from evaluation.extensions import features
 from evaluation.models import Heartbeat, Preflight, ProcessRestart, Run, WorkUnit
 from evaluation.work import units
-from evaluation.work.plugins import extras
 from evaluation.work.serving import Child
 from evaluation.work.units import State, claimable, resting
 
@@ -73,7 +73,7 @@ def sweep() -> list[int]:
 
     A run in somebody's hands is left alone: its worker rings again by itself, and a second ring a minute would
     pile up messages that keep other runs waiting. A run without open units is rung too, so that it gets settled.
-    So is one that an extra asks for, such as one with a batch to see to. Units of a cancelled run whose worker died
+    So is one that a feature asks for, such as one with a batch to see to. Units of a cancelled run whose worker died
     are skipped here, because nobody will claim them again.
     """
     units.let_lapse_of_the_gone()
@@ -90,7 +90,7 @@ def sweep() -> list[int]:
     runs = runs.filter(Exists(due) | Exists(lapsed) | ~Exists(waiting))
     waits = Preflight.objects.filter(run_id=OuterRef("pk"), retry_at__gt=Now())
     checking = Run.objects.filter(state=Run.State.PREFLIGHT).exclude(Exists(waits))
-    asked_for = [extra.due_runs() for extra in extras() if extra.due_runs]
+    asked_for = [feature.due_runs() for feature in features() if feature.due_runs]
     ids = sorted({pk for found in (runs, checking, *asked_for) for pk in found.values_list("pk", flat=True)})
     for run_id in ids:
         ring(run_id)

@@ -16,12 +16,12 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from evaluation.extensions import features
 from evaluation.models import AuditEvent, Endpoint, ProcessRestart, Run, System, WorkUnit
 from evaluation.storage import append_only, guards
 from evaluation.work import units
 from evaluation.work.database import TRIAL_SECONDS, is_short_of_space, try_writing, unavailable
 from evaluation.work.dispatch import heartbeat_is_fresh
-from evaluation.work.plugins import extras
 from evaluation.work.units import State, claimable, resting
 
 BACKUP = "backup_taken"  # the verb of the audit event
@@ -90,7 +90,7 @@ def _disk() -> Iterator[Finding]:
 def _work() -> Iterator[Finding]:
     for run_id in stalled_runs():
         yield Finding("run_stalled", f"run {run_id} has claimable units and nobody works on them")
-    for problem in [problem for extra in extras() if extra.problems for problem in extra.problems()]:
+    for problem in [problem for feature in features() if feature.problems for problem in feature.problems()]:
         yield Finding("extra", problem)
 
 

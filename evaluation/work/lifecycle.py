@@ -25,6 +25,7 @@ from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash, text_hash
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
+from evaluation.extensions import batch_hooks
 from evaluation.judging.families import asked_back
 from evaluation.models import (
     Answer,
@@ -47,7 +48,6 @@ from evaluation.models import (
 from evaluation.models.runs import UNPROVEN
 from evaluation.systems.protocol import RECORDED
 from evaluation.work import dispatch
-from evaluation.work.plugins import batch_hooks
 from evaluation.work.units import UNIT_BATCH, State, insert_units
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from evaluation.accounts import access
 from evaluation.core.roles import Action
+from evaluation.extensions import Waiting, features
 from evaluation.models import Run, User
-from evaluation.work.plugins import Waiting, extras
 from review.decisions.cases import open_cases
 from review.models import ReviewQueue
 from review.queues.access import cases_for_lead
@@ -78,7 +78,7 @@ class WaitingQueue:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Everything of the person's projects that waits for them. ``others`` are what extras have for them; ``disputed``
+    """Everything of the person's projects that waits for them. ``others`` are to-dos of features; ``disputed``
     are queues with their number of items in dispute, for leads; drafts and incomplete runs are for who may run
     things."""
 
@@ -100,7 +100,7 @@ def attention(user: User) -> Attention:
     open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
     return Attention(
         queues=tuple(waiting),
-        others=tuple(one for extra in extras() if extra.waiting for one in extra.waiting(user)),
+        others=tuple(todo for feature in features() if feature.waiting for todo in feature.waiting(user)),
         disputed=tuple(_disputed(user)),
         drafts=tuple(run for run in open_runs if run.state == Run.State.DRAFT),
         incomplete=tuple(run for run in open_runs if run.state == Run.State.INCOMPLETE),

@@ -23,17 +23,6 @@ from review.models.gold import (
     SealedVerdict,
 )
 from review.models.kept import Kept, Revision, Touched
-from review.models.pairs import (
-    Pair,
-    PairAttempt,
-    PairJudging,
-    PairMember,
-    PairPreflight,
-    PairReply,
-    PairSet,
-    PracticeProgress,
-    Preference,
-)
 from review.models.queues import (
     Assignment,
     Draft,
@@ -49,18 +38,9 @@ from review.models.queues import (
     ReviewQueue,
 )
 from review.models.ratings import Exposure, KeptFigures, Override, Rating, RatingPart, SuggestedAnswer
-from review.models.retrieval import (
-    AcceptedLabels,
-    PassageRating,
-    PooledPassage,
-    RepairMember,
-    RepairSystem,
-    RetrievalRepair,
-)
 from review.models.searches import Search, SearchCall, SearchReply, SearchResult, SearchRun, SearchTurn, SearchVersion
 
 __all__ = [
-    "AcceptedLabels",
     "AnchorCheck",
     "AnchorShift",
     "AnchorVerdict",
@@ -88,26 +68,12 @@ __all__ = [
     "LookResult",
     "LookTurn",
     "Override",
-    "Pair",
-    "PairAttempt",
-    "PairJudging",
-    "PairMember",
-    "PairPreflight",
-    "PairReply",
-    "PairSet",
-    "PassageRating",
-    "PooledPassage",
-    "PracticeProgress",
-    "Preference",
     "QueueMember",
     "QueueMetric",
     "Rating",
     "RatingPart",
     "Reminder",
-    "RepairMember",
-    "RepairSystem",
     "Reservation",
-    "RetrievalRepair",
     "ReviewItem",
     "ReviewQueue",
     "Revision",

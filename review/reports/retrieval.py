@@ -1,5 +1,5 @@
 """Retrieval figures of runs whose question set does not know every relevant passage: corrected by a repair that a lead
-accepted. What corrects them is an extra; here is what it gives and how that is said."""
+accepted. A feature corrects them; this module has the types of its results and their wording."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from django.utils.translation import get_language, gettext, ngettext
 
 from evaluation.core.registry import Bilingual
+from evaluation.extensions import Feature, features
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
 from evaluation.models import Run
 from evaluation.wording.messages import explain_reason
-from evaluation.work.plugins import Extra, extras
 from review.reports.figure import Figure, withheld
 from review.statistics.correction.outcome import Deviation, Target
 
@@ -91,8 +91,8 @@ class RepairedRetrieval:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewExtra(Extra):
-    """What an optional feature does for reports and comparisons besides: ``retrieval`` corrects a run's retrieval
+class ReviewFeature(Feature):
+    """Extensions of reports and comparisons: ``retrieval`` corrects a run's retrieval
     figures, ``repaired`` those of one run, or of the first minus the second, for questions like these."""
 
     retrieval: Callable[[Run], CorrectedRetrieval | None] | None = None
@@ -100,8 +100,8 @@ class ReviewExtra(Extra):
 
 
 def corrected_retrieval(run: Run) -> CorrectedRetrieval | None:
-    """What an extra corrects of the run's retrieval figures; ``None`` where its labels are all there is."""
-    hooks = (one.retrieval for one in extras() if isinstance(one, ReviewExtra) and one.retrieval)
+    """The run's retrieval figures as a feature corrects them; ``None`` where its labels are all there is."""
+    hooks = (feature.retrieval for feature in features() if isinstance(feature, ReviewFeature) and feature.retrieval)
     return next((found for hook in hooks if (found := hook(run))), None)
 
 
@@ -118,7 +118,7 @@ def repaired_difference(ours: Run, baseline: Run, either: CorrectedRetrieval | N
 
 def repaired_retrieval(*runs: Run) -> RepairedRetrieval | None:
     """The same for questions like these, of one run or of the first minus the second."""
-    hooks = (one.repaired for one in extras() if isinstance(one, ReviewExtra) and one.repaired)
+    hooks = (feature.repaired for feature in features() if isinstance(feature, ReviewFeature) and feature.repaired)
     return next((found for hook in hooks if (found := hook(runs))), None)
 
 

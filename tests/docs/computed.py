@@ -37,9 +37,9 @@ from review.statistics.paired_tests.paired import paired_difference
 from review.statistics.precision import PlannedStratum, Spend, labels_for_difference, labels_for_width, what_next
 from review.statistics.retrieval_truth import drawing, estimating
 from review.statistics.retrieval_truth.pool import Metric, Pool
-from tests.bench import retrieval as bench
 from tests.docs.figures import ROOT, Computed, Value, table
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
+from tools.bench import retrieval as bench
 
 DEMO = ROOT / "review/management/demo"
 DEPTHS = (1, 3, 5, 10)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.studies.ragtruth import TABLES, Judged, constant, read
+from tools.studies.ragtruth import TABLES, Judged, constant, read
 
 PAGE = (Path(__file__).parents[2] / "docs" / "baseline.md").read_text(encoding="utf-8")
 

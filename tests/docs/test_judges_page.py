@@ -47,6 +47,7 @@ def evaluate(*words: str) -> Run:
     return Run.objects.latest("pk")
 
 
+@pytest.mark.slow
 def test_no_cache_makes_every_call(judge: JudgeServer, named: list[str]) -> None:
     evaluate(*named)
     first = judge.calls

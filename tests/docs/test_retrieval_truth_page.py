@@ -12,7 +12,7 @@ from review.reports.gate import GateOn
 from review.reports.retrieval import UNRATED
 from review.statistics.retrieval_truth import estimating
 from review.statistics.retrieval_truth.pool import Metric
-from tests.simulations.retrieval_truth import (
+from tools.simulations.retrieval_truth import (
     CASES,
     JUDGES,
     NARROW,

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
-from evaluation.checks import keys_are_in_variables_for_keys
 from evaluation.core.errors import Refused
 from evaluation.judges.clients import key_of
 from evaluation.models import Endpoint
@@ -35,17 +34,6 @@ def test_a_bad_table_of_prices_is_named_at_start(
     errors = [(error.id, error.msg) for error in run_checks() if str(error.id).startswith("concord.E00")]
     assert [error[0] for error in errors] == ([code] if code else [])
     assert all(said in message for _, message in errors)
-
-
-@pytest.mark.django_db
-def test_endpoints_that_name_other_variables_as_their_key_are_listed() -> None:
-    Endpoint.objects.create(name="old", base_url="https://one.example/v1", key_env="OPENAI_KEY")
-    Endpoint.objects.create(name="good", base_url="https://one.example/v1", key_env="CONCORD_KEY_ONE")
-    Endpoint.objects.create(name="none", base_url="https://one.example/v1")
-    found = keys_are_in_variables_for_keys(databases=["default"])
-    assert [one.msg for one in found] == [
-        "the endpoint old reads its key from OPENAI_KEY, whose name does not begin with CONCORD_KEY_"
-    ]
 
 
 @pytest.mark.django_db

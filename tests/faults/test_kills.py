@@ -86,7 +86,6 @@ def disturb_database(site: Site) -> None:
     ).start()
 
 
-@pytest.mark.fast
 def test_the_same_doorbell_ten_times_at_once_doubles_nothing(site: Site, judge: JudgeServer) -> None:
     run = prepared(site, judge, 60, "--draft")
     site.manage(

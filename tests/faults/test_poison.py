@@ -14,7 +14,6 @@ from tests.judge_server import JudgeServer
 pytestmark = [pytest.mark.faults]
 
 
-@pytest.mark.fast
 def test_an_answer_that_crashes_its_worker_is_parked_after_five_tries(site: Site, judge: JudgeServer) -> None:
     run = prepared(site, judge, 30)
     end = time.monotonic() + 120

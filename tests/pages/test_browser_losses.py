@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 
+from contrib.pairs.models import Preference
 from evaluation.models import Context, Finding, Score
-from review.models import ItemEvent, Preference, Rating, RatingPart, ReviewQueue
+from review.models import ItemEvent, Rating, RatingPart, ReviewQueue
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.browser import PHONE, READ_MS, Visit, visit
 from tests.pages.test_browser_protocol import person, queue_of, rate

@@ -16,6 +16,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from contrib.practice.items import Expected, Passage, practice_items
 from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Role
 from evaluation.models import Context, CriterionVersion, Project, Run, User
@@ -23,7 +24,6 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.work.lifecycle import start
 from review.evidence.rating_input import Given
-from review.extras.practice.items import Expected, Passage, practice_items
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
@@ -160,7 +160,7 @@ def test_practice_items_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         for one in practice_items()
     ]
-    monkeypatch.setattr("review.extras.practice.views.practice_items", lambda: tuple(hostile))
+    monkeypatch.setattr("contrib.practice.views.practice_items", lambda: tuple(hostile))
     world = reviewed(CORPUS[:4])
     path = reverse("practice-example", args=[1])
     assert "onerror" in inert(world, "member", path)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from contrib.pairs.models import Pair, PairMember, PairSet
 from review.evidence.rating_input import FlagKind, Given
-from review.models import Pair, PairMember, PairSet, ReviewQueue
+from review.models import ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import escalate, flag, metrics_of, submit
 from tests.pages.markup import unsafe

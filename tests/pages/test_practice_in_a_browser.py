@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from contrib.practice.models import PracticeProgress
 from evaluation.core.roles import Role
-from review.models import PracticeProgress
 from tests.factories import make_user
 from tests.pages.browser import READ_MS, VIEW_IDS, VIEWS, Visit, visit, wrong_with
 

@@ -20,11 +20,11 @@ from evaluation.models import Run
 from review.models import Assignment, ReviewItem
 from review.ratings.leases import next_assignment
 from tests.access_rules import PAGES as PAGE_RULES
-from tests.catalogues import CATALOGUE
 from tests.factories import make_draft_run, make_queue, make_scored_run, make_units, make_user
 from tests.pages.visible_text import visible_texts
 from tests.pages.world import PEOPLE, World, make_world
 from tests.test_access_matrix import QUERIES, address, routes
+from tools.catalogues import CATALOGUE
 
 pytestmark = pytest.mark.django_db
 
@@ -221,6 +221,7 @@ def test_every_page_of_the_table_of_permissions_is_in_korean() -> None:
                 assert (name, person, english_in(texts), left_english(texts)) == (name, person, [], [])
 
 
+@pytest.mark.slow
 def test_the_lists_of_the_back_office_are_in_korean() -> None:
     world = make_world()
     for model in admin.site._registry:

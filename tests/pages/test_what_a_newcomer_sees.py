@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from contrib.practice.items import practice_items
 from evaluation.core.roles import Role
 from evaluation.models import User
 from evaluation.wording.messages import CATEGORY_NAMES, category_name
 from review.evidence.rating_input import Given
-from review.extras.practice.items import practice_items
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import metrics_of, submit

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
 
+from contrib.pairs.making import make_pairs
+from contrib.retrieval_truth.pooling import make_repair
+from evaluation.extensions import features
 from evaluation.models import Corpus, Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
-from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
-from review.extras.pairs.making import make_pairs
-from review.extras.retrieval_truth.pooling import make_repair
 from review.gold.freezing import freeze
 from review.models import Assignment, Generation, GoldSet, ReviewQueue
 from review.ratings.leases import next_assignment
@@ -182,8 +182,8 @@ def forgotten(paths: Iterable[str], lead: User) -> list[str]:
 
 
 def addresses() -> list[URLPattern]:
-    """Those of the human half and of its extras."""
-    modules = ["review.urls", *(extra.urls for extra in extras() if extra.urls)]
+    """Those of the review app and of the installed features."""
+    modules = ["review.urls", *(feature.urls for feature in features() if feature.urls)]
     return [pattern for module in modules for pattern in import_module(module).urlpatterns]
 
 

@@ -10,6 +10,8 @@ from datetime import timedelta
 from django.test import Client
 from django.utils import timezone
 
+from contrib.pairs.models import Pair, PairMember, PairSet
+from contrib.retrieval_truth.models import PooledPassage, RepairMember, RepairSystem, RetrievalRepair
 from evaluation.core.roles import Role
 from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.criteria.services import draft
@@ -40,13 +42,6 @@ from review.models import (
     GoldSet,
     ItemEvent,
     Look,
-    Pair,
-    PairMember,
-    PairSet,
-    PooledPassage,
-    RepairMember,
-    RepairSystem,
-    RetrievalRepair,
     ReviewQueue,
     Search,
 )

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from contrib.pairs.feature import NAME
+from contrib.pairs.figures import pair_figures
+from contrib.pairs.models import PairSet, Preference
 from evaluation.models import Run, User
 from review.comparisons.summaries import attention
-from review.extras.pairs.figures import pair_figures
-from review.extras.pairs.hooks import NAME
 from review.management.demo.loading import demo_project, load_demo, set_people
-from review.models import Exposure, PairSet, Preference, ReviewQueue
+from review.models import Exposure, ReviewQueue
 from review.reports.estimates import three_scores
 from review.reports.gathering import gather
 

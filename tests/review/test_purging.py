@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from evaluation.accounts import audit, purging
 from evaluation.core.errors import Refused
-from evaluation.models import Attempt, AuditEvent, BatchLine, Endpoint, JudgeBatch, Reply, User
+from evaluation.models import Attempt, AuditEvent, Reply, User
 from evaluation.runs.progress import spending
 from evaluation.scoring.replies import KeptReplies
 from evaluation.storage import append_only, integrity
@@ -130,21 +130,18 @@ def test_old_replies_lose_their_texts_and_answer_no_call_any_more(settings: Any)
 
 def test_calls_that_were_never_sent_are_taken_out_and_those_of_unknown_cost_stay() -> None:
     run = make_draft_run()
-    units = make_units(run, 5)
+    units = make_units(run, 4)
     attempts = [Attempt.objects.create(unit=unit, number=1, fence=1, round=0) for unit in units]
-    told = [("not_sent", 2), ("not_sent", 0), ("ok", 2), ("not_sent", 3)]  # of the fifth nobody knows anything
+    told = [("not_sent", 2), ("not_sent", 0), ("ok", 2)]  # the others have no reply
     for attempt, (outcome, days) in zip(attempts, told, strict=False):
         made = timezone.now() - timedelta(days=days)
         Reply.objects.create(attempt=attempt, outcome=outcome, cost=0, created_at=made)
-    endpoint = Endpoint.objects.create(name="local", base_url="https://judge.example/v1")
-    batch = JudgeBatch.objects.create(run=run, endpoint=endpoint, model="m")
-    BatchLine.objects.create(batch=batch, attempt=attempts[3], digest="h")
     spent = spending(run)
     said = StringIO()
     call_command("purge", stdout=said)
     assert said.getvalue().startswith("1 calls")
     assert list(Attempt.objects.order_by("pk")) == attempts[1:]
-    assert list(Reply.objects.order_by("pk").values_list("attempt", flat=True)) == [one.pk for one in attempts[1:4]]
+    assert list(Reply.objects.order_by("pk").values_list("attempt", flat=True)) == [one.pk for one in attempts[1:3]]
     assert spending(run) == spent
     event = AuditEvent.objects.get(verb=purging.UNSENT_PURGED)
     assert (event.object_id, event.detail) == (str(attempts[0].pk), {"rows": 1})

@@ -3,16 +3,14 @@
 import time
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandParser
 from django.db.models import Exists, OuterRef, Q
-from django.utils.module_loading import import_string
 
+from evaluation.extensions import batch_hooks, features
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import WORKING, refusals
 from evaluation.models import Run
 from evaluation.runs.draining import drain
-from evaluation.work.plugins import batch_hooks
 
 
 class Command(SiteCommand):
@@ -39,5 +37,6 @@ class Command(SiteCommand):
             with refusals(self):
                 run = drain(run_id, seconds=max(0.0, deadline - time.monotonic()))
             self.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())
-        for name in settings.CONCORD_DRAINS:
-            import_string(name)()
+        for feature in features():
+            for task in feature.after_drain:
+                task()

@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from evaluation.core.roles import Role
 from evaluation.corpora.importing import import_corpus
+from evaluation.extensions import features
 from evaluation.files.documents import read_documents
 from evaluation.files.reading import read_questions
 from evaluation.judges.shipping import baseline_judge, profile_row
@@ -24,7 +25,6 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.provisioning import provision, read_setup
 from evaluation.work.lifecycle import start
-from evaluation.work.plugins import extras
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec
@@ -97,9 +97,9 @@ def load_demo(project: Project) -> list[Run]:
             _example_queue(runs[-1], lead)  # first, so that nobody is handed again what they have seen the judge of
             spec = QueueSpec(name="Demo review · 데모 검토", size=WAITING, seed=SEED, guideline=GUIDELINE)
             make_queue(runs, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
-    for extra in extras():
-        if extra.demo:
-            extra.demo(runs[0], runs[-1], _reviewers(), lead)
+    for feature in features():
+        if feature.demo:
+            feature.demo(runs[0], runs[-1], _reviewers(), lead)
     return runs
 
 

@@ -115,7 +115,6 @@ def judge_prompts(judge: JudgeVersion, *, in_words: bool = False) -> JudgeCardFi
     """The card as things stand now; ``in_words`` for a page, with looks and history in the reader's language."""
     pinned = Preflight.objects.filter(judge_version=judge, outcome="ok").order_by("-id").first()
     attacks = attacks_of(judge)
-    check = attacks.check if attacks else None
     measured, agreement = _agreement(judge)
     return JudgeCardFile(
         judge=str(judge),
@@ -125,7 +124,7 @@ def judge_prompts(judge: JudgeVersion, *, in_words: bool = False) -> JudgeCardFi
         method=judge.method,
         asked=pinned.rung if pinned else "",
         answered_by=pinned.model_returned if pinned else "",
-        attacks=f"{check.passed}/{check.attacks}" if check and not check.reason else "",
+        attacks=attacks.passed if attacks else "",
         measured_in=measured,
         agreement=agreement,
         prompts=[] if judge.endpoint_id is None else list(_prompts(judge, in_words)),

@@ -12,14 +12,13 @@ from django.utils.timezone import localtime
 from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.extras.attacks.checking import AttacksCard, attacks_card
+from evaluation.extensions import JudgeAttacks, features
 from evaluation.judging.calls import Rung
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models import CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.runs.progress import ASKING, EMBEDDINGS, PREFLIGHT, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
-from evaluation.work.plugins import has
 from review.comparisons.trend import JudgeRecord, MetricRecord
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 from review.reports.verdict import MetricTrust
@@ -62,9 +61,9 @@ class CriterionLine(NamedTuple):
     question: str
 
 
-def attacks_of(judge: JudgeVersion) -> AttacksCard | None:
-    """How a judge stood up to attacks, where this installation has them."""
-    return attacks_card(judge) if has("attacks") else None
+def attacks_of(judge: JudgeVersion) -> JudgeAttacks | None:
+    """How a judge stood up to attacks; ``None`` where the feature is not installed."""
+    return next((feature.attacks(judge) for feature in features() if feature.attacks), None)
 
 
 def judge_card(record: JudgeRecord) -> JudgeCard:

@@ -14,12 +14,12 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Action, Role, allowed
+from evaluation.extensions import BatchesOut
 from evaluation.files.records import forms
 from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import Calls, Progress, Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import advise, explain_doubt, explain_reason
-from evaluation.work.plugins import BatchesOut
 from review.evidence.answers import RunAnswer
 from review.gold.licences import RunLicence
 from review.plans.ahead import ReviewPlan, guess_note, plan_json

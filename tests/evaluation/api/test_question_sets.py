@@ -188,6 +188,7 @@ def test_the_limit_is_the_files_not_the_forms(caller: Caller) -> None:
     assert caller.upload("question-sets/", fits + b" " * 2_000).status_code == 413
 
 
+@pytest.mark.slow
 def test_twenty_megabytes_go_in_one_request(caller: Caller) -> None:
     rows = [question(n, notes="x" * 19_000) for n in range(1_000)]
     content = as_json(rows)

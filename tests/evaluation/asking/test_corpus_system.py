@@ -44,6 +44,7 @@ def _call(text: str, **given: Any) -> SystemCall:
     return SystemCall(QuestionSpec(id="q", category="c", text=text), **{"k": 2, **given})
 
 
+@pytest.mark.slow
 def test_it_retrieves_and_quotes_without_an_endpoint() -> None:
     project = make_project()
     corpus = _corpus(project)

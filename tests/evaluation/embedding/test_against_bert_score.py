@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from contrib.local_embeddings.model import local_model
 from evaluation.embedding.similarity import matched
-from evaluation.extras.local_embeddings.model import local_model
 from tests.evaluation.embedding.pairs import CLOSE, FIGURES, PAIRS
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model
 

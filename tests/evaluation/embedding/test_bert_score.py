@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contrib.local_embeddings.model import local_model
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
 from evaluation.embedding.similarity import Matched, TokenModel, Tokens, bert_score_f1, matched
-from evaluation.extras.local_embeddings.model import local_model
 from tests.evaluation.embedding.pairs import CLOSE, FIGURES, PAIRS
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model
 

@@ -241,6 +241,7 @@ def test_u15_the_same_content_reads_the_same_whatever_the_order_and_spelling_of_
     assert len(read_questions(json.dumps(changed).encode(), "a.json").questions) == 3
 
 
+@pytest.mark.slow
 def test_u16_ten_thousand_questions_are_read_in_less_than_two_seconds() -> None:
     row = (
         "    - id: Q-{0}\n      question: Which plant known as number {0} is called by another name?\n"

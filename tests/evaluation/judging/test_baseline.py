@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contrib.pairs.pairwise import FAMILY as PAIRS
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import QuestionSpec, Status
 from evaluation.judging import baseline
@@ -22,7 +23,6 @@ from evaluation.judging.calls import JudgeReply, cost_of
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.lexical import correctness
 from evaluation.judging.rubric import Rubric, shipped_rubrics
-from review.extras.pairs.pairwise import FAMILY as PAIRS
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, read_reply
 
 LEAVE = question("휴학은 몇 년까지 가능한가요?", references=("일반 휴학은 통산 3년까지 가능합니다.",))

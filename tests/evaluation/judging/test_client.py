@@ -163,6 +163,7 @@ def test_a_transport_opens_no_other_origin(judge_server: JudgeServer) -> None:
     assert judge_server.calls == 0
 
 
+@pytest.mark.slow
 def test_the_package_is_imported_when_a_client_is_opened() -> None:
     """It takes most of a second: no command, page or check waits for it that makes no call."""
     program = (

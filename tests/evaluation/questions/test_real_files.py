@@ -45,6 +45,7 @@ def test_the_yaml_and_the_json_of_one_sample_are_versions_of_one_set(sample_data
     assert set(ids.values()) == {2}
 
 
+@pytest.mark.slow
 def test_ten_thousand_questions_import_within_a_few_seconds() -> None:
     """U16. A bound on the processor time against quadratic growth; the measured time is in the bench."""
     data = as_json([question(n, source="atlas", difficulty="easy") for n in range(10_000)])
@@ -67,6 +68,7 @@ def evouna(sample_data: Path, system: str) -> tuple[list[dict[str, Any]], list[d
     return questions, [{"question_id": row["question_id"], "answer": row["answer"]} for row in rows]
 
 
+@pytest.mark.slow
 def test_thousands_of_answers_are_stored_and_scored_at_once(sample_data: Path) -> None:
     questions, answers = evouna(sample_data, "gpt4")
     asked = import_question_set(

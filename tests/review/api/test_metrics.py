@@ -14,16 +14,16 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from contrib.pairs.judging import judge_pairs
+from contrib.pairs.tests.test_pairing import compared
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
 from evaluation.models import ApiToken, Attempt, Endpoint, Heartbeat, Project, Reply, WorkUnit
 from evaluation.runs.monitoring import exposition
 from evaluation.work.shares import Share
-from review.extras.pairs.judging import judge_pairs
 from tests.factories import make_draft_run, make_project, make_units, make_user, unique
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
-from tests.review.extras.pairs.test_pairing import compared
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 from collections.abc import Sequence
@@ -12,7 +11,6 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.test import Client
 
 from evaluation.judges.shipping import profile_row
@@ -31,12 +29,11 @@ from review.reports.gathering import gather
 from review.reports.report import make_report
 from review.statistics.sampling.member import Strategy
 from tests.factories import make_user
-from tests.review.builders import answer_rows, answers_to, metric, run_over, score, score_all
+from tests.review.builders import answer_rows, answers_to, metric, run_over, score_all
 from tests.review.sampled import OTHERS
 
 pytestmark = pytest.mark.django_db
 DOCS = Path(__file__).parents[3] / "docs"
-BACKFILL = "evaluation.migrations.0025_imported_judges_that_count"
 
 #: Judge, expert, answers: the first example of docs/correction.md.
 REGRESSION = [(0, 0, 8), (0, 1, 2), (1, 0, 2), (1, 1, 8), (0, None, 6), (1, None, 14)]
@@ -257,20 +254,6 @@ def test_its_values_steer_draws_and_are_what_a_reviewer_is_shown(whole: Run) -> 
     pk = metric("correctness").pk
     assert answer_values(whole.pk, answer_rows(whole)[2].pk, [pk])[pk].by == "gpt@1"
     assert answer_values(whole.pk, answer_rows(whole)[2].pk, [pk])[pk].value == 3
-
-
-def test_judges_imported_before_count_after_migrating() -> None:
-    """As an older version left them: scores alone."""
-    run, judged = run_over(answers_to(["a"]), judged=False), run_over(answers_to(["a"]))
-    for one in (run, judged):
-        for author in ("gpt@1", "other@1"):
-            for name in ("correctness", "keyword_hit"):
-                score(one, answer_rows(one)[0], metric(name), 1, author=author)
-    assert not list(counting(run))
-    importlib.import_module(BACKFILL).let_first_count(apps, None)
-    assert [(one.run, one.metric.name, one.author) for one in ImportedJudge.objects.all()] == [
-        (run, "correctness", "gpt@1")
-    ]
 
 
 def real(rows: Sequence[tuple[str, Any, Any]], scale: str) -> tuple[Figure, float]:

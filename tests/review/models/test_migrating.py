@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.core.management.base import CommandError, SystemCheckError
+from django.core.management.base import SystemCheckError
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -14,7 +14,6 @@ from django.db.migrations.recorder import MigrationRecorder
 from evaluation.storage import guards
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
-SQUASHED = ("evaluation", "0001_squashed_0031_all_tables_of_the_machines_half")
 
 
 @pytest.fixture
@@ -26,11 +25,8 @@ def unguarded() -> None:
 
 @pytest.fixture
 def left(unguarded: None) -> str:
-    """The migration that a database of an older version, without guards, has to go."""
-    loader = MigrationLoader(connection)
-    (last,) = loader.graph.leaf_nodes("review")
-    if last in loader.replacements:
-        last = loader.replacements[last].replaces[-1]
+    """The name of a migration that is not applied, in a database without guards."""
+    (last,) = MigrationLoader(connection).graph.leaf_nodes("review")
     MigrationRecorder(connection).record_unapplied(*last)
     return ".".join(last)
 
@@ -62,20 +58,3 @@ def test_migrate_puts_them_back_and_then_nothing_is_left_to_tell(unguarded: None
     assert guards.missing() == []
     assert "No planned migration operations" in migrate(plan=True)
     migrate(check_unapplied=True)  # exits with 1 where something is left
-
-
-def early(*names: str) -> MigrationRecorder:
-    """A database that says it has these early migrations of the machine's half, and none of those of today."""
-    recorder = MigrationRecorder(connection)
-    for name in [name for app, name in recorder.applied_migrations() if app == "evaluation"]:
-        recorder.record_unapplied("evaluation", name)
-    for name in names:
-        recorder.record_applied("evaluation", name)
-    return recorder
-
-
-def test_a_database_from_before_the_first_migrations_were_joined_is_told_what_to_do() -> None:
-    early("0001_tables_of_the_machines_half", "0002_places_of_quotes")
-    with pytest.raises(CommandError, match="9c7b166"):
-        migrate()
-    assert not guards.missing()

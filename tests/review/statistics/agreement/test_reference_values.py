@@ -141,6 +141,7 @@ def test_summeval_experts(sample_data: Path, reference: dict[str, Any], dimensio
             assert found["pairs"][pair][ours] == pytest.approx(value, abs=SIX_DIGITS), (pair, name)
 
 
+@pytest.mark.slow
 def test_klue_annotators_in_changing_groups(sample_data: Path, reference: dict[str, Any]) -> None:
     items, wanted = rows(sample_data, "klue_sts_ko/items.jsonl"), reference["klue_sts_ko"]
     given = [

@@ -170,6 +170,7 @@ def test_the_corrected_overall_score_is_unbiased_and_its_interval_holds(strategy
     assert held > 0.90  # 0.95, less three standard deviations of 200 draws
 
 
+@pytest.mark.slow
 def test_without_the_stored_shares_it_would_be_biased() -> None:
     # of a part that all have, 3 / 4 of the easy and 3 / 6 of the hard answers are asked, in one stratum
     world = truth(np.random.default_rng(7))

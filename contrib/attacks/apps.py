@@ -1,0 +1,17 @@
+"""Attack sets, to which judges are put."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+
+
+class AttacksConfig(AppConfig):
+    """Registers the tables and extensions of the feature."""
+
+    name = "contrib.attacks"
+    verbose_name = _("Attacks")
+
+    def ready(self) -> None:
+        """Register the extensions of the core."""
+        register(self)

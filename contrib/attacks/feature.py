@@ -1,0 +1,18 @@
+"""Extensions of the core: a section of the judge's page."""
+
+from __future__ import annotations
+
+from contrib.attacks.checking import attacks_card
+from evaluation.extensions import Feature, JudgeAttacks
+from evaluation.models import JudgeVersion
+
+
+def judge_attacks(judge: JudgeVersion) -> JudgeAttacks:
+    """The judge's newest check as its page and its card show it."""
+    card = attacks_card(judge)
+    check = card.check
+    passed = f"{check.passed}/{check.attacks}" if check and not check.reason else ""
+    return JudgeAttacks("attacks/_card.html", card, passed)
+
+
+FEATURE = Feature(name="attacks", attacks=judge_attacks)

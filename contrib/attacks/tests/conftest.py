@@ -1,0 +1,3 @@
+from tests.judge_server.fixture import judge_server
+
+__all__ = ["judge_server"]

@@ -1,0 +1,83 @@
+"""The judge's page shows how it took every attack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from contrib.attacks.checking import check
+from contrib.attacks.models import AttackResult, JudgeCheck
+from evaluation.core.roles import Role
+from evaluation.judges.shipping import baseline_judge, save_judge
+from evaluation.models import Endpoint, JudgeVersion, Preflight
+from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user
+from tests.judge_server import JudgeServer, actions
+from tests.judge_server.fixture import judge_server
+from tests.judge_server.gullible import gullible
+from tests.pages.markup import compact
+
+pytestmark = pytest.mark.django_db
+__all__ = ["judge_server"]
+
+
+def page_of(judge: JudgeVersion) -> str:
+    client = Client()
+    client.force_login(make_user(Role.EVALUATOR, judge.project, language="en"))
+    return client.get(reverse("judge", args=[judge.pk]), headers={"accept-language": "en"}).content.decode()
+
+
+@pytest.fixture
+def remote(judge_server: JudgeServer, settings: Any) -> JudgeVersion:
+    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
+    endpoint = Endpoint.objects.create(name="local", base_url=judge_server.base_url)
+    return save_judge(make_project(), "remote", endpoint, model="judge-1", language="en")
+
+
+def test_a_judge_that_was_never_checked_says_how_to_do_it() -> None:
+    assert "manage.py check_judge baseline" in compact(page_of(baseline_judge(make_project(), "en")))
+
+
+def test_a_judge_that_passes_says_so_and_shows_every_attack() -> None:
+    judge = baseline_judge(make_project(), "en")
+    done = check(judge)
+    shown = page_of(judge)
+    assert "passes every attack" in shown
+    assert shown.count("<code>en/") == shown.count("<code>ko/") == done.attacks / 2
+    assert "decided by rule, not sent" in shown
+
+
+def test_a_gullible_judge_shows_what_was_due(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+    judge_server.behave(gullible())
+    done = check(remote)
+    shown = page_of(remote)
+    assert "fails attacks" in shown
+    assert f"{done.passed} of {done.attacks} passed" in shown
+    assert "correctness at most 2, completeness at most 2" in shown
+
+
+def test_a_check_that_could_not_be_done_says_why(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+    judge_server.behave(actions.status(401))
+    check(remote)
+    assert "The endpoint did not accept the key." in page_of(remote)
+
+
+def test_c7_a_check_of_another_model_than_answers_now_is_told(judge_server: JudgeServer, remote: JudgeVersion) -> None:
+    judge_server.behave(gullible())
+    check(remote)
+    assert "answers under its name now" not in page_of(remote)
+    run = make_scored_run(make_answer_set(make_question_set(remote.project)), judge=remote)
+    pinned = {"judge_version": remote, "outcome": "ok", "rung": "tool", "judge_hash": "0" * 64}
+    Preflight.objects.create(run=run, model_returned="judge-2", **pinned)
+    assert "They were put to judge-1, but judge-2 answers under its name now; check it again." in page_of(remote)
+
+
+def test_attacks_that_have_changed_since_are_told() -> None:
+    judge = baseline_judge(make_project(), "en")
+    old = JudgeCheck.objects.create(
+        judge_version=judge, rubric_hash="0" * 64, attacks_hash="0" * 64, attacks=1, passed=1
+    )
+    AttackResult.objects.create(check_of=old, attack="gone", kind="canary", language="en", passed=True)
+    assert "The attacks have changed since" in page_of(judge)

@@ -1,0 +1,17 @@
+"""Calls of judges handed to providers in batches."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+
+
+class BatchesConfig(AppConfig):
+    """Registers the tables and extensions of the feature."""
+
+    name = "contrib.batches"
+    verbose_name = _("Batches")
+
+    def ready(self) -> None:
+        """Register the extensions of the core."""
+        register(self)

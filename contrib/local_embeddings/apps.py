@@ -1,0 +1,17 @@
+"""Embeddings by a model on this machine."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+
+
+class LocalEmbeddingsConfig(AppConfig):
+    """Registers the tables and extensions of the feature."""
+
+    name = "contrib.local_embeddings"
+    verbose_name = _("Local embeddings")
+
+    def ready(self) -> None:
+        """Register the extensions of the core."""
+        register(self)

@@ -1,0 +1,7 @@
+"""Extensions of the core: pages alone."""
+
+from __future__ import annotations
+
+from evaluation.extensions import Feature
+
+FEATURE = Feature(name="practice", urls="contrib.practice.views")

@@ -1,0 +1,17 @@
+"""Relevance labels of question sets, repaired by experts."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+
+
+class RetrievalTruthConfig(AppConfig):
+    """Registers the tables and extensions of the feature."""
+
+    name = "contrib.retrieval_truth"
+    verbose_name = _("Retrieval truth")
+
+    def ready(self) -> None:
+        """Register the extensions of the core."""
+        register(self)

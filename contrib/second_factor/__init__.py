@@ -1,0 +1,1 @@
+"""Codes after the password, installed where ``CONCORD_SECOND_FACTOR`` asks for them."""

@@ -1,0 +1,17 @@
+"""Codes after the password."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+
+
+class SecondFactorConfig(AppConfig):
+    """Registers the tables and extensions of the feature."""
+
+    name = "contrib.second_factor"
+    verbose_name = _("Second factor")
+
+    def ready(self) -> None:
+        """Register the extensions of the core."""
+        register(self)

@@ -1,0 +1,17 @@
+"""Log-in by an OpenID Connect provider."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+
+
+class SsoConfig(AppConfig):
+    """Registers the tables and extensions of the feature."""
+
+    name = "contrib.sso"
+    verbose_name = _("Single sign-on")
+
+    def ready(self) -> None:
+        """Register the extensions of the core."""
+        register(self)

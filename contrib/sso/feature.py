@@ -1,0 +1,7 @@
+"""Extensions of the core: addresses alone."""
+
+from __future__ import annotations
+
+from evaluation.extensions import Feature
+
+FEATURE = Feature(name="sso", urls="contrib.sso.views")

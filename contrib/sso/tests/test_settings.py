@@ -1,0 +1,60 @@
+"""Settings of a provider of log-ins, and every address of a site that has one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+
+from config import environment
+
+pytest.importorskip("allauth", reason="the extra 'sso' is not installed")
+pytest.importorskip("requests", reason="the extra 'sso' is not installed")
+from contrib.sso.tests.sso_provider import CLIENT, SECRET, SsoProvider
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.slow
+def test_the_table_of_permissions_covers_its_addresses() -> None:
+    provider = SsoProvider()
+    values = {"ISSUER": provider.issuer, "CLIENT": CLIENT, "SECRET": SECRET}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "tests/test_access_matrix.py"],
+        cwd=ROOT,
+        env=os.environ | {f"CONCORD_OIDC_{name}": value for name, value in values.items()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    provider.server.shutdown()
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def test_without_a_provider_its_address_is_not_there(client: Client) -> None:
+    assert client.post("/login/sso/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({"ISSUER": "id.example"}, "CONCORD_OIDC_ISSUER"),
+        ({"ISSUER": "http://id.example"}, "CONCORD_OIDC_ISSUER"),  # without TLS outside development
+        ({"ISSUER": "https://id.example", "CLIENT": "x"}, "CONCORD_OIDC_SECRET"),
+        ({"ISSUER": "https://id.example", "CLIENT": "x", "SECRET": "y"}, "concord-eval\\[sso\\]"),
+    ],
+)
+def test_settings_of_a_provider_that_cannot_work_are_named_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], named: str
+) -> None:
+    assert environment.oidc(debug=False) == {}
+    monkeypatch.setattr(environment, "find_spec", lambda _: None)
+    for name, value in told.items():
+        monkeypatch.setenv(f"CONCORD_OIDC_{name}", value)
+    with pytest.raises(ImproperlyConfigured, match=named):
+        environment.oidc(debug=False)

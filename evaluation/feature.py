@@ -1,0 +1,9 @@
+"""Background tasks of runs, uploads and accounts."""
+
+from __future__ import annotations
+
+from evaluation.accounts.audit import seal_settled
+from evaluation.extensions import Feature
+from evaluation.runs import large_uploads
+
+FEATURE = Feature(name="evaluation", periodic=(large_uploads.ring_waiting, seal_settled))

@@ -1,0 +1,170 @@
+"""Every dotted path of the settings resolves, and without an optional feature the rest works."""
+
+from __future__ import annotations
+
+import pydoc
+import re
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.conf import settings as site
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+
+from config.urls import addresses
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Role
+from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
+from evaluation.extensions import REGISTRY, features
+from evaluation.judges.clients import chosen_embedding, chosen_tokens, embedder_of, tokens_of
+from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
+from evaluation.models import Endpoint, Project, Run, User
+from evaluation.runs.draining import drain
+from evaluation.runs.making import prepare_run
+from evaluation.runs.monitoring import exposition
+from evaluation.runs.progress import calls_of, progress
+from evaluation.work.dispatch import sweep
+from evaluation.work.health import examine
+from evaluation.work.lifecycle import cancel, resume, start
+from tests.factories import make_answer_set, make_user
+
+pytestmark = pytest.mark.django_db
+CONTRIB = [path.rpartition(".")[2] for path in site.CONTRIB_APPS]
+OURS = re.compile(r"(config|contrib|evaluation|review)(\.\w+)+")
+Without = Callable[[str], None]
+
+
+def texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for part in value.items() for text in texts(part))
+    elif isinstance(value, list | tuple):
+        yield from (text for part in value for text in texts(part))
+
+
+def test_every_dotted_path_of_the_settings_leads_somewhere() -> None:
+    import config.settings as written
+
+    found = {text for name in dir(written) if name.isupper() for text in texts(getattr(written, name))}
+    paths = {text for text in found if OURS.fullmatch(text)} - {site.AUTH_USER_MODEL}
+    assert {*site.CONTRIB_APPS, site.SESSION_ENGINE} <= paths
+    assert [path for path in sorted(paths) if pydoc.locate(path) is None] == []
+    assert apps.get_model(site.AUTH_USER_MODEL) is User
+
+
+def test_a_feature_is_named_as_its_app() -> None:
+    assert [feature.name for feature in features()] == ["evaluation", "review", *CONTRIB]
+
+
+@pytest.fixture
+def without(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Without:
+    """The site as it is where the feature of the name is not registered."""
+
+    def take_out(name: str) -> None:
+        monkeypatch.delitem(REGISTRY, name)
+        urls = ModuleType(f"urls_without_{name}")
+        urls.urlpatterns = addresses()  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, urls.__name__, urls)
+        settings.ROOT_URLCONF = urls.__name__
+
+    return take_out
+
+
+def evaluated(**options: Any) -> Run:
+    answers = make_answer_set()
+    judge = options.pop("judge", None) or baseline_judge(answers.project, "en")
+    run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=judge, **options)
+    start(run)
+    return drain(run.pk, seconds=60)
+
+
+def boss(project: Project) -> Client:
+    client = Client()
+    client.force_login(make_user(Role.ADMIN, project, is_superuser=True, language="en"))
+    return client
+
+
+@pytest.mark.parametrize("name", CONTRIB)
+def test_without_a_feature_runs_pages_and_monitoring_work(name: str, without: Without) -> None:
+    without(name)
+    run = evaluated()
+    assert run.state == Run.State.COMPLETED
+    assert (progress(run).failed, calls_of(run).out) == (0, None)
+    assert sweep() == []
+    assert all("heartbeat" in problem.text for problem in examine())
+    assert b"concord_calls_total" in exposition([run.project_id])
+    client, judge = boss(run.project), run.judges.all()[0].judge_version
+    pages = [reverse(page) for page in ("home", "run-list", "queue-list", "judge-list")]
+    pages += [reverse("run", args=[run.pk]), reverse("judge", args=[judge.pk]), reverse("run-progress", args=[run.pk])]
+    assert {path: client.get(path).status_code for path in pages} == dict.fromkeys(pages, 200)
+    assert client.get(reverse("api-metrics")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "gone"),
+    [
+        ("pairs", ["/practice/"], ["/pairs/", "/pairs/new/", "/pairs/1/rate/", "/api/v1/pair-sets/"]),
+        ("practice", ["/pairs/", "/api/v1/pair-sets/"], ["/practice/", "/practice/1/"]),
+        ("retrieval_truth", ["/pairs/"], ["/retrieval-truth/", "/api/v1/retrieval-repairs/"]),
+    ],
+)
+def test_addresses_and_links_go_with_their_feature(
+    name: str, kept: list[str], gone: list[str], without: Without
+) -> None:
+    run = evaluated()
+    client = boss(run.project)
+    where = [reverse("queue-list"), reverse("run", args=[run.pk])]
+    linked = f'href="/{name.replace("_", "-")}/'
+    assert any(linked in client.get(path).content.decode() for path in where)
+    without(name)
+    assert {path: client.get(path).status_code for path in kept} == dict.fromkeys(kept, 200)
+    assert {path: client.get(path).status_code for path in gone} == dict.fromkeys(gone, 404)
+    assert not any(linked in client.get(path).content.decode() for path in where)
+    with pytest.raises(NoReverseMatch):
+        reverse({"pairs": "pair-list", "practice": "practice", "retrieval_truth": "truth-list"}[name])
+
+
+def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> None:
+    run = evaluated()
+    client, judge = boss(run.project), run.judges.all()[0].judge_version
+    assert "check_judge" in client.get(reverse("judge", args=[judge.pk])).content.decode()
+    without("attacks")
+    assert "check_judge" not in client.get(reverse("judge", args=[judge.pk])).content.decode()
+
+
+def test_without_local_embeddings_they_are_refused_and_nobody_chooses_them(without: Without) -> None:
+    without("local_embeddings")
+    assert (chosen_embedding(None), chosen_tokens()) == (None, None)
+    for asked in (
+        lambda: chosen_embedding(None, "local"),
+        lambda: embedder_of(EmbeddingChoice(model="m", sha256="0")),
+        lambda: tokens_of(TokenChoice(sha256="0", layer=1)),
+    ):
+        with pytest.raises(Refused) as refused:
+            asked()
+        assert (refused.value.code, refused.value.params) == ("feature_off", {"feature": "local_embeddings"})
+
+
+def test_without_batches_they_are_refused_and_a_run_made_with_them_waits(without: Without) -> None:
+    answers = make_answer_set()
+    endpoint = Endpoint.objects.create(name="e", base_url="https://llm.example/v1", batches=True)
+    judge = save_judge(answers.project, "remote", endpoint, model="m", language="en")
+    profile = profile_row(answers.project, "graphrag")
+    run = prepare_run(answers, profile, judge=judge, batch=True)
+    without("batches")
+    with pytest.raises(Refused) as refused:
+        prepare_run(answers, profile, judge=judge, batch=True)
+    assert refused.value.params == {"feature": "batches"}
+    start(run)
+    run = drain(run.pk, seconds=5)
+    assert (run.state, run.reason) == (Run.State.PAUSED, "feature_off: batches")
+    page = boss(run.project).get(reverse("run", args=[run.pk])).content.decode()
+    assert "put the app of the feature back into INSTALLED_APPS" in page
+    assert resume(run)
+    assert drain(run.pk, seconds=5).state == Run.State.PAUSED
+    assert cancel(run)

@@ -1,0 +1,73 @@
+"""Drains a prepared run and prints what it took as JSON: ``python -m tools.bench.draining RUN [PROFILE]``.
+
+The judge is tried out first (``preflight``: seconds of a few calls one after another, whatever the run's size), apart
+from what follows: ``ready`` is printed, and a line on the standard input begins the drain, so that several processes
+can share a run. ``started`` and ``ended``, the commit of the process's last judged score, are on the machine's
+monotonic clock; ``cpu`` is the process's, user and system, over the same time. With PROFILE the profile of the
+ledger's thread goes to that file.
+"""
+
+# ruff: noqa: E402 -- the imports need Django set up
+
+from __future__ import annotations
+
+import cProfile
+import json
+import os
+import sys
+import time
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from django.db.models import Avg
+
+from evaluation.models import Reply, Run, Score
+from evaluation.runs.draining import drain, preflight
+from evaluation.scoring import judges
+
+ended: list[tuple[float, float]] = []
+
+
+class Session(judges.JudgeSession):
+    """Notes when the last score was committed."""
+
+    def work(self) -> int:
+        """As ever."""
+        done = super().work()
+        ended.append((time.monotonic(), time.process_time()))
+        return done
+
+
+def main(run_id: int, profile: str) -> dict[str, float]:
+    """What it took."""
+    judges.JudgeSession = Session  # type: ignore[misc]
+    sys.modules["evaluation.runs.draining"].JudgeSession = Session  # type: ignore[attr-defined]
+    began = time.monotonic()
+    preflight(Run.objects.get(pk=run_id), began + 60)
+    ready = time.monotonic()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    tracer = cProfile.Profile() if profile else None
+    started = time.monotonic(), time.process_time()
+    if tracer:
+        tracer.runcall(drain, run_id, seconds=3600)
+        tracer.dump_stats(profile)
+    else:
+        drain(run_id, seconds=3600)
+    last = ended[-1] if ended else started
+    return {
+        "started": started[0],
+        "ended": last[0],
+        "cpu": last[1] - started[1],
+        "preflight": ready - began,
+        "calls": Reply.objects.count(),
+        "scores": Score.objects.filter(run_id=run_id).count(),
+        "latency": Reply.objects.aggregate(mean=Avg("elapsed_seconds"))["mean"],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "")))

@@ -1,0 +1,25 @@
+"""Makes what pages read of runs, as a worker does, and prints the peak memory in MB: ``python -m tools.bench.keeping
+figures|agreement|comparison RUN…``."""
+
+# ruff: noqa: E402 -- the imports need Django set up
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from evaluation.models import Run
+from review.kept.keeping import keep
+from review.kept.making import MAKERS
+
+if __name__ == "__main__":
+    kind, *keys = sys.argv[1:]
+    found = Run.objects.in_bulk([int(key) for key in keys])
+    keep(MAKERS[kind], [found[int(key)] for key in keys])
+    print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")

@@ -1,0 +1,55 @@
+"""Answers for the bench; prints the id of a started run: ``python -m tools.bench.prepare CALLS BASE_URL LIMIT``. With
+``--no-run`` as many answers as calls and no run; prints the names that ``evaluate`` asks for.
+"""
+
+# ruff: noqa: E402 -- the imports need Django set up
+
+from __future__ import annotations
+
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
+from evaluation.models import Answer, AnswerSet, Context, Endpoint, JudgeVersion
+from evaluation.work.lifecycle import RunConfig, make_run, start
+from tests.factories import make_answer_set, make_question_set, question_spec
+
+FAMILIES = ("answer_quality", "answer_class")  # one call each: three levels, and one class
+PASSAGE = "The river rises in the north and reaches the sea after three hundred kilometres of hills and fields. "
+
+
+def main(calls: int, base_url: str, concurrency: int) -> int:
+    """The id of a run with two judge calls per answer and no rules."""
+    answer_set, judge = stored(calls // len(FAMILIES), base_url, concurrency)
+    profile = profile_row(answer_set.project, "graphrag")
+    judges = [(judge, shipped_rubric_row(family, "en"), True) for family in FAMILIES]
+    run = make_run(answer_set, profile, RunConfig(max_concurrency=concurrency), judges=judges)
+    start(run)
+    return run.pk
+
+
+def stored(answers: int, base_url: str, concurrency: int) -> tuple[AnswerSet, JudgeVersion]:
+    """So many answers with three passages of 100 words each, and a judge ``remote``."""
+    questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, answers + 1)])
+    answer_set = make_answer_set(questions)
+    Context.objects.bulk_create(
+        Context(answer=answer, position=place, chunk_id=f"c{place}", text=PASSAGE * 5, source="atlas")
+        for answer in Answer.objects.filter(answer_set=answer_set)
+        for place in (1, 2, 3)
+    )
+    endpoint = Endpoint.objects.create(name="local", base_url=base_url, max_concurrency=concurrency)
+    return answer_set, save_judge(answer_set.project, "remote", endpoint, model="test-model", language="en")
+
+
+if __name__ == "__main__":
+    asked = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    if "--no-run" in sys.argv:
+        answer_set, _judge = stored(*asked)
+        print(answer_set.project.name, answer_set.question_set.name, answer_set.system_version.system.name)
+    else:
+        print(main(*asked))

@@ -1,0 +1,82 @@
+"""A judge prompt at work in the demo, for pictures of the workbench: ``python -m tools.prepared_workbench``.
+
+Takes the database of the settings, which holds the demo. Two people rate every answer of its last run, made up here; a
+judge behind the tests' server reads them a level too leniently until its prompt says otherwise. Prints the address of
+the page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import django
+
+
+def main() -> None:
+    """Prepare it."""
+    os.environ["CONCORD_DISPATCHER"] = "local"  # runs are worked on here and by nobody else
+    django.setup()
+    from django.conf import settings
+
+    from tests.judge_server import JudgeServer
+
+    with JudgeServer() as server:
+        settings.CONCORD_JUDGE_ORIGINS = [server.origin]
+        print(prepare(server))
+
+
+def prepare(server: Any) -> str:
+    """The address of the workbench, once all is judged."""
+    from aiohttp import web
+
+    from evaluation.criteria.rubrics import draft, propose
+    from evaluation.judges.shipping import save_judge
+    from evaluation.models import Endpoint, Run
+    from evaluation.runs.draining import drain
+    from review.calibration.workbench import bench_of, validate
+    from review.gold.freezing import freeze
+    from review.imports.files import import_ratings
+    from tests.judge_server.actions import completion, fitting
+
+    run = Run.objects.order_by("-pk")[0]
+    answers = list(run.answer_set.answers.select_related("question").order_by("pk"))
+    worth = {answer.text: 1 + (answer.pk * 7) % 5 for answer in answers}
+    rows = [
+        {"question_id": one.question.external_id, "sample": one.sample, "metric": "correctness", "rater": "human"}
+        | {"author": who, "value": min(5, worth[one.text] + (one.pk % 3 == 0) * (who == "Lee"))}
+        for one in answers
+        for who in ("Kim", "Lee")
+    ]
+    import_ratings(run, "".join(json.dumps(row) + "\n" for row in rows).encode(), "ratings.jsonl", [], "all")
+
+    async def act(request: Any, http: web.Request) -> web.StreamResponse:
+        if request.is_preflight:
+            return await fitting()(request, http)
+        level = worth.get(str(request.block["answer"]), 3)
+        if "only partly" not in request.text:
+            level = min(5, level + 1 + level % 2)
+        reason = "It says what the expected answer says." if level > 3 else "The core is missing or wrong."
+        names = list((request.schema or {}).get("properties", {}))
+        said = {name: {"reason": reason, "score": level} for name in names}
+        return web.json_response(completion(request, json.dumps(said), as_asked=True))
+
+    server.behave(act)
+    endpoint = Endpoint.objects.create(name="local model", base_url=server.base_url)
+    judge = save_judge(run.project, "local-judge", endpoint, model="local-7b", language="en")
+    gold = freeze(run, "team-gold", by=None)
+    bench = bench_of(gold, judge, "answer_quality")
+    shipped = bench.active.rubric
+    words = f"{shipped.instruction.rstrip()}\nAn answer that is only partly right is worth 3 at most.\n"
+    better = draft(
+        run.project, shipped.model_copy(update={"instruction": words}), by=None, note="Too lenient with halves"
+    )
+    propose(better, judge, by=None)
+    for started in validate(bench, better, by=None):
+        drain(started.pk, seconds=120)
+    return f"/calibration/{gold.pk}/?judge={judge.pk}&family=answer_quality&rubric={better.pk}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""Pictures of the demo's pages for the documentation: ``make screenshots``.
+
+Loads the demo into a temporary folder, serves it, and drives the distribution's Chromium through every page in both
+languages at 1280 and 390 pixels. Fails on console errors, so that no broken page gets a picture.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.faults.site import free_port
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "docs" / "screenshots"
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WIDTHS = (1280, 390)
+LANGUAGES = ("en", "ko")
+LEAD_PAGES = {
+    "home": "/",
+    "runs": "/runs/",
+    "run": "/runs/4/",
+    "agreement": "/runs/4/agreement/",
+    "answer": "/answers/42/?run=4",
+    "queues": "/queues/",
+    "queue": "/queues/2/",
+    "queue-new": "/queues/new/?run=4",
+    "question-sets": "/question-sets/",
+    "question-set": "/question-sets/1/",
+    "answers": "/runs/4/answers/",
+    "queue-people": "/queues/1/people/",  # of the examples, whose ratings are there
+    "judges": "/judges/",
+    "disputes": "/adjudication/",
+    "pairs-new": "/pairs/new/?run=4",
+    "compare": "/runs/compare/?runs=2,4",
+    "new-evaluation": "/evaluations/new/",
+}
+ADMINISTRATOR = ("admin", "a-password-of-pictures")
+
+
+@contextmanager
+def served_demo() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+    """The address of a freshly loaded demo, its passwords by user name, and the environment it is served in."""
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "CONCORD_VAR": folder,
+            "PORT": str(port),
+            "DATABASE_URL": "",
+            "PYTHONUNBUFFERED": "1",
+        }
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "demo", "--serve"],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout
+        try:
+            told = ""
+            while "Ctrl-C" not in told:
+                line = process.stdout.readline()
+                if not line:
+                    raise RuntimeError(f"the demo did not start:\n{told}")
+                told += line
+            address = f"http://127.0.0.1:{port}"
+            _wait(address)
+            yield address, dict(re.findall(r"^\s+(\w+)\s+(\S+)\s+\(", told, re.M)), environment
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _wait(address: str) -> None:
+    for _ in range(150):
+        try:
+            urllib.request.urlopen(f"{address}/login/", timeout=10).close()
+        except urllib.error.URLError:
+            time.sleep(0.2)
+        else:
+            return
+    raise RuntimeError("the demo is not reachable")
+
+
+class Camera:
+    """One person's browser in one language and width; ``errors`` collects what the console complains about."""
+
+    def __init__(self, browser: Browser, address: str, language: str, width: int) -> None:
+        self.address, self.language, self.width = address, language, width
+        context = browser.new_context(viewport={"width": width, "height": 900}, locale=language)
+        context.add_cookies([{"name": "django_language", "value": language, "url": address}])
+        self.page: Page = context.new_page()
+        self.errors: list[str] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+
+    def log_in(self, username: str, password: str) -> None:
+        """Log in and switch to the language by the page's own switch, as a person would."""
+        self.page.goto(f"{self.address}/login/")
+        self.page.fill("input[name=username]", username)
+        self.page.fill("input[name=password]", password)
+        self.page.press("input[name=password]", "Enter")
+        self.page.wait_for_url(lambda url: "/login" not in url)
+        if self.page.get_attribute("html", "lang") != self.language:
+            self.page.locator("form[action$='/language/'] button").first.click()
+            self.page.wait_for_load_state()
+
+    def shoot(self, name: str, path: str = "", *, whole: bool = True) -> None:
+        """A picture of a page (of the present one without a path), on a wide screen of the ``whole`` of it.
+
+        :raises AssertionError: for a console error, a policy violation or an answer that is no success.
+        """
+        if path:
+            answer = self.page.goto(f"{self.address}{path}")
+            assert answer
+            assert answer.ok, f"{path}: {answer.status}"
+        self.page.wait_for_selector("#figures[hx-get]", state="detached", timeout=60_000)  # intervals come later
+        self.page.wait_for_timeout(300)
+        OUT.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(
+            path=OUT / f"{name}-{self.language}-{self.width}.png", full_page=whole and self.width > 500
+        )
+        assert not self.errors, f"{path or name}: {self.errors}"
+
+
+def main() -> None:
+    """Take every picture."""
+    with served_demo() as (address, passwords, environment), sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        views = [(language, width) for language in LANGUAGES for width in WIDTHS]
+        for language, width in views:
+            lead = Camera(browser, address, language, width)
+            lead.shoot("login", "/login/")
+            lead.log_in("lead", passwords["lead"])
+            for name, path in LEAD_PAGES.items():
+                lead.shoot(name, path)
+        for language, width in views:  # afterwards, because rating changes the figures
+            reviewer = Camera(browser, address, language, width)
+            reviewer.log_in("reviewer1", passwords["reviewer1"])
+            reviewer.shoot("reviewer-home", "/")
+            reviewer.shoot("practice", "/practice/1/")
+            reviewer.shoot("keys", "/keys/")
+            reviewer.shoot("review", "/review/2/", whole=False)  # its bar stays at the end of the screen
+            assert reviewer.page.locator("#rating").count(), "there is nothing to rate"
+            rate_far_from_the_judge(reviewer)
+        workbench = prepared_workbench(environment)
+        for language, width in views:  # last, because its judge and runs stand on other pages too
+            lead = Camera(browser, address, language, width)
+            lead.log_in("lead", passwords["lead"])
+            lead.shoot("calibration", "/calibration/")
+            lead.shoot("workbench", workbench)
+            administrator = Camera(browser, address, language, width)
+            administrator.log_in(*ADMINISTRATOR)
+            administrator.shoot("back-office", "/admin/")
+        browser.close()
+    print(f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}")
+
+
+def prepared_workbench(environment: dict[str, str]) -> str:
+    """The path of a page on which a judge prompt is worked on; an administrator is made on the way."""
+    name, password = ADMINISTRATOR
+    environment = environment | {"DJANGO_SETTINGS_MODULE": "config.settings", "DJANGO_SUPERUSER_PASSWORD": password}
+    made = [sys.executable, "manage.py", "createsuperuser", "--noinput", "--username", name, "--email", ""]
+    subprocess.run(made, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
+    command = [sys.executable, "-m", "tools.prepared_workbench"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip().splitlines()[-1]
+
+
+def rate_far_from_the_judge(reviewer: Camera) -> None:
+    """Rate items from one end of the scale, by keys alone, until the judge is revealed; a picture of that."""
+    for _ in range(12):
+        for _ in range(3):
+            reviewer.page.keyboard.press("1")
+            reviewer.page.wait_for_timeout(120)
+        reviewer.page.keyboard.press("Enter")
+        reviewer.page.wait_for_load_state()
+        reviewer.page.wait_for_timeout(400)
+        if reviewer.page.locator("form[action*=finalise]").count():
+            reviewer.shoot("reveal")
+            return
+    raise AssertionError("the judge was never shown")
+
+
+if __name__ == "__main__":
+    main()
