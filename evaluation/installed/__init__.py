@@ -1,5 +1,5 @@
 """The product installed as a package. A wheel holds here what lies beside the apps in a checkout (``config``,
-``templates``, ``static``, ``locale``), so that it owns no other top-level name; all that becomes importable with this
+``contrib``, ``templates``, ``static``, ``locale``), so that it owns no other top-level name; all that becomes importable with this
 package. Servers and tools find it by ``DJANGO_SETTINGS_MODULE=evaluation.installed.settings`` and
 ``evaluation.installed.wsgi:application``. Imported by nothing in the product.
 """
