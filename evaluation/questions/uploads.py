@@ -255,11 +255,11 @@ def expire_uploads() -> int:
 
 
 def _file(batch: ImportBatch) -> QuestionFile:
-    content = kept_file(batch)
-    return _read(content, batch.file_name, batch.options, len(content))
+    return _read(kept_file(batch), batch.file_name, batch.options)
 
 
-def _read(content: bytes, file_name: str, options: Mapping[str, Any], limit: int) -> QuestionFile:
+def _read(content: bytes, file_name: str, options: Mapping[str, Any], limit: int | None = None) -> QuestionFile:
+    """The questions. ``limit`` in bytes holds for the file and its judgements; none for those accepted before."""
     text = str(options.get("map", ""))
     shape = read_map(text.encode()) if text else None
     utf8 = recoded(content, str(options.get("encoding", "")), file_name)
@@ -269,5 +269,5 @@ def _read(content: bytes, file_name: str, options: Mapping[str, Any], limit: int
         group_by=str(options.get("group_by", "")),
         shape=shape,
         qrels=str(options.get("qrels", "")).encode(),
-        max_bytes=limit + len(utf8) - len(content),
+        max_bytes=None if limit is None else limit + len(utf8) - len(content),
     )

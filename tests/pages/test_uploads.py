@@ -179,7 +179,7 @@ def test_the_preview_offers_the_encoding_and_reads_the_file_again(client: Client
     assert '<option value="cp1252" selected>' in page
     assert "tenant’s lease" in page
     refused = client.post(f"{address}encoding/", {"encoding": "utf-8"}, follow=True).content.decode()
-    assert "leases.csv, line 2" in refused
+    assert "leases.csv, row 2" in refused
     assert "tenant’s lease" in refused  # still as it was read
     other = client.post(f"{address}encoding/", {"encoding": "cp949"}, follow=True).content.decode()
     assert '<option value="cp949" selected>' in other
@@ -207,4 +207,4 @@ def test_judgements_go_with_the_topics(client: Client, project: Project) -> None
     topics.seek(0)
     refused = upload(client, project, None, file=topics, qrels=broken)
     assert refused.status_code == 400
-    assert "line 1" in refused.content.decode()
+    assert "qrels: These are no judgements" in refused.content.decode()
