@@ -53,9 +53,8 @@ from evaluation.accounts.logging_in import (
     BY_PROVIDER,
     LOGGED_IN,
     LimitedBackend,
+    address_of,
     failed,
-    place_of,
-    remember_browser,
     succeeded,
     wait_until,
 )
@@ -194,13 +193,13 @@ def ask_for_code(request: HttpRequest) -> HttpResponse:
         return redirect_to_login(waiting["next"]) if waiting else redirect("login")
     form, status = CodeForm(request.POST or None), 200
     if request.method == "POST" and form.is_valid():
-        counted, place = f"code {who.username}", place_of(who.username, request)
-        if not wait_until(counted, place):
+        counted, address = f"code {who.username}", address_of(request)
+        if not wait_until(counted, address):
             if how := _spend(who, form.cleaned_data["code"]):
-                return _let_in(request, who, waiting["next"], counted, place, how)
-            failed(counted, place, person=who.pk, by=BY_CODE)
+                return _let_in(request, who, waiting["next"], counted, address, how)
+            failed(counted, address, person=who.pk, by=BY_CODE)
             form.add_error("code", gettext("The code is wrong, or was used before."))
-        if wait_until(counted, place):
+        if wait_until(counted, address):
             form.add_error("code", gettext("Too many attempts to log in failed. Try again in some minutes."))
             status = 429
     return render(request, "second_factor/code.html", {"form": form}, status=status)
@@ -216,20 +215,18 @@ def _waited_for(waiting: dict[str, Any]) -> User | None:
     return who if constant_time_compare(waiting["hash"], who.get_session_auth_hash()) else None
 
 
-def _let_in(request: HttpRequest, who: User, target: str, counted: str, place: str, how: str) -> HttpResponse:
+def _let_in(request: HttpRequest, who: User, target: str, counted: str, address: str, how: str) -> HttpResponse:
     factor = _factor(who)
     request.session.flush()  # nobody who knew the key from before knows the one after
     login(request, who, backend=BACKEND)
     request.session[GIVEN] = factor.pk if factor else None
-    succeeded(who, counted, place, by=how)
+    succeeded(who, counted, address, by=how)
     if how == BY_RECOVERY_CODE:
         left = _codes_left(who)
         audit.record(who, "second_factor.recovery_code_used", who, left=left)
         text = ngettext("%(left)s recovery code is left.", "%(left)s recovery codes are left.", left)
         messages.warning(request, text % {"left": left})
-    response = redirect(target)
-    remember_browser(response, who, request)
-    return response
+    return redirect(target)
 
 
 def _spend(who: User, text: str) -> str:

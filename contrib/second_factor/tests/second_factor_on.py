@@ -114,7 +114,6 @@ def test_between_password_and_code_nobody_is_in_and_the_session_is_another_one_a
     there = browser.post("/login/", {"username": who.username, "password": PASSWORD, "next": "/runs/?page=2"})
     assert there.headers["Location"] == CODE
     assert not is_in(browser)
-    assert "known_browser" not in browser.cookies
     waiting = browser.session.session_key
     assert browser.get(CODE).status_code == 200
     assert browser.post(CODE, {"code": "000000"}).status_code == 200
@@ -123,7 +122,6 @@ def test_between_password_and_code_nobody_is_in_and_the_session_is_another_one_a
     assert done.headers["Location"] == "/runs/?page=2"
     assert is_in(browser)
     assert browser.session.session_key != waiting
-    assert "known_browser" in browser.cookies
     stolen = Client()
     stolen.cookies["sessionid"] = waiting
     assert not is_in(stolen)
