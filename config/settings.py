@@ -170,7 +170,6 @@ if CONCORD_SECOND_FACTOR != "off":
     INSTALLED_APPS += ["allauth.mfa", "contrib.second_factor"]
     MIDDLEWARE.insert(MIDDLEWARE.index("config.middleware.LanguageMiddleware") + 1, "config.middleware.GateMiddleware")
     MFA_ADAPTER = "contrib.second_factor.views.Adapter"
-    MFA_TOTP_TOLERANCE = 1  # clocks of phones may be half a minute off
 
 # django-q2 only wakes workers; all work is in rows of the database. The values follow docs/decisions/0001.
 CONCORD_HOST = read("CONCORD_HOST") or socket.gethostname()

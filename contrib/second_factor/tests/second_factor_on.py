@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import time_machine
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.contrib import admin
 from django.contrib.sessions.models import Session
 from django.db import connection
@@ -17,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from contrib.second_factor.views import Adapter
+from contrib.second_factor.views import Adapter, code_at
 from evaluation.accounts.logging_in import BY_PROVIDER, new_token, password_link
 from evaluation.accounts.purging import erase
 from evaluation.core.roles import Role
@@ -33,7 +32,7 @@ OWN, CODE = "/account/second-factor/", "/login/code/"
 
 def code(secret: str, ahead: int = 0) -> str:
     """What the app shows, some steps from now."""
-    return format_hotp_value(hotp_value(secret, int(time.time()) // 30 + ahead))
+    return code_at(secret, int(time.time()) // 30 + ahead)
 
 
 def secret_of(who: User) -> str:
@@ -77,6 +76,15 @@ def events(who: User) -> list[tuple[str, Any]]:
     told = AuditEvent.objects.order_by("pk").values_list("verb", "object_id", "detail")
     about = [(verb, detail) for verb, pk, detail in told if pk == str(who.pk) or detail.get("person") == who.pk]
     return [one for one in about if one[0].startswith(("login", "second_factor"))]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(59, "287082"), (1_111_111_109, "081804"), (1_234_567_890, "005924"), (20_000_000_000, "353130")],
+)
+def test_codes_are_those_of_rfc_6238(seconds: int, expected: str) -> None:
+    """The last six of the eight digits in its appendix B."""
+    assert code_at("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", seconds // 30) == expected
 
 
 def test_setting_up_takes_the_password_and_a_code_and_shows_the_recovery_codes_once() -> None:
