@@ -103,6 +103,15 @@ TEMPLATES = [
 
 DATABASES = {"default": database(VAR_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# django-q2 writes its heartbeat to the default cache twice a second, so that one stays in memory.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "shared": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "evaluation_cacheentry",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    },
+}
 
 AUTH_USER_MODEL = "evaluation.User"
 AUTHENTICATION_BACKENDS = ["evaluation.accounts.logging_in.LimitedBackend"]
