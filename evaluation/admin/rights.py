@@ -83,9 +83,12 @@ class RoleAdmin(ModelAdmin):
         audit.record(request.user if isinstance(request.user, User) else None, verb, obj, **detail)
 
     def _may(self, request: HttpRequest, action: Action, obj: Model | None = None) -> bool:
-        projects = access.projects_with(request.user, action)
         if obj is None or not self.path:
-            return projects.exists()
+            # The list of tables beside every page asks for each of them.
+            rights: dict[Action, bool] = vars(request).setdefault("back_office_rights", {})
+            if action not in rights:
+                rights[action] = access.projects_with(request.user, action).exists()
+            return rights[action]
         rows = type(obj)._default_manager.filter(pk=obj.pk)
         return access.visible(rows, request.user, action, path=self.path).exists()
 

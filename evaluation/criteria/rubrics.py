@@ -172,10 +172,14 @@ def check_may_draft(project_id: int, family: str, by: User | None) -> None:
 
     :raises Refused: ``drafter_opened``.
     """
+    if lineage := opened_lineage(project_id, family, by):
+        raise Refused("drafter_opened", gold=lineage, family=family)
+
+
+def opened_lineage(project_id: int, family: str, by: User | None) -> str:
+    """The lineage of gold sets because of which the person may not draft versions of the family; empty without one."""
     rows = HoldOutOpening.objects.filter(project=project_id, created_by=by, ended_at=None) if by else ()
-    for row in rows:
-        if family in row.families:
-            raise Refused("drafter_opened", gold=row.lineage, family=family)
+    return next((row.lineage for row in rows if family in row.families), "")
 
 
 def activate(

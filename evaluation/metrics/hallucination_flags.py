@@ -15,7 +15,6 @@ from functools import lru_cache
 
 from evaluation.core.registry import YES_NO, Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
-from evaluation.metrics.keyword_coverage import keyword_set
 from evaluation.metrics.matching import KeywordHit, Tier, compile_keyword, find_keyword
 from evaluation.metrics.normalise import (
     content_tokens,
@@ -202,9 +201,8 @@ def _named(wordings: tuple[str, ...], text: str) -> KeywordHit | None:
 def _avoidance(asked: str, answer: AnswerSpec, phrases: tuple[str, ...]) -> Iterator[Finding]:
     if not holds_hangul(answer.text):
         phrases = _that_need_no_hangul(phrases)
-    wanted = keyword_set(tuple((phrase,) for phrase in phrases), "tiers")
-    there = zip(wanted.keywords, wanted.occurring(answer.text)[0], strict=True)
-    hits = [hit for keyword, occurs in there if occurs and (hit := find_keyword(keyword, answer.text)) is not None]
+    found = (find_keyword((phrase,), answer.text) for phrase in phrases)
+    hits = [hit for hit in found if hit is not None and hit.counts]
     if not hits:
         return
     spans = sorted({(hit.start, hit.end) for hit in hits})

@@ -20,11 +20,6 @@ _KOREAN = re.compile(
 _ENGLISH = re.compile(
     r"\b(?:not|no|never|neither|nor|none|nothing|cannot|without|\w+n't|isnt|arent|doesnt|dont|didnt|wasnt|cant)\b"
 )
-# Finds all that _ENGLISH does but "without", and a little more; it begins with one letter, which makes it fast.
-_BEHIND_BEING = frozenset("니닌닙닐님")
-_BEHIND_FORBIDDING = frozenset("세십라요.! \n\t\r\v\f\x1c\x1d\x1e\x1f")
-_BEFORE_FORBIDDING = frozenset("지 \n\t\r\v\f\x1c\x1d\x1e\x1f")
-_MAYBE_ENGLISH = re.compile(r"n(?:[oe](?<![a-z0-9_]..)|'t|ot(?<=cannot)|t\b(?<=(?:is|re|es|do|id|as|ca)nt))")
 _NOT_NEGATING = re.compile(
     r"뿐\s?만?\s?(?:이\s?)?아니|없지\s?않|(?:않|아니|아닐)(?:을)?\s?수\s?(?:가\s?)?없|못지\s?않|마지\s?않|"
     r"다름\s?아닌|지\s?않을까"
@@ -46,50 +41,9 @@ _NEGATING_TAGS = frozenset({"VA", "VX", "VCN", "MAG", "VV"})
 _BESIDE = 2  # characters between an adverb 안 or 못 and the verb it negates, at most
 
 
-def may_negate_in_korean(folded: str) -> bool:
-    """Whether the text could hold a Korean negating word; fast, and sees too many rather than too few."""
-    return (
-        "없" in folded
-        or "않" in folded
-        or "못" in folded
-        or ("안" in folded and _is_adverb(folded))
-        or ("아" in folded and _stands_beside(folded, "아", 1, _BEHIND_BEING))
-        or ("마" in folded and _stands_beside(folded, "마", 1, _BEHIND_FORBIDDING))
-        or ("말" in folded and _stands_beside(folded, "말", -1, _BEFORE_FORBIDDING))
-    )
-
-
-def _stands_beside(folded: str, syllable: str, step: int, wanted: frozenset[str]) -> bool:
-    """Whether one of the wanted characters stands a step from the syllable anywhere. Most texts hold few of these
-    syllables, so that going from one to the next is faster than a pattern."""
-    place = folded.find(syllable)
-    while place >= 0:
-        if (place or step > 0) and folded[place + step : place + step + 1] in wanted:
-            return True
-        place = folded.find(syllable, place + 1)
-    return False
-
-
-def _is_adverb(folded: str) -> bool:
-    """Whether 안 stands anywhere without Hangul in front."""
-    place = folded.find("안")
-    while place >= 0:
-        if not place or not "가" <= folded[place - 1] <= "힣":
-            return True
-        place = folded.find("안", place + 1)
-    return False
-
-
-def may_negate_in_english(folded: str) -> bool:
-    """Whether the text could hold an English negating word; fast, and sees too many rather than too few."""
-    return _MAYBE_ENGLISH.search(folded) is not None or "without" in folded
-
-
 def holds_negation(folded: str) -> bool:
     """Whether the text itself holds a negating word, so that finding it in a negated clause is what was asked for."""
-    if may_negate_in_korean(folded) and _KOREAN.search(folded):
-        return True
-    return may_negate_in_english(folded) and _ENGLISH.search(folded) is not None
+    return bool(_KOREAN.search(folded) or _ENGLISH.search(folded))
 
 
 def is_spared(text: str, place: int) -> bool:

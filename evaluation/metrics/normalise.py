@@ -128,12 +128,6 @@ def _tokens(text: str) -> tuple[Morpheme, ...]:
     return tuple(Morpheme(t.form, str(t.tag), t.start, t.start + t.len) for t in _analyser().tokenize(text))
 
 
-def analysed() -> int:
-    """How many texts were given to the analyser so far, known ones included; for measuring how seldom it runs."""
-    tokens, stemmed = _tokens.cache_info(), stems.cache_info()
-    return tokens.hits + tokens.misses + stemmed.hits
-
-
 def morphemes(text: str) -> tuple[Morpheme, ...] | None:
     """The morphemes of a sentence in order; ``None`` where there is no analyser."""
     return _tokens(text) if kiwi_installed else None

@@ -1,179 +1,271 @@
-"""Refusals and admissions of not knowing: the one list of phrases per language behind ``dont_know``, ``answer_class``
-and ``negative_detection``.
+"""Refusals and admissions of not knowing, as ``dont_know``, ``answer_class`` and ``negative_detection`` read them.
 
-A phrase pairs a subject (the documents, the information, the assistant) with a predicate (not found, stated, known,
-available, told). It counts as a statement of the assistant: not in quotes, not under a condition, not about a third
-person, not where it is denied itself ("it is wrong to say that the report does not mention it"), and not where the
-answer goes on, or has begun, with a figure or fact of its own.
+An answer is read clause by clause. A clause refuses if its predicate does and the clause asserts it: outside of quotes,
+conditions and reports about other people, and not denied itself. The answer refuses if a clause does and none gives a
+figure or fact of its own; apologies, advice and descriptions of the sources are no facts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import islice, pairwise
 from typing import TypeAlias
 
-from evaluation.metrics.normalise import fold, fold_with_lines, sentences
-from evaluation.metrics.refusal_words import EN, KO
+from evaluation.metrics import refusal_words as words
+from evaluation.metrics.normalise import fold, fold_with_lines, hangul_run, holds_hangul, sentences
 
-Span = tuple[int, int]
+Span: TypeAlias = tuple[int, int]
 
+FEW_SENTENCES = 2  # sentences: of longer answers only the first statement is looked at
 
-@dataclass(frozen=True, slots=True)
-class _Joints:
-    """The expressions between the elements of a pattern of one language; every repetition has a small limit."""
-
-    word: str
-    space: str
-    near: str
-    far: str
-    start: str
-    end: str
-    special: Mapping[str, str]
-
-
-_EN_JOINTS = _Joints(
-    word=r"\b(?:%s)\b",
-    space=r"\s+",
-    near=r"\W+(?:(?:\w+ly|even|actually|quite|just|also|yet|anywhere|really|still|ever|therefore|simply)\W+)?",
-    far=r"(?:\W+(?!(?:that|which|who)\b)[\w'\"-]+){0,8}?\W+",
-    start=r"^\W*(?:(?:sorry|unfortunately|regrettably|sadly|hmm|well|apologies|answer|and|so)\W+)?",
-    end=r"\W*$",
-    special={},
-)
-_KO_JOINTS = _Joints(
-    word="(?:%s)",
-    space=" ?",
-    near="[은는이가을를도의만에서로]{0,3} ?",
-    far=".{0,30}?",
-    start=r"^\W*(?:(?:답변|결론|죄송합니다|음)\W+)?",
-    end=r"\W*$",
-    special={
-        # not adnominal (없는 상품), conditional (없으면) or quoted (없다고)
-        "END": r"(?:[습합]니|는?다(?![고는면던며지])|[어아해](?![도지진야])|요|음|네|군|거든|더라(?!도)|으[니므며나]"
-        r"|하므|기 때문|고|지만|"
-        r"는데|을 것|[았었겠했](?:습니|다(?![고는면])|어|네|고|지만|는데|으[나며니므]|음|거든|던))",
-        "NO_QUESTION": "(?!.*[는은인할을던]지)",
-    },
-)
-
-
-def _compile(patterns: Iterable[str], classes: Mapping[str, str], joints: _Joints) -> re.Pattern[str]:
-    """One expression for all patterns of a language."""
-
-    @cache
-    def words(name: str) -> str:
-        return "|".join(sorted({spelling(word) for word in classes[name].split(", ")}, key=len, reverse=True))
-
-    def spelling(word: str) -> str:
-        """A word, with the words of the classes in it."""
-        return joints.space.join(_CLASS.sub(inner, re.escape(part)) for part in word.split(" "))
-
-    def inner(match: re.Match[str]) -> str:
-        return joints.special.get(match[0]) or f"(?:{words(match[0])})"
-
-    def expression(tree: _Tree, joint: str) -> str:
-        """The alternatives of a tree of elements: patterns that begin alike share their beginning."""
-        branches = []
-        for element, below in tree.items():
-            if element in _MARKS:
-                branches.append(expression(below, joints.far if element == ".." else joints.start))
-            elif element in {"", "$"}:
-                branches.append(joints.end if element else "")
-            else:
-                branches.append(joint + (joints.word % spelling(element)) + expression(below, joints.near))
-        return f"(?:{'|'.join(branches)})"
-
-    tree: _Tree = {}
-    for pattern in patterns:
-        place = tree
-        for element in (*pattern.split(), ""):
-            place = place.setdefault(element, {})
-    return re.compile(expression(tree, ""))
-
-
-_Tree: TypeAlias = "dict[str, _Tree]"
-_CLASS = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
-_MARKS = frozenset({"^", ".."})
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """The compiled phrases of one language, all searched in one clause of a folded text."""
-
-    refusals: re.Pattern[str]
-    unasserted: re.Pattern[str]
-    contrasts: re.Pattern[str]
-    service: re.Pattern[str]
+_QUOTED = re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?![a-z0-9])")
+_ASIDE = re.compile(r"\([^()]*\)|, (?:however|unfortunately|though|at least|therefore|in fact),")
+_FIGURE = re.compile(r"(?<![a-z\d-])(?<!passage )(?<!document )(?<!source )(?<!context )\d")
+_SHORTEST = 3  # words of an English statement
+_EN_WORD = re.compile(r"[\w']+")
+_NUMBERED = frozenset({"section", "page", "table", "chapter", "article", "clause", "paragraph", "annex", "form"})
 
 
 @cache
-def _wording(is_korean: bool) -> Wording:
-    phrases, joints = (KO, _KO_JOINTS) if is_korean else (EN, _EN_JOINTS)
-    return Wording(
-        *(
-            _compile(patterns, phrases.classes, joints)
-            for patterns in (phrases.refusals, phrases.unasserted, phrases.contrasts, phrases.service)
-        )
-    )
-
-
-_HANGUL = re.compile("[가-힣]")
-_QUOTED = re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)")
-_ASIDE = re.compile(r"\([^()]*\)|, (?:however|unfortunately|though|at least|therefore|in fact),")
-_CLAUSE_END = re.compile(
-    r",(?!\d)|[;:]|\s-\s|\b(?=(?:but|because|since|so|although|though|whereas|while|if|unless|when)\b)"
-    r"|(?<=지만)\s|(?<=[는은]데)\s|(?<=으나)\s|(?<=[이으]며)\s|(?<=므로)\s|(?<=하고)\s|(?<=[했았었]고)\s|"
-    r"(?<=니다만)\s|(?<=못해)\s"
-)
-_FIGURE = re.compile(r"\d")
-FEW_SENTENCES = 2  # sentences: of longer answers only the first statement is looked at
+def _expression(name: str) -> re.Pattern[str]:
+    return re.compile(getattr(words, name))
 
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """A clause of a folded text: where its phrase of refusal stands, if it asserts one, and whether it is a service."""
+    """A clause of a folded text: its phrase of refusal, if it asserts one, and what it tells otherwise."""
 
-    text: str
     sentence: int
-    phrase: Span | None
-    asserted: bool
-    wording: Wording
-
-    @property
-    def is_service(self) -> bool:
-        return self.wording.service.search(self.text) is not None
+    phrase: Span | None = None
+    stands_alone: bool = False  # as the answer may: neither advice nor about the question and the sources
+    tells: bool = False  # something other than a refusal, an apology, advice or what the sources cover
+    has_figure: bool = False  # which is told
+    turns: bool = False  # against the clause before it: "but", "however"
+    concedes: bool = False  # to the clause beside it: "although", "because"
+    is_advice: bool = False
 
 
 @lru_cache(maxsize=1024)
 def _clauses(text: str) -> tuple[_Clause, ...]:
     """The clauses of a folded text in order, what is quoted left blank."""
-    text = _ASIDE.sub(lambda match: " " * len(match[0]), text)
-    text = _QUOTED.sub(lambda match: " " * len(match[0]), text) if _QUOTED.sub("", text).strip(" .!") else text
-    found = []
+    text = _ASIDE.sub(_blank, text)
+    text = _QUOTED.sub(_blank, text) if _QUOTED.sub("", text).strip(" .!") else text
+    reader = _Korean() if holds_hangul(text) else _English()
+    clauses = []
     for number, (first, last) in enumerate(sentences(text)):
-        start = first
-        for end in (*(match.end() for match in _CLAUSE_END.finditer(text, first, last)), last):
-            clause = text[start:end]
-            if clause.strip():
-                wording = _wording(_HANGUL.search(clause) is not None)
-                asserted = wording.unasserted.search(clause) is None
-                match = wording.refusals.search(clause) if asserted else None
-                span = (start + match.start(), start + match.end()) if match else None
-                found.append(_Clause(clause, number, span, asserted, wording))
-            start = end
-    return tuple(found)
+        ends = (match.end() for match in reader.clause_end.finditer(text, first, last))
+        for start, end in pairwise((first, *ends, last)):
+            if re.search(r"\w", text[start:end]):
+                clauses.append(reader.read(text, start, end, number))
+    return tuple(clauses)
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Spaces, but for the end of a sentence within closing quotes."""
+    return " " * (len(match[0]) - 2) + (match[0][-2] if match[0][-2:] in {'."', '!"', '?"'} else " ") + " "
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """The letter of every English word that counts."""
+    kinds: dict[str, str] = {}
+    for letter, verbs in words.EN_VERBS.items():
+        for verb in verbs.split():
+            stem = verb.removesuffix("e")
+            third, past = verb + "s", stem + "ed"
+            if verb.endswith(("fy", "ny")):
+                third, past = verb[:-1] + "ies", verb[:-1] + "ied"
+            elif verb.endswith(("ch", "ss", "go")):
+                third = verb + "es"
+            kinds |= {verb: letter, third: letter, stem + "ing": letter, past: letter.upper()}
+    for letter, names in words.EN_WORDS.items():
+        kinds |= dict.fromkeys(names.split(), letter)
+    return kinds
+
+
+_ALIKE = {"D": "Dd", "N": "NX"}  # kinds that most patterns do not tell apart
+
+
+@cache
+def _row_pattern(name: str) -> re.Pattern[str]:
+    alternatives = "|".join(getattr(words, name))
+    alternatives = re.sub(r"~(\d)", r"[^R]{0,\1}?", alternatives).replace("&", "[NXyz0b]")
+    for kind, kinds in _ALIKE.items():
+        alternatives = re.sub(rf"(\[[^]]*){kind}", rf"\1{kinds}", alternatives)
+        alternatives = re.sub(rf"(?<![\[\w]){kind}(?![^\[]*\])|(?<=\w){kind}(?![^\[]*\])", f"[{kinds}]", alternatives)
+    return re.compile(alternatives.replace("@", "D"))
+
+
+class _English:
+    """Reads the clauses of one text; "it" and "they" mean the sources if an earlier clause named them."""
+
+    def __init__(self) -> None:
+        self.clause_end = _expression("EN_CLAUSE_END")
+        self.sources_named = self.assistant_named = False
+        self._others_in = -1  # the sentence whose subject is somebody else
+
+    def read(self, text: str, start: int, end: int, sentence: int) -> _Clause:
+        clause = text[start:end]
+        condition = _expression("EN_CONDITION").search(clause)
+        lead = _expression("EN_LEAD").match(clause)
+        found = list(_EN_WORD.finditer(clause, lead.end() if lead else 0))
+        row = _row([match[0] for match in found])
+        if self.sources_named:
+            row = row.replace("T", "d")
+        phrase = self._phrase(clause, row, found)
+        self.sources_named |= any(kind in row for kind in "Dds")
+        self.assistant_named |= "M" in row
+        if "O" in row:
+            self._others_in = sentence
+        if phrase:
+            return _Clause(sentence, (start + phrase[0], start + phrase[1]), concedes=concedes)
+        by_assistant = "M" in row and not _expression("EN_TELLING").search(clause)
+        is_advice = by_assistant or _expression("EN_ADVICE").search(clause) is not None
+        figure = _FIGURE.search(clause) and not is_advice and not _expression("EN_COVERAGE").search(clause)
+        neutral = is_advice or _expression("EN_COURTESY").search(clause) is not None
+        about_sources = any(kind in row for kind in "UYDd")
+        return _Clause(
+            sentence,
+            stands_alone=len(found) >= _SHORTEST
+            and not neutral
+            and not condition
+            and not any(kind in row for kind in "Dd")
+            and "question" not in clause,
+            tells=not neutral and not about_sources and not condition and bool(_expression("EN_FINITE").search(clause)),
+            has_figure=bool(figure) and not condition,
+            turns=_expression("EN_CONTRAST").search(clause) is not None,
+            concedes=concedes,
+            is_advice=neutral or condition is not None,
+        )
+
+    def _phrase(self, clause: str, row: str, found: list[re.Match[str]]) -> Span | None:
+        if _expression("EN_UNASSERTED").search(clause):
+            return None
+        match = _row_pattern("EN_REFUSALS").search(row)
+        if match is None and (self.sources_named or self.assistant_named or any(kind in row for kind in "DdM")):
+            match = _row_pattern("EN_OF_SOURCES").search(row)
+        if match is None and self.sources_named:
+            match = _row_pattern("EN_CONTINUED").search(row)
+        if match and "O" not in row[: match.end()]:
+            return found[match.start()].start(), found[match.end() - 1].end()
+        idiom = None if match else _expression("EN_IDIOMS").search(clause)
+        return idiom.span() if idiom else None
+
+
+def _row(clause_words: list[str]) -> str:
+    """One letter a word."""
+    kinds = _kinds()
+    row = [kinds.get(word) or kinds.get(word.removesuffix("'s"), "-") for word in clause_words]
+    for place, word in enumerate(clause_words):
+        if word == "one" and place and clause_words[place - 1] == "no":
+            row[place - 1 : place + 1] = "OO"
+        before = row[place - 1] if place else ""
+        after = row[place + 1] if place + 1 < len(row) else ""
+        if word in {"that", "which", "who"}:
+            row[place] = _pronoun(word, before, after)
+        elif word in {"have", "has", "had"} and after == "o":
+            row[place] = "-"  # "has to"
+        elif word in _NUMBERED and after and clause_words[place + 1][0].isdigit():
+            row[place] = "-"  # "section 3 lists" tells, "the section lists" need not
+        elif word == "patient" and after in {"D", "d"}:
+            row[place] = "-"
+    return "".join(row)
+
+
+def _pronoun(word: str, before: str, after: str) -> str:
+    """The letter of "that", "which" or "who": R if it begins a relative clause about something."""
+    if not before:
+        return "T" if word == "that" else "w"
+    if before in "DdIJ" and after and after in "MYU":
+        return "-"  # "the documents that I have"
+    if before in "-IJWZDdPQHOT" or (word == "that" and before in "xKA"):
+        return "R"
+    if word != "that":
+        return "w"
+    return "T" if after and after in "BbNXmpCyz" else "-"
+
+
+class _Korean:
+    """Reads the clauses of one text without their spaces."""
+
+    def __init__(self) -> None:
+        self.clause_end = _expression("KO_CLAUSE_END")
+        self._sentence = -1
+        self._about_people = False  # who stay the subject to the end of the sentence
+        self._covered = ""  # "the document has A only, B not"
+
+    def read(self, text: str, start: int, end: int, sentence: int) -> _Clause:
+        if sentence != self._sentence:
+            self._sentence, self._about_people, self._covered = sentence, False, ""
+        places = [place for place in range(start, end) if not text[place].isspace() and text[place] != "*"]
+        first = next(number for number, place in enumerate(places) if text[place].isalnum())
+        last = next(number for number in range(len(places), 0, -1) if text[places[number - 1]].isalnum())
+        places = places[first:last]
+        clause = "".join(text[place] for place in places)
+        self._about_people |= _expression("KO_PEOPLE").search(text, start, end) is not None
+        match = self._match(clause)
+        self._covered = clause if _expression("KO_COVERAGE").search(clause) else ""
+        if match:
+            stop = places[match.end() - 1] + 1
+            stop += len(hangul_run(text, stop))
+            concedes = _expression("KO_CONTRAST_END").search(clause) is not None
+            return _Clause(sentence, (places[match.start()], stop), concedes=concedes)
+        neutral = _expression("KO_NEUTRAL").search(clause) is not None
+        return _Clause(
+            sentence,
+            stands_alone=not neutral,
+            tells=not neutral and _expression("KO_FINITE").search(clause) is not None,
+            has_figure=bool(_FIGURE.search(clause)) and not _expression("KO_ADVICE").search(clause),
+            turns=_expression("KO_CONTRAST").search(clause) is not None,
+            is_advice=neutral,
+        )
+
+    def _match(self, clause: str) -> re.Match[str] | None:
+        if _expression("KO_UNASSERTED").search(clause):
+            return None
+        if self._about_people and _expression("KO_PAST").search(clause):
+            return None
+        match = _alternatives("KO_REFUSALS").search(clause)
+        if match:
+            return match
+        for predicate, context in _korean_pairs():
+            for match in islice(predicate.finditer(clause), _PREDICATES):
+                if context.search((self._covered + clause[: match.start()])[-_CONTEXT:]):
+                    return match
+        return None
+
+
+_CONTEXT = 80  # characters before a predicate in which its sources are looked for
+_PREDICATES = 20  # of a clause are looked at, which bounds hostile text
+
+
+@cache
+def _alternatives(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(getattr(words, name)))
+
+
+@cache
+def _korean_pairs() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+    return tuple((re.compile(predicate), re.compile(context)) for predicate, context in words.KO_OF_SOURCES)
 
 
 def _states_a_fact(clauses: tuple[_Clause, ...]) -> bool:
-    """Whether a clause without a refusal gives a figure, or takes a refusal back ("..., but it is Ottawa")."""
-    before: _Clause | None = None
+    """Whether a clause gives a figure or fact beside the refusal, or takes it back ("..., but it is Ottawa")."""
+    refused_in: int | None = None
+    before = _Clause(sentence=-1)
     for clause in clauses:
-        if clause.phrase is None and not clause.is_service:
-            pair = (before.text, clause.text) if before and before.phrase else ()
-            if any(map(clause.wording.contrasts.search, pair)) or (_FIGURE.search(clause.text) and clause.asserted):
+        joined = before.sentence == clause.sentence
+        if clause.phrase:
+            if clause.concedes and joined and before.tells:
+                return True
+            refused_in = clause.sentence
+        else:
+            goes_on = refused_in == clause.sentence or (refused_in is not None and clause.turns)
+            takes_back = before.phrase is not None and (clause.turns or (joined and before.concedes))
+            tells = clause.tells and not clause.concedes
+            if clause.has_figure or (goes_on and tells) or (takes_back and not clause.is_advice):
                 return True
         before = clause
     return False
@@ -182,7 +274,7 @@ def _states_a_fact(clauses: tuple[_Clause, ...]) -> bool:
 def phrases_of_refusal(answer: str) -> tuple[Span, ...]:
     """Where phrases of refusal stand in the original text, whether or not the answer goes on with a fact."""
     view = fold(answer)
-    return tuple(view.span(*one.phrase) for one in _clauses(fold_with_lines(answer)) if one.phrase)
+    return tuple(view.span(*clause.phrase) for clause in _clauses(fold_with_lines(answer)) if clause.phrase)
 
 
 def find_refusal(answer: str, *, anywhere: bool = True) -> Span | None:
@@ -190,12 +282,11 @@ def find_refusal(answer: str, *, anywhere: bool = True) -> Span | None:
     same. Not ``anywhere``: only where an answer would stand, which is the first statement of more than two
     sentences."""
     clauses = _clauses(fold_with_lines(answer))
-    phrases = [clause for clause in clauses if clause.phrase]
-    if not phrases or _states_a_fact(clauses):
+    refusal = next((clause for clause in clauses if clause.phrase), None)
+    if refusal is None or refusal.phrase is None or _states_a_fact(clauses):
         return None
-    first = phrases[0]
     if not anywhere and len({clause.sentence for clause in clauses}) > FEW_SENTENCES:
-        lead = next(clause.sentence for clause in clauses if clause.phrase or not clause.is_service)
-        if first.sentence > lead:
+        lead = next(clause.sentence for clause in clauses if clause.phrase or clause.stands_alone or clause.has_figure)
+        if refusal.sentence > lead:
             return None
-    return fold(answer).span(*first.phrase) if first.phrase else None
+    return fold(answer).span(*refusal.phrase)

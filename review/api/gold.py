@@ -32,8 +32,8 @@ from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
 from review.calibration.anchors import PROOFS, CheckTold, ask_for_check, told_of
 from review.calibration.looking import ask_for_look
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
-from review.gold.freezing import LONGEST_NAME, freeze, grow
-from review.gold.opening import open_hold_outs
+from review.gold.freezing import LONGEST_NAME, freeze, grow, secret_seed
+from review.gold.opening import open_hold_outs, openings_of
 from review.gold.overview import GoldOverview, overview, shown_items
 from review.models import AnchorCheck, GoldSet, Look
 from review.statistics.acceptance import Claim
@@ -78,7 +78,6 @@ class FreezeSerializer(StrictSerializer):
     run = IntegerField(min_value=1)
     name = CharField(max_length=LONGEST_NAME)
     metrics = ListField(child=CharField(max_length=64), default=list, max_length=100)
-    seed = IntegerField(default=0, min_value=0, max_value=2**32)
 
 
 class GrowSerializer(StrictSerializer):
@@ -120,11 +119,14 @@ class RetireSerializer(StrictSerializer):
 
 
 class OpeningSerializer(ModelSerializer[HoldOutOpening]):
-    """A lineage that the caller opened, and the rubric families that the caller may no longer draft or propose."""
+    """A lead opened the sealed labels of a lineage. Until ``ended_at`` (null while the lineage is in use) this person
+    may not draft or propose versions of the rubric ``families``."""
+
+    opened_by = CharField(source="created_by.username", read_only=True)
 
     class Meta:
         model = HoldOutOpening
-        fields = ("lineage", "families", "created_at")
+        fields = ("lineage", "opened_by", "families", "created_at", "ended_at")
         read_only_fields = fields
 
 
@@ -188,7 +190,7 @@ class GoldSetViewSet(RowsViewSet):
         """Freeze the blind first ratings of a run's answers, and split them for good."""
         asked = self.body()
         run = _run(request.user, asked.pop("run"))
-        return freeze(run, by=person(request), **asked)
+        return freeze(run, by=person(request), seed=secret_seed(), **asked)
 
     @written_by(GoldOverviewSerializer)
     def retrieve(self, request: Request, pk: int) -> GoldOverview:
@@ -211,6 +213,11 @@ class GoldSetViewSet(RowsViewSet):
         """Let the caller read sealed labels of the project, which is recorded and bars the caller from drafting and
         proposing prompts that prove themselves on them."""
         return open_hold_outs(gold_set.project, by=person(self.request))
+
+    @part(OpeningSerializer, many=True)
+    def openings(self, request: Request, pk: int) -> list[HoldOutOpening]:
+        """Who opened the sealed labels of the lineage and when, newest first."""
+        return list(openings_of(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id")))
 
     @part(HeldOutSerializer, many=True)
     def hold_out(self, request: Request, pk: int) -> list[HeldOut]:

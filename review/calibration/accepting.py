@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
@@ -28,7 +29,7 @@ from evaluation.judging.overlap import repeats
 from evaluation.judging.rubric import is_criterion, shipped_rubric
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricEvent, RubricVersion, Score, User
 from evaluation.models.runs import UNPROVEN
-from review.evidence.seals import live_sets
+from review.evidence.seals import Form, in_form, live_sets, readable
 from review.gold.freezing import changed_in, is_retired
 from review.gold.licences import license_metrics
 from review.gold.overview import step_of
@@ -224,12 +225,18 @@ def _check_unseen(gold_set: GoldSet, candidate: RubricVersion, since: int, judge
 
 def hold_out_items(gold_set: GoldSet, rubric: RubricVersion, since: int) -> dict[str, list[GoldItem]]:
     """The hold-out labels of the rubric's metrics, by metric."""
-    return _items(gold_set, rubric, Split.HOLD_OUT, since)
+    return _items(gold_set.items.filter(split=Split.HOLD_OUT, since__gte=since), rubric)
 
 
-def _items(gold_set: GoldSet, rubric: RubricVersion, split: Split, since: int = 1) -> dict[str, list[GoldItem]]:
+def _validation_items(gold_set: GoldSet, rubric: RubricVersion) -> dict[str, list[GoldItem]]:
+    """The validation labels of the rubric's metrics, without those of answers that another gold set locks."""
+    with in_form(Form.OPEN):
+        return _items(readable(gold_set.items.filter(split=Split.VALIDATION)), rubric)
+
+
+def _items(rows: QuerySet[GoldItem], rubric: RubricVersion) -> dict[str, list[GoldItem]]:
     names = [spec.name for spec in family_for(rubric.rubric).given]
-    rows = gold_set.items.filter(split=split, since__gte=since, metric__name__in=names).select_related("metric")
+    rows = rows.filter(metric__name__in=names).select_related("metric")
     found: dict[str, list[GoldItem]] = {}
     for one in rows.order_by("answer_id"):
         found.setdefault(one.metric.name, []).append(one)
@@ -370,7 +377,7 @@ def foresee(
     """What a look could tell, from the newest verdicts of both versions on validation answers, which anybody may see.
     Run both there first: nothing is told of a metric that was not judged by both."""
     active = standings(slot_of(judge, candidate.family)).active
-    validation = _items(gold_set, candidate, Split.VALIDATION)
+    validation = _validation_items(gold_set, candidate)
     hold_out = hold_out_items(gold_set, candidate, since)
     step = step_of(gold_set, since)
     found = []

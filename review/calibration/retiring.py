@@ -16,6 +16,7 @@ from evaluation.criteria.rubrics import LONGEST_REASON
 from evaluation.models import HoldOutOpening, User
 from review.calibration.accepting import compared_on, hold_out_items, sealed_verdicts
 from review.evidence.changes import touch_project
+from review.evidence.seals import Form, in_form, readable
 from review.gold.freezing import is_retired
 from review.models import GoldRetirement, GoldSet, Look
 from review.statistics.acceptance import Compared
@@ -89,9 +90,12 @@ def _seen_by(look: Look) -> list[HeldOut]:
     before = look.against
     theirs = sealed_verdicts(before, before.candidate) if before else sealed_verdicts(look, look.active)
     against = f"{before.judge_version.name}: {before.candidate}" if before else str(look.active)
+    with in_form(Form.OPEN):
+        # Another gold set can still lock some of the answers.
+        shown = set(readable(look.gold_set.items.all()).values_list("pk", flat=True))
     found = []
     for name, items in hold_out_items(look.gold_set, look.candidate, look.since).items():
-        kept = [one for one in items if one.answer_id in theirs] if before else items
+        kept = [one for one in items if one.pk in shown and (not before or one.answer_id in theirs)]
         compared, _ = compared_on(kept, ours, theirs, theirs, items[0].metric)
         if len(compared.groups):
             found.append(_told(look, against, name, compared))

@@ -244,7 +244,8 @@ def show_case(item: ReviewItem, user: User, language: str) -> CaseShown:
     if over:
         expose(user, item.answer, "adjudication")
         said = {one.metric.pk: one for one in said_of_item(item)}
-    texts = SuggestedAnswer.objects.filter(assignment__item__answer=item.answer_id).order_by("-pk")
+    suggested = SuggestedAnswer.objects.filter(assignment__item__answer=item.answer_id)
+    texts = readable(suggested, "assignment__item__answer", own=Q(assignment__reviewer=user)).order_by("-pk")
     return CaseShown(
         case=case,
         metrics=tuple(zip([row.metric_id for row in rows], card_metrics(rows, language, item), strict=True)),

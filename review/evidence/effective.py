@@ -170,7 +170,7 @@ def names_of(metrics: Mapping[int, MetricDefinition]) -> dict[int, str]:
 
 
 def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
-    """Read everything about the run's answers, or some of them, in nine queries, two more where ratings of equal
+    """Read everything about the run's answers, or some of them, in nine queries, three more where ratings of equal
     answers hold, and up to three more where the project has a gold set. Over a whole run the answers that a lead took
     out are left out, and named in ``removed``. Labels that the current reader may not see are left out."""
     asked = run_answers(run, answer_ids)
@@ -186,7 +186,7 @@ def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
     withheld = [row._replace(value=None, label=None) for row in rows if row.answer_id in answers.keys() & sealed]
     decisions = {k: d for k, d in standing_decisions(run.answer_set_id, answer_ids).items() if k[0] in labelled}
     scored = values_of_run(scorers, answers)
-    equal = {key: one for key, one in carried_ratings(run, answer_ids).items() if key[0] in labelled}
+    equal = _unsealed(run, {key: one for key, one in carried_ratings(run, answer_ids).items() if key[0] in labelled})
     seen = {metric for one in scorers for metric in one.said} | {row.metric_id for row in ratings}
     seen |= {metric for _, metric in decisions}
     known = MetricDefinition.objects.in_bulk(seen | {metric for _, metric in equal})
@@ -194,6 +194,14 @@ def said_of(run: Run, answer_ids: Collection[int] | None = None) -> Said:
     carried = _holding(equal, ratings, known, computed)
     metrics = {pk: known[pk] for pk in seen | {metric for _, metric in carried}}
     return Said(answers, scorers, scored, ratings, decisions, metrics, computed, removed, carried, sealed, withheld)
+
+
+def _unsealed(run: Run, equal: Mapping[Key, Carried]) -> dict[Key, Carried]:
+    """Leave out ratings of sealed answers: an answer without a text has ratings of an equal one, but is not sealed with
+    it. One query where there are any ratings, and more where the project has a gold set."""
+    origins = {one.origin.answer_id for one in equal.values()}
+    sealed = sealed_answers(run.project_id, None, origins) if origins else frozenset()
+    return {key: one for key, one in equal.items() if one.origin.answer_id not in sealed}
 
 
 def _holding(

@@ -132,12 +132,16 @@ def _locked(path: str) -> Q:
     return Q(itself) | ~Q(**{f"{at}text": ""}) & Q(Exists(items.filter(**equal)))
 
 
-def sealed_answers(project_id: int, answer_set_id: int, answer_ids: Collection[int] | None = None) -> frozenset[int]:
-    """The answers of the set (or some of them) whose labels the current reader may not see. One query where the project
-    has no gold set in use, else up to four."""
+def sealed_answers(
+    project_id: int, answer_set_id: int | None, answer_ids: Collection[int] | None = None
+) -> frozenset[int]:
+    """The answers of the set (or some of them; of any set where it is ``None``) whose labels the current reader may not
+    see. One query where the project has no gold set in use, else up to four."""
     if project_id not in _live_projects() or form_of(project_id) is Form.FULL:
         return frozenset()
-    answers = Answer.objects.filter(_locked(""), answer_set=answer_set_id)
+    answers = Answer.objects.filter(_locked(""), answer_set__project=project_id)
+    if answer_set_id is not None:
+        answers = answers.filter(answer_set=answer_set_id)
     if answer_ids is not None:
         answers = answers.filter(pk__in=answer_ids)
     return frozenset(answers.values_list("pk", flat=True))

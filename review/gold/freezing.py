@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +22,12 @@ from review.evidence.changes import touch_project
 from review.evidence.effective import said_of, samples_behind
 from review.evidence.experts import ExpertRating, agreement_ratings
 from review.evidence.sampling import weigh
-from review.evidence.seals import Form, in_form
+from review.evidence.seals import Form, in_form, sealed_answers
 from review.models import Exposure, GoldItem, GoldRetirement, GoldSet, Rating
 from review.statistics.gold_split import Group, Split, split_groups
 
 LONGEST_NAME = 100
+UNKNOWN = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,11 @@ def is_retired(project_id: int, name: str) -> bool:
     return GoldRetirement.objects.filter(project=project_id, lineage=name).exists()
 
 
+def secret_seed() -> int:
+    """A random seed for a split. Equal labels are split in its order, so whoever knows it could narrow down labels."""
+    return secrets.randbelow(2**31)
+
+
 @transaction.atomic
 def freeze(run: Run, name: str, *, by: User | None, metrics: Collection[str] = (), seed: int = 0) -> GoldSet:
     """The first version of a gold set, of the labels of a run's answers.
@@ -143,7 +150,7 @@ def freeze(run: Run, name: str, *, by: User | None, metrics: Collection[str] = (
         raise Refused("gold_name", limit=LONGEST_NAME)
     if lineage_of(run.project_id, name):
         raise Refused("gold_exists", name=name)
-    return _store(run.project, name, [], labels_in(run, metrics), by, seed)
+    return _store(run, name, [], labels_in(run, metrics), by, seed)
 
 
 @transaction.atomic
@@ -163,11 +170,11 @@ def grow(run: Run, name: str, *, by: User | None) -> GoldSet:
     there = {(one.answer_id, one.metric_id) for one in held}
     metrics = {one.metric.name for one in held}
     new = [one for one in labels_in(run, metrics) if (one.answer_id, one.metric.pk) not in there]
-    return _store(run.project, name, versions, new, by, versions[-1].seed, held)
+    return _store(run, name, versions, new, by, versions[-1].seed, held)
 
 
 def _store(
-    project: Project,
+    run: Run,
     name: str,
     versions: Sequence[GoldSet],
     new: Sequence[Labelled],
@@ -177,9 +184,11 @@ def _store(
 ) -> GoldSet:
     if not new:
         raise Refused("gold_no_labels")
-    number = len(versions) + 1
+    project, number = run.project, len(versions) + 1
     parts = {one.group: (one.split, one.since) for one in held}
-    added = split_groups(_groups(one for one in new if one.group not in parts), seed + number)
+    with in_form(Form.OPEN):
+        sealed = sealed_answers(run.project_id, run.answer_set_id)
+    added = split_groups(_groups((one for one in new if one.group not in parts), sealed), seed + number)
     parts |= {group: (part, number) for group, part in added.items()}
     items = [_again(one) for one in held] + [_item(one, *parts[one.group]) for one in new]
     before = versions[-1].content_hash if versions else ""
@@ -196,7 +205,9 @@ def _store(
     return made
 
 
-def _groups(labels: Iterable[Labelled]) -> dict[str, Group]:
+def _groups(labels: Iterable[Labelled], sealed: Collection[int]) -> dict[str, Group]:
+    """The groups to split. Labels that another gold set seals count as unknown: which part an answer goes to must not
+    depend on them, else the parts of many sets would tell them."""
     several: dict[str, list[Labelled]] = {}
     for one in labels:
         several.setdefault(one.group, []).append(one)
@@ -204,10 +215,15 @@ def _groups(labels: Iterable[Labelled]) -> dict[str, Group]:
         group: Group(
             answers=len({one.answer_id for one in ones}),
             category=Counter(one.category for one in ones).most_common(1)[0][0],
-            label=math.fsum(_on_unit_scale(one) for one in ones) / len(ones),
+            label=_mean([_on_unit_scale(one) for one in ones if one.answer_id not in sealed]),
         )
         for group, ones in several.items()
     }
+
+
+def _mean(values: Sequence[float]) -> float:
+    """The mean of labels on the unit scale; without any a value off the scale."""
+    return math.fsum(values) / len(values) if values else UNKNOWN
 
 
 def _on_unit_scale(one: Labelled) -> float:

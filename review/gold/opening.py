@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
@@ -10,6 +11,13 @@ from evaluation.core.errors import Refused
 from evaluation.models import HoldOutOpening, Project, User
 from review.evidence.seals import live_sets
 from review.gold.overview import families_in
+from review.models import GoldSet
+
+
+def openings_of(gold_set: GoldSet) -> QuerySet[HoldOutOpening]:
+    """The openings of the lineage, newest first, with the person."""
+    rows = HoldOutOpening.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
+    return rows.select_related("created_by").order_by("-pk")
 
 
 @transaction.atomic

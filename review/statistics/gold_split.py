@@ -31,13 +31,18 @@ class Group:
 def split_groups(groups: Mapping[str, Group], seed: int) -> dict[str, Split]:
     """The part of each group, about 20, 30 and 50% of the answers.
 
-    The groups go by category and within it by mean label, those of equal label in a seeded random order, and each goes
-    to the part that then lacks the most of its share, counted within the category first and over all where that is
-    equal. So every category and every level is divided alike.
+    The groups go by category and within it by mean label, upwards or downwards by chance, those of equal label in a
+    seeded random order, and each goes to the part that then lacks the most of its share, counted within the category
+    first and over all where that is equal. So every category and every level is divided alike. Without the seed the
+    parts do not tell which of two labels is the lower one.
     """
+    chance = random.Random(seed)
     shuffled = sorted(groups)
-    random.Random(seed).shuffle(shuffled)
-    order = sorted(shuffled, key=lambda name: (groups[name].category, groups[name].label))
+    chance.shuffle(shuffled)
+    signs = {category: chance.choice((1, -1)) for category in sorted({one.category for one in groups.values()})}
+    order = sorted(
+        shuffled, key=lambda name: (groups[name].category, signs[groups[name].category] * groups[name].label)
+    )
     overall: dict[Split, float] = dict.fromkeys(Split, 0.0)
     inside: dict[str, dict[Split, float]] = {}
     found: dict[str, Split] = {}

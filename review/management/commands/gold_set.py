@@ -13,12 +13,12 @@ from evaluation.accounts.access import may
 from evaluation.core.roles import Action
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, run_numbered, table
-from evaluation.models import Project, User
+from evaluation.models import HoldOutOpening, Project, User
 from evaluation.runs.selectors import project_named
 from review.calibration.anchors import PROOFS, ShiftTold, check_now, proofs_in_force, told_of
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
-from review.gold.freezing import freeze, grow
-from review.gold.opening import open_hold_outs
+from review.gold.freezing import freeze, grow, secret_seed
+from review.gold.opening import open_hold_outs, openings_of
 from review.gold.overview import GoldOverview, gold_set_named, overview, shown_items
 from review.models import AnchorCheck, GoldSet
 from review.statistics.gold_split import Split
@@ -40,7 +40,7 @@ class Command(SiteCommand):
             making.add_argument("--run", type=int, required=True, metavar="ID", help="run whose answers were rated")
             if verb == "create":
                 making.add_argument("--metrics", nargs="+", default=[], metavar="NAME", help="else all that were rated")
-                making.add_argument("--seed", type=int, default=0, help="of the split")
+                making.add_argument("--seed", type=int, help="seed of the split; random by default, and secret")
             making.add_argument("--project", default="", help="the run's; refused where the run is of another")
             add_format(making)
         show = verbs.add_parser("show", help="what it holds, what it lacks, what its looks have spent")
@@ -73,7 +73,8 @@ class Command(SiteCommand):
                 if options["verb"] == "grow":
                     made = grow(run, options["name"], by=None)
                 else:
-                    seed, metrics = options["seed"], options["metrics"]
+                    seed = secret_seed() if options["seed"] is None else options["seed"]
+                    metrics = options["metrics"]
                     made = freeze(run, options["name"], by=None, metrics=metrics, seed=seed)
                 self._show(made, options["format"])
                 return
@@ -94,8 +95,11 @@ class Command(SiteCommand):
     def _show(self, gold_set: GoldSet, form: str) -> None:
         whole = overview(gold_set)
         seen = hold_out_figures(gold_set) if whole.retired else []
+        openings = list(openings_of(gold_set))
         if form == "json":
-            as_json(self, asdict(whole) | ({"hold_out": [asdict(one) for one in seen]} if whole.retired else {}))
+            more: dict[str, object] = {"openings": [_opening(row) for row in openings]}
+            more |= {"hold_out": [asdict(one) for one in seen]} if whole.retired else {}
+            as_json(self, asdict(whole) | more)
             return
         self.stdout.write(f"{whole.name}@{whole.version} {whole.content_hash[:12]}")
         table(self, ["metric", *map(str, Split), "an expert's loss"], _rows(whole))
@@ -104,6 +108,9 @@ class Command(SiteCommand):
                 lacks = f"{one.lacks_groups} groups, {one.lacks_answers} answers"
                 self.stdout.write(f"{one.metric}: no look yet, the hold-out lacks {lacks}")
         self.stdout.write(f"{whole.looks} looks taken, {whole.left:.4f} of 0.05 left")
+        for row in openings:
+            barred = f"; may not draft or propose {', '.join(row.families)}" if row.ended_at is None else ""
+            self.stdout.write(f"full figures opened by {row.created_by} on {row.created_at:%Y-%m-%d}{barred}")
         if whole.retired:
             self.stdout.write("retired; what its looks saw of the hold-out:")
             table(self, ["look", "version", "against", "metric", "n", "loss", "lower by", "95%"], map(_held, seen))
@@ -141,6 +148,11 @@ class Command(SiteCommand):
         except OSError as error:
             raise CommandError(f"{path}: {error}") from error
         self.stdout.write(f"{len(rows)} labels of examples and validation")
+
+
+def _opening(row: HoldOutOpening) -> dict[str, object]:
+    person = str(row.created_by)
+    return {"opened_by": person, "families": row.families, "created_at": row.created_at, "ended_at": row.ended_at}
 
 
 def _held(one: HeldOut) -> list[object]:

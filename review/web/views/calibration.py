@@ -20,7 +20,7 @@ from evaluation.accounts.access import may, person, signed_in_get, signed_in_pos
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Action
-from evaluation.criteria.rubrics import draft, propose
+from evaluation.criteria.rubrics import draft, opened_lineage, propose
 from evaluation.judging.rubric import parse_rubric
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from evaluation.wording.messages import explain, explain_refusal, in_words
@@ -31,8 +31,9 @@ from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_searc
 from review.calibration.workbench import Bench, bench_of, try_on, validate
 from review.evidence.answers import expose_answers
 from review.evidence.scorers import titles_of
-from review.gold.freezing import freeze, grow, is_retired
-from review.gold.opening import open_hold_outs
+from review.evidence.seals import Form, form_of
+from review.gold.freezing import freeze, grow, is_retired, secret_seed
+from review.gold.opening import open_hold_outs, openings_of
 from review.gold.overview import families_in, overview
 from review.models import GoldSet, Rating, Search
 from review.statistics.acceptance import Claim
@@ -76,7 +77,7 @@ def calibration_freeze(request: HttpRequest) -> HttpResponse:
     """Freeze the blind first ratings of a run's answers as a gold set."""
     run = _run(request)
     try:
-        made = freeze(run, request.POST.get("name", "").strip(), by=person(request))
+        made = freeze(run, request.POST.get("name", "").strip(), by=person(request), seed=secret_seed())
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("calibration-list")
@@ -193,14 +194,20 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     leads = may(request.user, gold_set.project_id, Action.ACTIVATE)
-    runs = _rated_runs(request, gold_set.project_id) if leads else []
+    about = {
+        "leads": leads,
+        "runs": _rated_runs(request, gold_set.project_id) if leads else [],
+        "held": _held(gold_set),
+        "openings": openings_of(gold_set),
+        "sees_full": form_of(gold_set.project_id) is Form.FULL,
+    }
     try:
         bench, version, judges, families = _bench(gold_set, asked)
     except NoBench:
         gold = overview(gold_set)
-        shown = {"gold_set": gold_set, "gold": gold, "judges": _judges(gold_set), "runs": runs}
-        shown |= {"leads": leads, "held": _held(gold_set), "titles": titles_of(one.metric for one in gold.metrics)}
-        return render(request, "review/workbench_none.html", shown)
+        shown = {"gold_set": gold_set, "gold": gold, "judges": _judges(gold_set)}
+        shown |= {"titles": titles_of(one.metric for one in gold.metrics)}
+        return render(request, "review/workbench_none.html", about | shown)
     page = workbench_page(
         bench, version, judges=judges, families=families, asked=asked, leads=leads, entered=entered, tried=tried
     )
@@ -208,12 +215,11 @@ def _page(
     return render(
         request,
         "review/workbench.html",
-        {
+        about
+        | {
             "page": page,
             "titles": titles_of(one.metric for one in page.gold.metrics),
-            "runs": runs,
-            "leads": leads,
-            "held": _held(gold_set),
+            "opened": opened_lineage(gold_set.project_id, bench.family, person(request)),
         },
         status=status,
     )

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluation.metrics import matching, negation, normalise
+from evaluation.metrics import keyword_coverage, matching, negation, normalise
 
 
 def _forget() -> None:
+    keyword_coverage.find_keywords.cache_clear()
     matching.find_keyword.cache_clear()
     negation._negators.cache_clear()
 

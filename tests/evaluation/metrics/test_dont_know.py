@@ -85,7 +85,7 @@ def test_an_answer_with_a_fact_of_its_own_admits_nothing(answer: str) -> None:
 def test_the_phrase_is_shown_in_its_place() -> None:
     answer = "죄송하지만  알 수 없습니다."
     (finding,) = dont_know(QUESTION, AnswerSpec(answer), RuleSettings()).findings
-    assert answer[finding.start : finding.end] == "알 수 없습니"
+    assert answer[finding.start : finding.end] == "알 수 없습니다"
 
 
 def test_a_profile_may_bring_its_own_phrases() -> None:

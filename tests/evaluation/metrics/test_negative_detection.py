@@ -97,7 +97,7 @@ def test_substring_matching_reproduces_the_source_with_its_faults(check: str, an
 def test_the_span_of_the_refusal_is_reported() -> None:
     answer = "요청하신 펀드는  찾을수 없습니다."
     found = {f.text: (f.verdict, answer[f.start : f.end]) for f in _result(HALLUCINATE, answer).findings}
-    assert found == {"찾을수 없습니": ("any_of", "찾을수 없습니")}
+    assert found == {"찾을수 없습니다": ("any_of", "찾을수 없습니다")}
 
 
 def test_phrases_of_the_question_come_before_the_profile_and_the_defaults() -> None:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import deepcopy
+
 import pytest
 
-from evaluation.judging.calls import Rung
-from evaluation.scoring import aside
-from evaluation.scoring.aside import Reached
-from review.calibration import turns
-from tests.review.calibration.place import Place
+from tests.prepared import module_db
+from tests.review.calibration.place import Place, scripted
+from tests.review.calibration.world import World
+
+__all__ = ["module_db"]
+
+
+@pytest.fixture(scope="module")
+def prepared_place(module_db: None) -> Place:
+    """The place that every test of the module starts from."""
+    return Place()
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Place:
-    found = Place()
-    monkeypatch.setattr(aside, "client_of", lambda _: found.script)
-    monkeypatch.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
-    return found
+def place(prepared_place: Place, db: None) -> Iterator[Place]:
+    """A copy of the place, so that no test changes the rows that another one holds."""
+    copy = deepcopy(prepared_place)
+    with scripted(copy):
+        yield copy
+
+
+@pytest.fixture(scope="module")
+def prepared_world(module_db: None) -> World:
+    """The world that every test of the module starts from."""
+    return World()
+
+
+@pytest.fixture
+def world(prepared_world: World, db: None) -> World:
+    """A copy of the world."""
+    return deepcopy(prepared_world)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from evaluation.criteria.rubrics import draft, slot_of, standings
+from evaluation.judging.calls import Rung
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
-from review.calibration import accepting
+from evaluation.scoring import aside
+from evaluation.scoring.aside import Reached
+from review.calibration import accepting, turns
 from review.calibration.looking import accept
 from review.gold.freezing import freeze
 from review.models import GoldSet
@@ -20,7 +27,7 @@ class Place:
     def __init__(self, answers: int = 240) -> None:
         self.run: Run = rated_run(answers)
         self.gold: GoldSet = freeze(self.run, "gold", by=None)
-        endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:9/v1")
+        endpoint, _ = Endpoint.objects.get_or_create(name="local", base_url="http://127.0.0.1:9/v1")
         self.judge: JudgeVersion = make_judge(self.run.project, "judge", endpoint=endpoint)
         self.script = Scripted()
 
@@ -36,3 +43,12 @@ class Place:
     @property
     def slot(self) -> accepting.Answered | Any:
         return standings(slot_of(self.judge, FAMILY))
+
+
+@contextmanager
+def scripted(place: Place) -> Iterator[None]:
+    """Have the place's script answer for every judge."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(aside, "client_of", lambda _: place.script)
+        patched.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+        yield

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -14,27 +15,30 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.core.management import call_command
+from django.db import transaction
 from django.db.models import F
+from django.test import Client
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from evaluation.core.roles import Role
-from evaluation.models import JudgeVersion, Project
+from evaluation.models import JudgeVersion, Project, RubricVersion, Score, User
 from evaluation.storage import append_only
+from review.calibration.accepting import foresee
 from review.calibration.searching import _Going, open_search
 from review.calibration.workbench import Wanted, bench_of, disagreements, history
 from review.gold.freezing import freeze, grow
 from review.gold.opening import open_hold_outs
 from review.gold.overview import overview, shown_items
-from review.models import GoldItem, GoldSet, ReviewQueue, Search
+from review.models import GoldItem, GoldSet, ReviewQueue, Search, SuggestedAnswer
 from review.queues.directing import remind_all
 from review.statistics.gold_split import Split
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set, make_user
-from tests.review.builders import answer_rows, imported_rating, metric, run_over, score
+from tests.review.builders import answer_rows, assignment_of, imported_rating, metric, run_over, score_row
+from tests.review.calibration.addresses import addresses, unpacked
 from tests.review.calibration.place import Place
-from tests.review.calibration.test_hold_out_stays_sealed import addresses, unpacked
-from tests.review.calibration.test_labels_stay_sealed import ANSWERS, World, comment_of, value_of
+from tests.review.calibration.world import ANSWERS, World, comment_of, value_of
 from tests.review.gold.labelled import FAMILY
 
 pytestmark = pytest.mark.django_db
@@ -42,11 +46,6 @@ VOLATILE = re.compile(
     r'name="csrfmiddlewaretoken" value="[^"]*"|nonce="[^"]*"'
     r"|\b\d{4}-\d\d-\d\dT[\d:.]+(Z|\+\d\d:\d\d)?|\b\d\d?:\d\d(:\d\d)?\b"
 )
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
 
 
 def settled(body: bytes) -> str:
@@ -135,32 +134,24 @@ class Measured(Place):
 
     def __init__(self) -> None:
         super().__init__(120)
-        row = metric("correctness")
-        active = self.slot.active
-        judged = run_over(self.run.answer_set, judge=self.judge)
-        for number, answer in enumerate(answer_rows(judged)):
-            score(judged, answer, row, 1 + number % 5, judge_version=self.judge, rubric_version=active)
+        self.judged = run_over(self.run.answer_set, judge=self.judge)
+        self.judge_by(self.slot.active)
+
+    def judge_by(self, version: RubricVersion) -> None:
+        row, by = metric("correctness"), {"judge_version": self.judge, "rubric_version": version, "by": version.pk}
+        answers = enumerate(answer_rows(self.judged))
+        scores = [score_row(self.judged, answer, row, 1 + number % 5, **by) for number, answer in answers]
+        Score.objects.bulk_create(scores)
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        lambda gold, judge: _disagreements(gold, judge),
-        lambda gold, judge: [repr(one.measures) for one in history(bench_of(gold, judge, FAMILY))],
-        lambda gold, judge: _maps(gold, judge),
-    ],
-    ids=["disagreements", "history", "maps"],
-)
-def test_the_workbench_tells_nothing_of_locked_labels(told: Callable[[GoldSet, JudgeVersion], list[str]]) -> None:
-    """Lists of disagreements, the history of versions and fitted maps rest on open labels alone."""
-    place = Measured()
-    before = told(place.gold, place.judge)
-    assert before
-    change_items(place.gold)
-    assert told(place.gold, place.judge) == before
-    with append_only.suspended():
-        GoldItem.objects.exclude(split=Split.HOLD_OUT).update(label=6 - F("label"))
-    assert told(place.gold, place.judge) != before
+@pytest.fixture(scope="module")
+def prepared_measured(module_db: None) -> Measured:
+    return Measured()
+
+
+@pytest.fixture
+def measured(prepared_measured: Measured, db: None) -> Measured:
+    return deepcopy(prepared_measured)
 
 
 def _disagreements(gold: GoldSet, judge: JudgeVersion) -> list[str]:
@@ -171,10 +162,107 @@ def _disagreements(gold: GoldSet, judge: JudgeVersion) -> list[str]:
     return [f"{one.item.answer_id} {one.item.label} {one.given.value}" for one in rows]
 
 
+def _history(gold: GoldSet, judge: JudgeVersion) -> list[str]:
+    return [repr(one.measures) for one in history(bench_of(gold, judge, FAMILY))]
+
+
 def _maps(gold: GoldSet, judge: JudgeVersion) -> list[str]:
     search = Search.objects.first() or open_search(gold, judge, FAMILY, "map", by=None)
-    found = _Going(search)._mapped(["correctness"])
-    return [repr(one.score_map) for one in found.metrics if one.name == "correctness"]
+    rubric = _Going(search)._mapped(["correctness"])
+    return [repr(one.score_map) for one in rubric.metrics if one.name == "correctness"]
+
+
+@pytest.mark.parametrize("told", [_disagreements, _history, _maps])
+def test_the_workbench_tells_nothing_of_locked_labels(
+    measured: Measured, told: Callable[[GoldSet, JudgeVersion], list[str]]
+) -> None:
+    """Lists of disagreements, the history of versions and fitted maps rest on open labels alone."""
+    before = told(measured.gold, measured.judge)
+    assert before
+    change_items(measured.gold)
+    assert told(measured.gold, measured.judge) == before
+    with append_only.suspended():
+        GoldItem.objects.exclude(split=Split.HOLD_OUT).update(label=6 - F("label"))
+    assert told(measured.gold, measured.judge) != before
+
+
+def test_a_forecast_leaves_out_what_another_gold_set_locks(measured: Measured) -> None:
+    """Versions that were in force have judged all answers, and their losses would tell labels of the other set."""
+    version = measured.drafted("SKILLED")
+    measured.judge_by(version)
+    (alone,) = foresee(measured.gold, measured.judge, version)
+    validation = set(measured.gold.items.filter(split=Split.VALIDATION).values_list("answer", flat=True))
+    assert alone.validation == len(validation)
+    second = freeze(measured.run, "second", by=None, seed=5)
+    locked = second.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True)
+    before = foresee(measured.gold, measured.judge, version)
+    assert before[0].validation == len(validation - set(locked)) < len(validation)
+    with append_only.suspended():
+        GoldItem.objects.filter(answer__in=locked).update(label=6 - F("label"))
+    assert foresee(measured.gold, measured.judge, version) == before
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_parts_of_a_second_gold_set_tell_no_label_that_the_first_one_seals(world: World, seed: int) -> None:
+    """A lead could freeze a set by many seeds and solve for the labels by which answers were divided."""
+
+    def parts() -> dict[int, str]:
+        with transaction.atomic():
+            made = freeze(world.run, "second", by=None, seed=seed)
+            rows = dict(made.items.values_list("answer", "split"))
+            transaction.set_rollback(True)
+        return rows
+
+    before = parts()
+    world.tamper_with_locked_labels()
+    assert parts() == before
+
+
+def test_answers_that_experts_suggested_for_locked_ones_are_sealed(world: World) -> None:
+    """Whoever suggests another answer thinks little of this one."""
+    lead = make_user(Role.LEAD, world.project)
+    client = Client()
+    client.force_login(lead)
+    pages = {}
+    for number in (world.locked[0], world.open[0]):
+        assignment = assignment_of(world.queue, world.answers[number], world.rater, world.run)
+        SuggestedAnswer.objects.create(assignment=assignment, text=f"Rather say {number}")
+        pages[number] = reverse("adjudication-case", args=[assignment.item_id])
+
+    def told() -> list[int]:
+        return [number for number, page in pages.items() if f"Rather say {number}" in client.get(page).content.decode()]
+
+    assert told() == [world.open[0]]
+    open_hold_outs(Project.objects.get(pk=world.project.pk), by=lead)
+    assert told() == [world.locked[0], world.open[0]]
+
+
+@pytest.mark.parametrize("fixture", ["world", "measured"])
+def test_the_page_tells_who_opened_and_offers_it_no_more(fixture: str, request: pytest.FixtureRequest) -> None:
+    """With and without a judge to work with; others still may open, and a further gold set has to be opened again."""
+    place = request.getfixturevalue(fixture)
+    project, at = place.gold.project, reverse("calibration", args=[place.gold.pk])
+    opener, other, evaluator = (make_user(role, project) for role in (Role.LEAD, Role.LEAD, Role.EVALUATOR))
+
+    def page(person: User) -> str:
+        client = Client()
+        client.force_login(person)
+        return client.get(at).content.decode()
+
+    button, told = reverse("calibration-open", args=[place.gold.pk]), "Full figures opened"
+    assert button in page(opener)
+    assert told not in page(evaluator)
+    open_hold_outs(project, by=opener)
+    assert button not in page(opener)
+    assert button in page(other)
+    assert all(told in page(person) and opener.known_as in page(person) for person in (opener, other, evaluator))
+    if fixture == "measured":
+        draft = reverse("calibration-draft", args=[place.gold.pk])
+        assert "You opened the full figures of gold." in page(opener)
+        assert draft not in page(opener)
+        assert draft in page(other)
+    freeze(place.run, "second", by=None, seed=5)
+    assert button in page(opener)
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.EVALUATOR, Role.REVIEWER])

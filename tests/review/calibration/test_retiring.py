@@ -15,7 +15,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from review.calibration.looking import ask_for_look
 from review.calibration.retiring import hold_out_figures, retire
-from review.gold.freezing import grow
+from review.gold.freezing import freeze, grow
 from review.models import GoldItem
 from review.statistics.acceptance import Claim
 from tests.evaluation.api.clients import Caller
@@ -105,3 +105,14 @@ def test_command_page_and_rest_retire_and_tell(place: Place, tmp_path: Path) -> 
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 240
     with pytest.raises(CommandError, match="retired"):
         call_command("gold_set", "retire", "gold", "--reason", "again")
+
+
+def test_what_another_gold_set_still_locks_is_left_out(place: Place) -> None:
+    place.accept(place.drafted("LIKE IT"))
+    other = freeze(place.run, "other", by=None, seed=5)
+    retire(place.gold, by=None, reason="r")
+    held = set(place.gold.items.filter(split="hold_out").values_list("answer", flat=True))
+    locked = set(other.items.filter(split="hold_out").values_list("answer", flat=True))
+    assert hold_out_figures(place.gold)[0].answers == len(held - locked) < len(held)
+    retire(other, by=None, reason="r")
+    assert hold_out_figures(place.gold)[0].answers == len(held)

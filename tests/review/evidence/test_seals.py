@@ -193,10 +193,9 @@ WITHOUT_SELECTOR = {
     "review/ratings/reveals.py": "ratings of the assignment in the person's hands",
     "review/ratings/submitting.py": "ratings of the assignment in the person's hands",
     "review/web/pages/back_office.py": "whether anything was rated",
-    "review/web/views/calibration.py": "which answer sets were rated",
 }
 LABELS = re.compile(
-    r"\b(Rating|Override|RatingPart)\.objects\b|\b(ratings_of|read_beside|standing_decisions|carried_ratings)\(|"
+    r"\b(Rating|Override|RatingPart|SuggestedAnswer)\.objects\b|\b(ratings_of|read_beside|standing_decisions|carried_ratings)\(|"
     r"\.(ratings|overrides)\.(all|filter|order_by|values|values_list|exclude)\("
 )
 

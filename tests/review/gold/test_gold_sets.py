@@ -38,6 +38,13 @@ def test_shares_hold_in_every_category_and_on_every_level() -> None:
         assert all(abs(there.count(one) - 40 * share) <= 2 for one, share in SHARES.items())
 
 
+def test_the_locked_one_of_two_has_the_lower_or_the_higher_label() -> None:
+    """If the lowest label of a category always went to the hold-out, the open one would bound it."""
+    groups = {"low": Group(1, "a", 0.0), "high": Group(1, "a", 1.0)}
+    parts = [split_groups(groups, seed) for seed in range(20)]
+    assert {name for one in parts for name, part in one.items() if part is Split.HOLD_OUT} == {"low", "high"}
+
+
 @given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from("abc"), st.floats(0, 1)), max_size=60), st.integers(0, 9))
 def test_every_group_has_one_part_and_the_same_one_again(rows: list[tuple[int, str, float]], seed: int) -> None:
     groups = {f"g{n}": Group(*row) for n, row in enumerate(rows)}
