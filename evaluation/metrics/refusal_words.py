@@ -38,15 +38,17 @@ EN_WORDS = {
     "M": "i i'm i've i'd i'll me my assistant bot chatbot ai",
     "U": "we we've we're us our",
     "Y": "you your you're you've question questions query request requested",
-    "D": "document documents documentation passage passages context excerpt excerpts extract material materials "
-    "text texts source sources pdf pdfs report reports article articles brochure leaflet section sections "
-    "page pages chunk chunks snippet snippets dataset datasheet minutes transcript interview wiki runbook "
-    "runbooks attachment attachments filing catalogue catalog bulletin memo memos note notes faq corpus "
-    "paragraph paragraphs specifications specification papers abstract abstracts archive circular summary "
-    "agenda release essay story invoice invoices entry entries notice notices",
+    "D": "document documents documentation passage passages context excerpt excerpts extract material "
+    "materials text texts source sources pdf pdfs report reports article articles brochure leaflet "
+    "section sections page pages chunk chunks snippet snippets dataset datasheet minutes transcript "
+    "interview wiki runbook runbooks attachment attachments filing catalogue catalog bulletin memo memos "
+    "note notes faq corpus paragraph paragraphs specifications specification papers abstract abstracts "
+    "archive circular summary agenda release essay story invoice invoices entry entries notice notices "
+    "line lines slide slides",
     "P": "policy policies contract agreement lease plan terms law statute regulation author authors certificate",
     "T": "it they this these those them",
-    "I": "information info detail details reference references indication guidance clue clues explanation specifics",
+    "I": "information info detail details reference references indication guidance clue clues explanation "
+    "specifics statement conclusion verdict content",
     "W": "evidence",
     "J": "data ability figure figures result results basis means idea way access number definition instructions",
     "Z": "date price age amount reason cause rate fee location deadline period length",
@@ -54,44 +56,48 @@ EN_WORDS = {
     "o": "to",
     "f": "only",
     "e": "enough sufficient",
-    "d": "manual handbook guide guideline guidelines file files database base knowledge website letter letters email "
-    "emails wording table tables index search repository log logs sheet",
+    "d": "manual handbook guide guideline guidelines file files database base knowledge website letter letters "
+    "email emails wording table tables index search repository log logs sheet",
     "i": "insufficient inadequate",
-    "x": "missing absent unavailable silent blank empty truncated vague incomplete inaccessible irrelevant unrelated "
-    "ambiguous redacted inconclusive illegible",
+    "x": "missing absent unavailable silent blank empty truncated vague incomplete inaccessible irrelevant "
+    "unrelated ambiguous redacted inconclusive illegible",
     "n": "unclear unknown unspecified unanswerable uncertain undisclosed unstated undetermined undefined "
-    "unanswered unaddressed",
+    "unanswered unaddressed unmentioned undocumented",
     "q": "hard difficult impossible",
     "r": "relevant matching related such",
     "c": "in from within by with based among on using",
     "E": "there there's",
     "m": "must may might should will would shall",
     "C": "can could",
-    "O": "he she court witness patient committee nobody respondents customers people police applicants auditors "
-    "court jury",
+    "O": "he she court witness patient committee nobody respondents customers people police applicants auditors jury",
     "v": "outside beyond",
     "Q": "scope topics remit expertise range area",
 }
 # ``~`` is up to as many words as the digit behind it says, relative pronouns (R) excepted; ``!`` any negation.
 EN_REFUSALS = (
     "[MU]~5&[^Rw]{0,4}?[akKj]", "M~4&[^Rw]{0,3}?g", "[MU]~4&[^Ro]{0,4}?[IJ]", "M~4&[^Ro]{0,5}?D", "[MU]hN-?h",
-    "[MU]~3[hkHK]&[^Ro]{0,4}?[IJDcshk]", "[MU]~2l~4[IJD]", "M~5f~5[ak]", "M~2[0l]", "^C?[N0][^Rw]{0,3}?[ak](?!Y)",
-    "[DI]~8&[^R]{0,3}?[sahgI]", "J[-p]?[Nyz]-?[sagh]", "[PT][-mp]?[Nyz]~2[sa]", "P~6[Nyz][sa]", "[DPT]~6[gsa]0",
-    "[DT]~8h0", "[DT]~8[gsah][MU]?N(?!o)~2[IJsahZD]", "P~4gN?~2[0s]", "[DT]~3[gsa]N(?!o)", "^[N0]~5D~6[sahgSAHGr]",
-    "^[N0]-?T~3[sah]", "^N[gsa]", "^0~2K", "[IY]~6(?:b|B-?&)-?E", "@~8(?:[yzX]|[pC]N)-?(?!-?[tou]|ho)",
-    "M~2(?:X|CN)-?(?!-?t)", "D~8l", "[DIJW]~4Bi", "[DIJW]~4(?:b|B&)-?e", "W~3(?:[yzX]|pN)",
-    "&[^R]{0,3}e-{0,2}[IJDsW]", "[Ny0]~8u-?a", "(?:b|B&|NB|&-?oB)-{0,2}S", "(?:b|B&)-?c~3[DMT]", "&-?hc~3[DT]",
-    "E(?:B&|&|b)[^RoB]{0,3}?[Isa]", "^[N0][^RoBc]{0,3}[IsaJ](?:~6(?:B~3[KHGSA]|[cKH])|$)", "^[N0]-?r~6(?:[DIJ]|K|-$)",
-    "^N~6BS", "^N-?[SAHGKj]", "^[IJDYa][^RB]{0,2}?N-?[HGKSA]", "[IY]~8(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGKA]",
-    "[DT]~2NB-?[AK]", "B-{0,2}n", "^n$", "[DIJZYP][^RNyb0]{0,8}B-{0,2}x", "(?:^|EB?|[MU]~3|D~5h)i-?[IJDW]",
-    "Y~3(?:b|B&)ro", "q(?:--)?-?o[akA]", "^(?:[DT]-?)?(?:b|B?N|X)~2jo[akg]", "v~5[QDM]", "^I-?x",
+    "[MU]~3[hkHK]&[^Ro]{0,4}?[IJDcshk]", "[MU]~2l~4[IJD]", "M~5f~5[ak]", "M~2[0l]", "[DI]~8&[^R]{0,3}?[sahgI]",
+    "J[-p]?[Nyz]-?[sagh]", "[PT][-mp]?[Nyz]~2[sa]", "P~6[Nyz][sa]", "[DPT]~6[gsa]0", "[DT]~8h0",
+    "[DT]~8[gsah][MU]?N(?!o)~2[IJsahZD]", "P~4gN?~2[0s]", "[DT]~3[gsa]N(?!o)", "^[N0]~5D~6[sahgSAHGr]", "^N[gsa]",
+    "^0~2K", "[IY]~6(?:b|B-?&)-?E", "@~8(?:[yzX]|[pC]N)-?(?!-?[tou]|ho)", "M~2(?:X|CN)-?(?!-?t)", "D~8l",
+    "[DIJW]~4Bi", "[DIJW]~4(?:b|B&)-?e", "W~3(?:[yzX]|pN)", "&[^R]{0,3}e-{0,2}[IJDsW]", "[Ny0]~8u-?a",
+    "(?:b|B&|NB|&-?oB)-{0,2}S", "(?:b|B&)-?c~3[DMT]", "&-?hc~3[DT]", "E(?:B&|&|b)[^RoB]{0,3}?[Isa]",
+    "^[N0][^RoBc]{0,3}[IsaJ](?:~6(?:B~3[KHGSA]|[cKH])|$)", "^N~6BS", "^N-?[SAHGKj]", "^[IJDYa][^RB]{0,2}?N-?[HGKSA]",
+    "[IY]~8(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGKA]", "[DT]~2NB-?[AK]", "B-{0,2}n", "^n$", "[DIJZYP][^RNyb0]{0,8}B-{0,2}x",
+    "(?:^|EB?|[MU]~3|D~5h)i-?[IJDW]", "Y~3(?:b|B&)ro", "q(?:--)?-?o[akA]", "^(?:[DT]-?)?(?:b|B?N|X)~2jo[akg]",
+    "v~5[QDM]", "^I-?x", "^C?[N0][^RwC]{0,3}?[ak](?!Y)", "^[N0][-c]?T~3[sah]", "^-?[N0]-?r~6(?:[DIJ]|K|-$)",
+    "^B~2Njo[akg]", "[Ny]h~2c-{0,3}D", "D-?[HG](?:0|N~2[IJr])", "[Ny0]~2uMo[ak]", "Y-?&h~2[DIJ]",
+    "E&-?oB[^RoB]{0,3}?[IJsa]", "qog-{0,2}I",
 )  # fmt: skip
 EN_OF_SOURCES = (  # where the clause or one before it names a source or the assistant
     "(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGAK]", "E(?:B&|&|b)[^RoB]{0,3}?[JhDW]", "EB?0", "B-{0,2}x", "^N~6B[HGK]",
+    "^[gsah]N~2I",
 )  # fmt: skip
 EN_CONTINUED = ("^(?:p?N|y|z)-?[sahg]", "^l", "^[gsah][N0]", "^0")  # whose subject is a source named before
 EN_IDIOMS = (
-    r"^\W*(?:n/a|none|null|no idea|unknown)\W*$|came up empty|\bno (?:idea|clue|way (?:of|to (?:tell|know)))|at a loss|"
+    r"^\W*(?:n/a|none|null|no idea|unknown)\W*$|came up empty|\bno (?:idea|clue|telling|saying|word (?:of|on|about)|"
+    r"way (?:of|to (?:tell|know)))|at a loss|draw(?:ing|n)? a blank|nothing (?:came|comes|turned|turns) up|"
+    r"\b(?:i|we) (?:haven't|have not|didn't|did not) come across|"
     r"no light on|leaves? [^,]{0,40}\bopen\b|\b(?:nobody|no one|one) (?:can|could)(?:not|'t)? (?:tell|say|know)|"
     r"rather not|decline to|refuse to answer|leave th(?:is|at) (?:open|unanswered)|"
     r"\b(?:would|be) (?:only )?(?:be )?(?:pure )?(?:guess(?:ing)?|speculati(?:on|ng))|something (?:i|we|that|the)\b|"
@@ -154,7 +160,7 @@ _STATED = (
     "나와|적혀|쓰여|실려|드러나|나타나|다뤄져|올라와|밝혀져"
 )
 _HELD = (
-    "포함|제공|공개|확인|검색|조회|발견|식별|파악|등록|업로드|첨부|색인|존재|학습|등장|주어|알려|밝혀|보이|나오|실리|남|담겨|들어|"
+    "포함|제공|공개|확인|검색|조회|발견|식별|파악|등록|업로드|첨부|색인|존재|학습|등장|주어|알려|밝혀|보이|나오|실리|남|담겨|들어|준비|"
     "다뤄|다루어|밝히|다루|담|싣|알려주|말해주|전하|말하"
 )
 
@@ -189,10 +195,10 @@ KO_REFUSALS = (
     rf"{_TELL}(?:을|를|이|은|는|도)?{_BARELY}(?:제가|저희가)?(?:"
     rf"(?:할|될|드릴|해드릴|해줄|내릴|내려드릴|줄|볼|받을|지을|낼|해볼|제공할|제시할|생성할|드리실|하실|얻을){_ABLE}|"
     rf"(?:하는것|드리는것|하는데)?{_HARD}|"
-    rf"(?:[하내되짓받얻]|내리|드리|해드리|내려드리|제공하|제공해드리|생성하|제시하)?"
-    rf"(?:기{_HARD}|지(?:를|는|도)?(?:못[했해합됩]|못하{_ASSERTED}|않(?:습|겠|고있|는다(?![고는면])))))",
+    rf"(?:[하내되짓받얻주]|내리|드리|해드리|내려드리|제공하|제공해드리|생성하|제시하)?"
+    rf"(?:기{_HARD}|지(?:를|는|도)?(?:못[했해합됩]|못할것같|못하(?:{_ASSERTED}|{_ITEM})|않(?:습|겠|고있|는다(?![고는면])))))",
     rf"(?:알|찾|밝히|말하|결론짓|단정짓|도와드리|알려드리|알려주|제공해드리|알아내|알아보|구하|찾아보)기{_HARD}",
-    rf"(?:찾|찾아내|알아내|얻|구하|확보하|발견하|입수하|알려드리|도와드리|알|전달받|제공받)지(?:를|는|도)?(?:못[했해합]|못하{_ASSERTED})",
+    rf"(?:찾|제시해드리|제시하|찾아내|알아내|얻|구하|확보하|발견하|입수하|알려드리|도와드리|알|전달받|제공받)지(?:를|는|도)?(?:못[했해합]|못하{_ASSERTED})",
     r"(?:자료|문서|정보|링크|파일|시스템)에(?:는)?접근할수없(?!는|으면|다고)",
     rf"찾는데(?:는)?실패|못찾[았겠]|모르겠{_ASSERTED}|모릅니|모른다(?![고는면])|모르[네므며니]|모르지만|몰라(?!도)|모름$|"
     r"모르는(?:내용|부분|사항|질문)입",
@@ -212,7 +218,7 @@ KO_REFUSALS = (
 )
 KO_OF_SOURCES = (  # predicates, and what the clause names before them
     (
-        rf"{_BARELY}(?<!수)(?<!수는)(?<!수가){_NO}|(?:{_HELD}){_PASSIVE}{_NOT}",
+        rf"{_BARELY}(?<!수)(?<!수는)(?<!수가){_NO}|{_BARELY}(?:{_HELD}){_PASSIVE}{_NOT}",
         rf"(?:{_SOURCE}){_IN}.{{0,40}}$|(?:{_INFORMATION}|(?:{_ABOUT}).{{0,14}}(?:{_THING}))(?:이|가|은|는|도|조차|으로|자체가)?(?:제게|저에게|여기에)?$|"
         r"(?:그|이|당|하신)(?:부분|내용|사항|질문).{0,20}$",
     ),
@@ -223,10 +229,10 @@ KO_OF_SOURCES = (  # predicates, and what the clause names before them
     ),
 )
 KO_PEOPLE = (  # as the subject of what they know or found; not of "whether they ..."
-    r"(?:(?:사람|목격자|환자|담당자|직원|고객|회사|이사|연구진|연구팀|전문가|경찰|정부|당국|의사|기자|"
-    r"관계자|변호사|판매자|구매자|신청[자인]|가입자|보험사|은행|회원|이용자|사용자|임차인|임대인|세입자|응답자|소비자|법원|학생|감사인|조사관|심사역|조사단|수사관|검사|참가자|"
-    r"피해자|위원회|심판|엔지니어|기술자|원고|피고|증인|운전자|대리인|계약자|주주|임직원|근로자|그녀?)"
-    r"(?:들|의 \S{1,8})?[은는이가]|"
+    r"(?:(?:사람|외부인|일반인|방문자|목격자|환자|담당자|직원|고객|회사|이사|연구진|연구팀|전문가|경찰|정부|당국|의사|기자|관계자|변호사|판매자|구매자|"
+    r"신청[자인]|가입자|보험사|은행|회원|이용자|사용자|임차인|임대인|세입자|응답자|소비자|법원|학생|감사인|조사관|심사역|조사단|수사관|검사|참가자|"
+    r"피해자|위원회|심판|엔지니어|기술자|원고|피고|증인|운전자|대리인|계약자|"
+    r"주주|임직원|근로자|그녀?)(?:들|의 \S{1,8})?[은는이가]|"
     r"\d%[는가]|아무도|누구도)"
     r"(?= )(?!.{0,60}[는은인할을던]지)"
 )

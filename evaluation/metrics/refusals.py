@@ -114,7 +114,9 @@ class _English:
         row = _row([match[0] for match in found])
         if self.sources_named:
             row = row.replace("T", "d")
-        phrase = self._phrase(clause, row, found)
+        concedes = _expression("EN_CONCESSION").search(clause) is not None
+        reason_of_others = concedes and self._others_in == sentence
+        phrase = None if reason_of_others else self._phrase(clause, row, found)
         self.sources_named |= any(kind in row for kind in "Dds")
         self.assistant_named |= "M" in row
         if "O" in row:
