@@ -20,7 +20,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.extensions import REGISTRY, features
-from evaluation.judges.clients import chosen_embedding, chosen_tokens, embedder_of, tokens_of
+from evaluation.judges.embeddings import chosen_embedding, chosen_tokens, embedder_of, tokens_of
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
 from evaluation.models import Endpoint, Project, Run, User
 from evaluation.runs.draining import drain
