@@ -14,5 +14,5 @@ class EvaluationConfig(AppConfig):
 
     def ready(self) -> None:
         """Register background tasks and system checks."""
-        register(self)
+        register(self.label, self.name)
         from evaluation import checks  # noqa: F401  -- registers itself; apps must be loaded first

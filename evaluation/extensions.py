@@ -14,7 +14,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from django.apps import AppConfig
 from django.utils import timezone
 
 from evaluation.core.errors import Refused
@@ -151,9 +150,9 @@ class Feature:
 REGISTRY: dict[str, Callable[[], Feature]] = {}
 
 
-def register(app: AppConfig) -> None:
-    """Register the ``FEATURE`` of the app's module ``feature``, in ``AppConfig.ready()``; it is loaded when needed."""
-    REGISTRY[app.label] = partial(_load, f"{app.name}.feature")
+def register(label: str, package: str) -> None:
+    """Register the ``FEATURE`` of an app's module ``feature``, in ``AppConfig.ready()``; it is loaded when needed."""
+    REGISTRY[label] = partial(_load, f"{package}.feature")
 
 
 def _load(module: str) -> Feature:

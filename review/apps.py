@@ -18,7 +18,7 @@ class ReviewConfig(AppConfig):
 
     def ready(self) -> None:
         """Register guards and background tasks, and record views of judges' values."""
-        register(self)
+        register(self.label, self.name)
         from evaluation.accounts.access import judge_values_viewed
         from review.models.guards import GUARDS
 

@@ -7,8 +7,6 @@ in), ``no`` (403), ``gone`` (404: for this person it does not exist), ``login`` 
 
 from __future__ import annotations
 
-from evaluation.extensions import has
-
 #                   anonymous stranger viewer member outsider evaluator lead admin
 ANYBODY = "         ok        ok       ok     ok     ok       ok        ok   ok  "
 LOGGED_IN = "       login     ok       ok     ok     ok       ok        ok   ok  "  # lists show what is theirs
@@ -139,23 +137,6 @@ PAGES = {
     ("GET", "queue-questions"): LEADS_QUEUE,
     ("GET", "queue-export"): SEES_QUEUE,
     ("POST", "queue-reopen"): LEADS_QUEUE,
-    ("GET", "pair-list"): LOGGED_IN,
-    ("GET", "pair-new"): LEADS,
-    ("POST", "pair-new"): LEADS,
-    ("GET", "pairs"): SEES_QUEUE,
-    ("GET", "pairs-rate"): RATES_PAIRS,
-    ("POST", "pairs-prefer"): RATES_PAIRS,
-    ("GET", "pairs-export"): LEADS_QUEUE,
-    ("POST", "pairs-close"): LEADS_QUEUE,
-    ("GET", "truth-list"): LOGGED_IN,
-    ("GET", "truth-new"): LEADS,
-    ("POST", "truth-new"): LEADS,
-    ("GET", "truth"): SEES_QUEUE,
-    ("GET", "truth-rate"): RATES_PAIRS,
-    ("POST", "truth-save"): RATES_PAIRS,
-    ("GET", "truth-export"): LEADS_QUEUE,
-    ("POST", "truth-close"): LEADS_QUEUE,
-    ("POST", "truth-accept"): LEADS_QUEUE,
     ("GET", "review-next"): HOLDS,
     ("GET", "review-item"): HOLDS,
     ("POST", "review-submit"): HOLDS,
@@ -177,10 +158,6 @@ PAGES = {
     ("GET", "adjudication-rubric"): LEADS,
     ("POST", "adjudication-rubric"): LEADS,
     ("POST", "ruling"): LEADS,
-    ("GET", "practice"): LOGGED_IN,
-    ("GET", "practice-example"): LOGGED_IN,
-    ("POST", "practice-example"): LOGGED_IN,
-    ("POST", "practice-again"): LOGGED_IN,
     ("GET", "review-keys"): LOGGED_IN,
     ("POST", "review-keys"): LOGGED_IN,
     ("POST", "keys-switch"): LOGGED_IN,
@@ -289,25 +266,6 @@ API = {
     ("POST", "api-item-escalate"): HOLDS,
     ("POST", "api-item-release"): HOLDS,
     ("POST", "api-item-extend"): HOLDS,
-    ("GET", "api-pairs-list"): LOGGED_IN,
-    ("POST", "api-pairs-list"): LEADS,
-    ("GET", "api-pairs-detail"): SEES_QUEUE,
-    ("GET", "api-pairs-next"): RATES_PAIRS,
-    ("POST", "api-pairs-prefer"): RATES_PAIRS,
-    ("GET", "api-pairs-figures"): LEADS_QUEUE,
-    ("GET", "api-pairs-export"): LEADS_QUEUE,
-    ("POST", "api-pairs-close"): LEADS_QUEUE,
-    ("POST", "api-pairs-reopen"): LEADS_QUEUE,
-    ("GET", "api-repairs-list"): LOGGED_IN,
-    ("POST", "api-repairs-list"): LEADS,
-    ("GET", "api-repairs-detail"): SEES_QUEUE,
-    ("GET", "api-repairs-next"): RATES_PAIRS,
-    ("POST", "api-repairs-rate"): RATES_PAIRS,
-    ("GET", "api-repairs-figures"): LEADS_QUEUE,
-    ("GET", "api-repairs-export"): LEADS_QUEUE,
-    ("POST", "api-repairs-close"): LEADS_QUEUE,
-    ("POST", "api-repairs-reopen"): LEADS_QUEUE,
-    ("POST", "api-repairs-accept"): LEADS_QUEUE,
     ("POST", "api-answer-override"): OVERRIDES,
     ("POST", "api-run-override"): OVERRIDES,
     ("POST", "api-run-assumption"): LEADS,
@@ -317,22 +275,3 @@ API = {
     ("GET", "api-rating-list"): LOGGED_IN,
     ("POST", "api-rating-list"): LOGGED_IN,  # the run that is named decides; here none is: 400
 }
-
-#: Where an installation has these extras; ``tests/evaluation/extras/test_log_ins.py`` has the matrix tried with them.
-SSO = {
-    ("POST", "sso-start"): ANYBODY,
-    ("GET", "sso-callback"): "no no no no no no no no",  # nobody was sent there
-    ("GET", "sso"): LOGGED_IN,
-    ("POST", "sso-link"): LOGGED_IN,
-    ("POST", "sso-unlink"): LOGGED_IN,
-}
-SECOND_FACTOR = {
-    ("GET", "second-factor-code"): ANYBODY,  # sent to log in, where nobody has given a password
-    ("POST", "second-factor-code"): ANYBODY,
-    ("GET", "second-factor"): LOGGED_IN,
-    ("POST", "second-factor-set-up"): LOGGED_IN,
-    ("POST", "second-factor-codes"): LOGGED_IN,
-    ("POST", "second-factor-remove"): LOGGED_IN,
-}
-
-RULES = {**PAGES, **API, **(SSO if has("sso") else {}), **(SECOND_FACTOR if has("second_factor") else {})}

@@ -12,7 +12,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from tests.access_rules import RULES
+from tests.access_rules import API, PAGES
+from tests.installed import merged
 from tests.pages.world import PEOPLE, World, make_world
 
 #: What an address is about, by the longest start of its name.
@@ -43,7 +44,6 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "adjudication-rubric": lambda w: (w.assignment.item_id, "correctness"),
     "ruling": lambda w: w.raised.pk,
     "raised": lambda w: w.raised.pk,
-    "practice": lambda w: 1,
     "draw": lambda w: w.draw.pk,
     "gold-set": lambda w: w.look.gold_set_id,
     "api-calibration": lambda w: w.look.pk,
@@ -56,42 +56,29 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "judge": lambda w: w.run.judges.get().judge_version_id,
     "rubric": lambda w: w.run.judges.get().rubric_version_id,
     "criterion": lambda w: w.criterion.pk,
-    "pairs": lambda w: w.pair_set.pk,
-    "truth": lambda w: w.repair.pk,
-    "repairs": lambda w: w.repair.pk,
     "profile": lambda w: w.run.profile_version_id,
     "token": lambda w: w.token_of("lead").pk,
     "password-choose": lambda _: ("MQ", "a-b"),
+    **merged("SUBJECTS"),
 }
 QUERIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "evaluation-run": lambda w: {"answers": w.run.answer_set_id},
     "queue-new": lambda w: {"run": w.run.pk},
     "queue-preview": lambda w: {"run": w.run.pk},
-    "pair-new": lambda w: {"run": w.run.pk},
-    "truth-new": lambda w: {"run": w.run.pk},
     "api-run-compare": lambda w: {"runs": w.run.pk},
     "run-compare": lambda w: {"runs": w.run.pk},
     "run-compare-answers": lambda w: {"runs": w.run.pk, "question": w.question_set.questions.first().external_id},
+    **merged("QUERIES"),
 }
 BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "answer-override": lambda w: {"metric": w.queue.metrics.get(position=0).metric_id},
     "answer-revert": lambda w: {"metric": w.queue.metrics.get(position=0).metric_id},
     "queue-new": lambda w: {"run": w.run.pk},
-    "pair-new": lambda w: {"run_a": w.run.pk},
-    "truth-new": lambda w: {"run": w.run.pk},
     "api-run-list": lambda w: {"answer_set": w.run.answer_set_id},
     "api-draw-list": lambda w: {"run": w.run.pk, "strategy": "all"},
     "api-queue-list": lambda w: {
         "runs": [w.run.pk], "metrics": ["correctness"], "reviewers": [w.people["member"].username], "strategy": "all",
     },
-    "api-pairs-list": lambda w: {
-        "run_a": w.run.pk, "run_b": w.run.pk, "name": "c2", "reviewers": [w.people["member"].username],
-    },
-    "api-pairs-prefer": lambda w: {"pair": w.pair_set.pairs.get().pk, "value": 1},
-    "api-repairs-list": lambda w: {
-        "runs": [w.run.pk, w.run.pk], "name": "r2", "reviewers": [w.people["member"].username],
-    },
-    "api-repairs-rate": lambda w: {"passage": w.repair.passages.get().pk, "grade": "not"},
     "api-answer-adjudicate": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
     "api-raised-ruling": lambda w: {"upheld": False, "reason": "because"},
     "api-run-assumption": lambda _: {"accepted": True},
@@ -113,7 +100,9 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     },
     "api-generated-question-decide": lambda _: {"verb": "rejected"},
     "api-answer-override": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
+    **merged("BODIES"),
 }  # fmt: skip
+RULES = {**PAGES, **API, **merged("RULES")}
 
 
 class Undone(Exception):

@@ -7,7 +7,6 @@ from enum import StrEnum
 
 import pytest
 
-from contrib.attacks.running import AttackKind
 from evaluation.core.registry import Direction, ReviewForm, ScaleKind
 from evaluation.core.registry import Kind as MetricKind
 from evaluation.core.roles import Action, Role
@@ -42,7 +41,6 @@ NAMES: dict[type[StrEnum], str] = {
     Role: "viewer reviewer evaluator lead admin",
     Action: "view evaluate activate manage_review override adjudicate rate administer",
     Status: "scored failed not_applicable",
-    AttackKind: "canary injection breakout zero_width base64 empty flattery padding",
     Rater: "human judge",
     Phase: "initial final",
     FileFormat: "yaml json jsonl csv xlsx parquet arrow trec_topics trec_run trec_qrels",

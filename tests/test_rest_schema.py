@@ -124,7 +124,9 @@ def test_everybody_is_answered_as_it_says(rest: BaseSchema, person: str) -> None
     so once, in a minute for all."""
     world = make_world()
     text = token_for(world.people[person], world.project)
-    tables = [model for app in ("evaluation", "review") for model in apps.get_app_config(app).get_models()]
+    tables = [
+        model for model in apps.get_models() if model.__module__.startswith(("contrib.", "evaluation.", "review."))
+    ]
     keys = sorted({key for model in tables for key in model._base_manager.values_list("pk", flat=True)[:2]}, key=str)
     numbers = sampled_from([key for key in keys if isinstance(key, int)] or [1])
 

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "architecture.svg"
 WIDTH, FLOOR, GAP, LEFT = 1180, 44, 6, 12
-COLOURS = {"config": "#e8e8ef", "evaluation": "#dcebf7", "review": "#e6f2df"}
+COLOURS = {"config": "#e8e8ef", "contrib": "#f7eedc", "evaluation": "#dcebf7", "review": "#e6f2df"}
 
 
 def floors() -> list[list[str]]:

@@ -14,4 +14,4 @@ class BatchesConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the extensions of the core."""
-        register(self)
+        register(self.label, self.name)

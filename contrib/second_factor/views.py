@@ -55,7 +55,7 @@ from evaluation.accounts.logging_in import (
 )
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, allowed
-from evaluation.judges.clients import seal, unseal
+from evaluation.judges.secrets import seal, unseal
 from evaluation.models import User
 
 log = logging.getLogger("concord.second_factor")

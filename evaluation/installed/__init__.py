@@ -1,7 +1,9 @@
-"""The product installed as a package. A wheel holds here what lies beside the apps in a checkout (``config``,
-``templates``, ``static``, ``locale``), so that it owns no other top-level name; all that becomes importable with this
-package. Servers and tools find it by ``DJANGO_SETTINGS_MODULE=evaluation.installed.settings`` and
-``evaluation.installed.wsgi:application``. Imported by nothing in the product.
+"""The product installed as a package.
+
+A wheel holds here what lies beside the apps in a checkout (``config``, ``contrib``, ``templates``, ``static``,
+``locale``), so that it owns no other top-level name; all of it becomes importable with this package. Servers and tools
+find it by ``DJANGO_SETTINGS_MODULE=evaluation.installed.settings`` and ``evaluation.installed.wsgi:application``.
+Imported by nothing in the product.
 """
 
 import os

@@ -26,8 +26,10 @@ EN_WORDS = {
     "H": "available part among present",
     "G": "given shown made",
     "h": "has goes",
-    "N": "not no never neither nor nowhere cannot unable can't couldn't won't wouldn't haven't hasn't hadn't "
-    "fails fail failed shouldn't",
+    "N": "not no never neither nor nowhere won't wouldn't haven't hasn't hadn't fails fail failed shouldn't",
+    "X": "cannot can't couldn't unable",
+    "p": "do does did",
+    "t": "stress emphasise emphasize overstate recommend agree wait need require apply expire distinguish",
     "y": "doesn't didn't",
     "z": "don't",
     "0": "nothing none",
@@ -36,64 +38,67 @@ EN_WORDS = {
     "M": "i i'm i've i'd i'll me my assistant bot chatbot ai",
     "U": "we we've we're us our",
     "Y": "you your you're you've question questions query request requested",
-    "D": "document documents documentation passage passages context excerpt excerpts extract material materials text "
-    "texts source sources file files pdf pdfs report reports manual handbook guide guideline guidelines article "
-    "articles brochure leaflet section sections page pages table tables chunk chunks snippet snippets base knowledge "
-    "database dataset sheet datasheet log logs minutes transcript interview wiki runbook runbooks attachment "
-    "attachments filing catalogue catalog bulletin memo memos note notes letter letters email emails faq website "
-    "corpus paragraph paragraphs specifications specification papers abstract abstracts archive circular summary "
-    "wording agenda release essay story invoice invoices entry entries notice notices index search repository "
-    "regulations line lines slide slides",
+    "D": "document documents documentation passage passages context excerpt excerpts extract material "
+    "materials text texts source sources pdf pdfs report reports article articles brochure leaflet "
+    "section sections page pages chunk chunks snippet snippets dataset datasheet minutes transcript "
+    "interview wiki runbook runbooks attachment attachments filing catalogue catalog bulletin memo memos "
+    "note notes faq corpus paragraph paragraphs specifications specification papers abstract abstracts "
+    "archive circular summary agenda release essay story invoice invoices entry entries notice notices "
+    "line lines slide slides",
     "P": "policy policies contract agreement lease plan terms law statute regulation author authors certificate",
     "T": "it they this these those them",
-    "I": "information info detail details reference references indication guidance clue clues explanation specifics "
-    "statement conclusion verdict content",
-    "J": "evidence data ability figure figures result results basis means idea way access number "
-    "definition instructions",
+    "I": "information info detail details reference references indication guidance clue clues explanation "
+    "specifics statement conclusion verdict content",
+    "W": "evidence",
+    "J": "data ability figure figures result results basis means idea way access number definition instructions",
     "Z": "date price age amount reason cause rate fee location deadline period length",
     "w": "whether who what which how why",
     "o": "to",
     "f": "only",
     "e": "enough sufficient",
+    "d": "manual handbook guide guideline guidelines file files database base knowledge website letter letters "
+    "email emails wording table tables index search repository log logs sheet",
     "i": "insufficient inadequate",
-    "x": "missing absent unavailable silent blank empty truncated vague incomplete inaccessible irrelevant unrelated",
-    "n": "unanswered unaddressed unmentioned undocumented "
-    "unclear unknown unspecified unanswerable uncertain undisclosed unstated undetermined undefined",
+    "x": "missing absent unavailable silent blank empty truncated vague incomplete inaccessible irrelevant "
+    "unrelated ambiguous redacted inconclusive illegible",
+    "n": "unclear unknown unspecified unanswerable uncertain undisclosed unstated undetermined undefined "
+    "unanswered unaddressed unmentioned undocumented",
     "q": "hard difficult impossible",
     "r": "relevant matching related such",
     "c": "in from within by with based among on using",
     "E": "there there's",
-    "m": "do must may might should will would shall",
+    "m": "must may might should will would shall",
     "C": "can could",
-    "O": "he she court witness patient committee nobody respondents customers people police applicants auditors "
-    "court jury",
+    "O": "he she court witness patient committee nobody respondents customers people police applicants auditors jury",
     "v": "outside beyond",
     "Q": "scope topics remit expertise range area",
 }
 # ``~`` is up to as many words as the digit behind it says, relative pronouns (R) excepted; ``!`` any negation.
 EN_REFUSALS = (
     "[MU]~5&[^Rw]{0,4}?[akKj]", "M~4&[^Rw]{0,3}?g", "[MU]~4&[^Ro]{0,4}?[IJ]", "M~4&[^Ro]{0,5}?D", "[MU]hN-?h",
-    "[MU]~3[hkHK]&[^Ro]{0,4}?[IJDcshk]", "[MU]~2l~4[IJD]", "M~5f~5[ak]", "M~2[0l]", "^C?[N0][^RwC]{0,3}?[ak](?!Y)",
-    "[DI]~8&[^R]{0,3}?[sahgI]", "J-?[Nyz]-?[sagh]", "[PT][-m]?[Nyz]~2[sa]", "P~6[Nyz][sa]", "[DPT]~6[gsa]0", "[DT]~8h0",
-    "[DT]~8[gsah][MU]?N~2[IJsahZD]", "P~4gN?~2[0s]", "[DT]~3[gsa]N", "^[N0]~5D~6[sahgSAHGr]", "^[N0][-c]?T~3[sah]",
-    "^N[gsa]", "D~8l", "[DIJ]~4Bi", "[DIJ]~4(?:b|B&)-?e", "&[^R]{0,3}e-{0,2}[IJDs]", "[Ny0]~8u-?a",
+    "[MU]~3[hkHK]&[^Ro]{0,4}?[IJDcshk]", "[MU]~2l~4[IJD]", "M~5f~5[ak]", "M~2[0l]", "[DI]~8&[^R]{0,3}?[sahgI]",
+    "J[-p]?[Nyz]-?[sagh]", "[PT][-mp]?[Nyz]~2[sa]", "P~6[Nyz][sa]", "[DPT]~6[gsa]0", "[DT]~8h0",
+    "[DT]~8[gsah][MU]?N(?!o)~2[IJsahZD]", "P~4gN?~2[0s]", "[DT]~3[gsa]N(?!o)", "^[N0]~5D~6[sahgSAHGr]", "^N[gsa]",
+    "^0~2K", "[IY]~6(?:b|B-?&)-?E", "@~8(?:[yzX]|[pC]N)-?(?!-?[tou]|ho)", "M~2(?:X|CN)-?(?!-?t)", "D~8l",
+    "[DIJW]~4Bi", "[DIJW]~4(?:b|B&)-?e", "W~3(?:[yzX]|pN)", "&[^R]{0,3}e-{0,2}[IJDsW]", "[Ny0]~8u-?a",
     "(?:b|B&|NB|&-?oB)-{0,2}S", "(?:b|B&)-?c~3[DMT]", "&-?hc~3[DT]", "E(?:B&|&|b)[^RoB]{0,3}?[Isa]",
-    "^[N0][^RoBc]{0,3}[IsaJ](?:~6(?:B~3[KHGSA]|[cKH])|$)", "^-?[N0]-?r~6(?:[DIJ]|K|-$)", "^N~6BS",
-    "^N-?[SAHGKj]", "^[IJDYa][^RB]{0,2}?N-?[HGKSA]", "[IY]~8(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGKA]", "[DT]~2NB-?[AK]",
-    "B-{0,2}n", "^n$", "[DIJZYP][^RNyb0]{0,8}B-{0,2}x", "(?:^|EB?|[MU]~3|D~5h)i-?[IJD]", "Y~3(?:b|B&)ro",
-    "q(?:--)?-?o[akA]", "[DT]-?(?:b|B&)~2jo[akg]",
+    "^[N0][^RoBc]{0,3}[IsaJ](?:~6(?:B~3[KHGSA]|[cKH])|$)", "^N~6BS", "^N-?[SAHGKj]", "^[IJDYa][^RB]{0,2}?N-?[HGKSA]",
+    "[IY]~8(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGKA]", "[DT]~2NB-?[AK]", "B-{0,2}n", "^n$", "[DIJZYP][^RNyb0]{0,8}B-{0,2}x",
+    "(?:^|EB?|[MU]~3|D~5h)i-?[IJDW]", "Y~3(?:b|B&)ro", "q(?:--)?-?o[akA]", "^(?:[DT]-?)?(?:b|B?N|X)~2jo[akg]",
+    "v~5[QDM]", "^I-?x", "^C?[N0][^RwC]{0,3}?[ak](?!Y)", "^[N0][-c]?T~3[sah]", "^-?[N0]-?r~6(?:[DIJ]|K|-$)",
     "^B~2Njo[akg]", "[Ny]h~2c-{0,3}D", "D-?[HG](?:0|N~2[IJr])", "[Ny0]~2uMo[ak]", "Y-?&h~2[DIJ]",
-    "E&-?oB[^RoB]{0,3}?[IJsa]",
-    "qog-{0,2}I", "^N-?jo[akg]", "v~5[QDM]", "^I-?x",
+    "E&-?oB[^RoB]{0,3}?[IJsa]", "qog-{0,2}I",
 )  # fmt: skip
 EN_OF_SOURCES = (  # where the clause or one before it names a source or the assistant
-    "(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGAK]", "E(?:B&|&|b)[^RoB]{0,3}?[JhD]", "B-{0,2}x", "^-?[Ny]-?[sahg]", "^l",
-    "^[gsah]N~2I", "^N~6B[HGK]",
+    "(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGAK]", "E(?:B&|&|b)[^RoB]{0,3}?[JhDW]", "EB?0", "B-{0,2}x", "^N~6B[HGK]",
+    "^[gsah]N~2I",
 )  # fmt: skip
+EN_CONTINUED = ("^(?:p?N|y|z)-?[sahg]", "^l", "^[gsah][N0]", "^0")  # whose subject is a source named before
 EN_IDIOMS = (
     r"^\W*(?:n/a|none|null|no idea|unknown)\W*$|came up empty|\bno (?:idea|clue|telling|saying|word (?:of|on|about)|"
     r"way (?:of|to (?:tell|know)))|at a loss|draw(?:ing|n)? a blank|nothing (?:came|comes|turned|turns) up|"
     r"\b(?:i|we) (?:haven't|have not|didn't|did not) come across|"
+    r"no light on|leaves? [^,]{0,40}\bopen\b|\b(?:nobody|no one|one) (?:can|could)(?:not|'t)? (?:tell|say|know)|"
     r"rather not|decline to|refuse to answer|leave th(?:is|at) (?:open|unanswered)|"
     r"\b(?:would|be) (?:only )?(?:be )?(?:pure )?(?:guess(?:ing)?|speculati(?:on|ng))|something (?:i|we|that|the)\b|"
     r"\b(?:would|'d|i) need (?:more|the|to see|access)"
@@ -134,7 +139,7 @@ _SOURCE = (
     "법령|조례|페이지|원문|논문|기록|노트|가이드|명세서|문헌|메일|메모|첨부|근거|문구|책자|사진|요약[지본]|초록|제원표|위키|색인|판례|증권|일보"
 )
 _IN = (
-    "(?:에|에는|에도|에서|에서는|에서도|상|상에|상에는|안에|내에|내에서|"
+    "(?:어디를봐도|[을를]봐도|만봐[도서]|에|에는|에도|에서|에서는|에서도|상|상에|상에는|안에|내에|내에서|"
     "중에|중에는|들에|속에|까지는|로는|으로는|만으로는|만으로|만)"
 )
 _INFORMATION = (
@@ -156,14 +161,14 @@ _STATED = (
 )
 _HELD = (
     "포함|제공|공개|확인|검색|조회|발견|식별|파악|등록|업로드|첨부|색인|존재|학습|등장|주어|알려|밝혀|보이|나오|실리|남|담겨|들어|준비|"
-    "밝히|다루|담|싣|알려주|말해주|전하|말하"
+    "다뤄|다루어|밝히|다루|담|싣|알려주|말해주|전하|말하"
 )
 
 # --- Korean: predicates, with the endings of an assertion: not adnominal, conditional or quoted ---
 
 _ASSERTED = (
-    r"(?!는(?!다(?![고는면던며])|데$|군|구|것으로)|은(?!데$|것으로|것같|상태[입이]|듯|걸로)|을(?!것|듯|거)|던|으면|다[고는면던며]|거나|"
-    r"더라도|[아어여]도|도록|게(?!되어|됐)|음[을은이과]|기로|이)"
+    r"(?:었|았|였)?+(?!는(?!다(?![고는면던며])|데$|군|구|것으로)|은(?!데$|것으로|것같|상태[입이]|듯|걸로)|을(?!것|듯|거)|던|으면|다[고는면던며]|거나|"
+    r"면|더라도|[아어여]도|도록|게(?!되어|됐)|음[을은이과]|기로|이)"
 )
 _ITEM = (
     "(?=[는은운](?:내용|정보|질문|사항|부분|항목|코드|상품|주제|점|상황|실정|상태|영역|대상)"
@@ -194,6 +199,7 @@ KO_REFUSALS = (
     rf"(?:기{_HARD}|지(?:를|는|도)?(?:못[했해합됩]|못할것같|못하(?:{_ASSERTED}|{_ITEM})|않(?:습|겠|고있|는다(?![고는면])))))",
     rf"(?:알|찾|밝히|말하|결론짓|단정짓|도와드리|알려드리|알려주|제공해드리|알아내|알아보|구하|찾아보)기{_HARD}",
     rf"(?:찾|제시해드리|제시하|찾아내|알아내|얻|구하|확보하|발견하|입수하|알려드리|도와드리|알|전달받|제공받)지(?:를|는|도)?(?:못[했해합]|못하{_ASSERTED})",
+    r"(?:자료|문서|정보|링크|파일|시스템)에(?:는)?접근할수없(?!는|으면|다고)",
     rf"찾는데(?:는)?실패|못찾[았겠]|모르겠{_ASSERTED}|모릅니|모른다(?![고는면])|모르[네므며니]|모르지만|몰라(?!도)|모름$|"
     r"모르는(?:내용|부분|사항|질문)입",
     r"(?:확실|정확|분명|명확|뚜렷)(?:하|히드러나|하게나와있|하게드러나|히나와있)?[지치](?:가|는)?않(?![은는다])|"
@@ -213,7 +219,7 @@ KO_REFUSALS = (
 KO_OF_SOURCES = (  # predicates, and what the clause names before them
     (
         rf"{_BARELY}(?<!수)(?<!수는)(?<!수가){_NO}|{_BARELY}(?:{_HELD}){_PASSIVE}{_NOT}",
-        rf"(?:{_SOURCE}){_IN}.{{0,40}}$|(?:{_INFORMATION}|(?:{_ABOUT}).{{0,14}}(?:{_THING}))(?:이|가|은|는|도|조차|으로|자체가)?$|"
+        rf"(?:{_SOURCE}){_IN}.{{0,40}}$|(?:{_INFORMATION}|(?:{_ABOUT}).{{0,14}}(?:{_THING}))(?:이|가|은|는|도|조차|으로|자체가)?(?:제게|저에게|여기에)?$|"
         r"(?:그|이|당|하신)(?:부분|내용|사항|질문).{0,20}$",
     ),
     (
@@ -232,7 +238,7 @@ KO_PEOPLE = (  # as the subject of what they know or found; not of "whether they
 )
 KO_PAST = "[았었했였됐냈갔렸났왔졌]|모른|모르|권한"
 KO_UNASSERTED = (
-    r"[없않]다는(?:말|것|점|주장|지적|뜻|의미|소문|설명|사실|오해)|(?:않는|없는|못하는|안되는)(?:것|게)(?:은|이)?아니|고볼수없|"
+    r"[없않못](?:었|았|했|하였)?다는(?:말|것|점|주장|지적|뜻|의미|소문|설명|사실|오해)|(?:않는|없는|못하는|안되는)(?:것|게)(?:은|이)?아니|고볼수없|"
     r"(?:이상|차이|결함|손상|징후|증상|흔적|오류|부작용|위험|변화|누수|골절|종양|하자|위반)(?:은|는|이|가).{0,8}"
     r"(?:확인|발견|보고|관찰|파악|식별)|뜻[입합]니|의미[입합]니|나타냅니"
 )
@@ -252,5 +258,5 @@ KO_FINITE = r"(?:다|요|음|함|됨|고|며|지만|데|나|니|므로|서|여|�
 KO_CLAUSE_END = (
     r",(?!\d)|[;:](?!\d)|\s-\s|(?:(?<=지만)|(?<=[는은]데)|(?<=으나)|(?<=[이으하]며)|(?<=므로)|(?<=[하되않없있했았었]고)|"
     r"(?<=니다만)|(?<=[없못않]어)|(?<=않아)|(?<=못해)|(?<=[어아]서)|(?<=려워)|(?<=우니)|(?<=으니)|(?<=하여)|(?<=부족해)|"
-    r"(?<=뿐)|(?<=[이라]라)|(?<=라서)|(?<=까지여서))\s(?!있[습다어네])"
+    r"(?<=뿐)|(?<=[이라]라)|(?<=라서)|(?<=까지여서))\s(?!있)"
 )

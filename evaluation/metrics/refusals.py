@@ -23,6 +23,7 @@ FEW_SENTENCES = 2  # sentences: of longer answers only the first statement is lo
 _QUOTED = re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?![a-z0-9])")
 _ASIDE = re.compile(r"\([^()]*\)|, (?:however|unfortunately|though|at least|therefore|in fact),")
 _FIGURE = re.compile(r"(?<![a-z\d-])(?<!passage )(?<!document )(?<!source )(?<!context )\d")
+_SHORTEST = 3  # words of an English statement
 _EN_WORD = re.compile(r"[\w']+")
 _NUMBERED = frozenset({"section", "page", "table", "chapter", "article", "clause", "paragraph", "annex", "form"})
 
@@ -38,6 +39,7 @@ class _Clause:
 
     sentence: int
     phrase: Span | None = None
+    stands_alone: bool = False  # as the answer may: neither advice nor about the question and the sources
     tells: bool = False  # something other than a refusal, an apology, advice or what the sources cover
     has_figure: bool = False  # which is told
     turns: bool = False  # against the clause before it: "but", "however"
@@ -83,10 +85,17 @@ def _kinds() -> dict[str, str]:
     return kinds
 
 
+_ALIKE = {"D": "Dd", "N": "NX"}  # kinds that most patterns do not tell apart
+
+
 @cache
 def _row_pattern(name: str) -> re.Pattern[str]:
     alternatives = "|".join(getattr(words, name))
-    return re.compile(re.sub(r"~(\d)", r"[^R]{0,\1}?", alternatives).replace("&", "[Nyz0b]"))
+    alternatives = re.sub(r"~(\d)", r"[^R]{0,\1}?", alternatives).replace("&", "[NXyz0b]")
+    for kind, kinds in _ALIKE.items():
+        alternatives = re.sub(rf"(\[[^]]*){kind}", rf"\1{kinds}", alternatives)
+        alternatives = re.sub(rf"(?<![\[\w]){kind}(?![^\[]*\])|(?<=\w){kind}(?![^\[]*\])", f"[{kinds}]", alternatives)
+    return re.compile(alternatives.replace("@", "D"))
 
 
 class _English:
@@ -104,11 +113,11 @@ class _English:
         found = list(_EN_WORD.finditer(clause, lead.end() if lead else 0))
         row = _row([match[0] for match in found])
         if self.sources_named:
-            row = row.replace("T", "D")
+            row = row.replace("T", "d")
         concedes = _expression("EN_CONCESSION").search(clause) is not None
         reason_of_others = concedes and self._others_in == sentence
         phrase = None if reason_of_others else self._phrase(clause, row, found)
-        self.sources_named |= "D" in row or "s" in row
+        self.sources_named |= any(kind in row for kind in "Dds")
         self.assistant_named |= "M" in row
         if "O" in row:
             self._others_in = sentence
@@ -118,9 +127,14 @@ class _English:
         is_advice = by_assistant or _expression("EN_ADVICE").search(clause) is not None
         figure = _FIGURE.search(clause) and not is_advice and not _expression("EN_COVERAGE").search(clause)
         neutral = is_advice or _expression("EN_COURTESY").search(clause) is not None
-        about_sources = any(letter in row for letter in "UYD")
+        about_sources = any(kind in row for kind in "UYDd")
         return _Clause(
             sentence,
+            stands_alone=len(found) >= _SHORTEST
+            and not neutral
+            and not condition
+            and not any(kind in row for kind in "Dd")
+            and "question" not in clause,
             tells=not neutral and not about_sources and not condition and bool(_expression("EN_FINITE").search(clause)),
             has_figure=bool(figure) and not condition,
             turns=_expression("EN_CONTRAST").search(clause) is not None,
@@ -132,8 +146,10 @@ class _English:
         if _expression("EN_UNASSERTED").search(clause):
             return None
         match = _row_pattern("EN_REFUSALS").search(row)
-        if match is None and (self.sources_named or self.assistant_named or "D" in row or "M" in row):
+        if match is None and (self.sources_named or self.assistant_named or any(kind in row for kind in "DdM")):
             match = _row_pattern("EN_OF_SOURCES").search(row)
+        if match is None and self.sources_named:
+            match = _row_pattern("EN_CONTINUED").search(row)
         if match and "O" not in row[: match.end()]:
             return found[match.start()].start(), found[match.end() - 1].end()
         idiom = None if match else _expression("EN_IDIOMS").search(clause)
@@ -155,7 +171,7 @@ def _row(clause_words: list[str]) -> str:
             row[place] = "-"  # "has to"
         elif word in _NUMBERED and after and clause_words[place + 1][0].isdigit():
             row[place] = "-"  # "section 3 lists" tells, "the section lists" need not
-        elif word == "patient" and after == "D":
+        elif word == "patient" and after in {"D", "d"}:
             row[place] = "-"
     return "".join(row)
 
@@ -164,13 +180,13 @@ def _pronoun(word: str, before: str, after: str) -> str:
     """The letter of "that", "which" or "who": R if it begins a relative clause about something."""
     if not before:
         return "T" if word == "that" else "w"
-    if before in "DIJ" and after and after in "MYU":
+    if before in "DdIJ" and after and after in "MYU":
         return "-"  # "the documents that I have"
-    if before in "-IJZDPQHO" or (word == "that" and before in "xKA"):
+    if before in "-IJWZDdPQHOT" or (word == "that" and before in "xKA"):
         return "R"
     if word != "that":
         return "w"
-    return "T" if after and after in "BbNmCyz" else "-"
+    return "T" if after and after in "BbNXmpCyz" else "-"
 
 
 class _Korean:
@@ -201,6 +217,7 @@ class _Korean:
         neutral = _expression("KO_NEUTRAL").search(clause) is not None
         return _Clause(
             sentence,
+            stands_alone=not neutral,
             tells=not neutral and _expression("KO_FINITE").search(clause) is not None,
             has_figure=bool(_FIGURE.search(clause)) and not _expression("KO_ADVICE").search(clause),
             turns=_expression("KO_CONTRAST").search(clause) is not None,
@@ -271,7 +288,7 @@ def find_refusal(answer: str, *, anywhere: bool = True) -> Span | None:
     if refusal is None or refusal.phrase is None or _states_a_fact(clauses):
         return None
     if not anywhere and len({clause.sentence for clause in clauses}) > FEW_SENTENCES:
-        lead = next(clause.sentence for clause in clauses if clause.phrase or clause.tells or clause.has_figure)
+        lead = next(clause.sentence for clause in clauses if clause.phrase or clause.stands_alone or clause.has_figure)
         if refusal.sentence > lead:
             return None
     return fold(answer).span(*refusal.phrase)

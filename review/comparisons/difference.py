@@ -409,7 +409,7 @@ class Order:
         return self.ranking.order if len(self.ranking.order) > 2 else ()
 
 
-def order(sides: Sequence[Side], *, resamples: int = 2000, seed: int = 0) -> Order | None:
+def order(sides: Sequence[Side], *, seed: int = 0) -> Order | None:
     """The order of at least two runs; ``None`` for fewer, or where they have no question of any part in common."""
     if len(sides) < 2:
         return None
@@ -428,7 +428,7 @@ def order(sides: Sequence[Side], *, resamples: int = 2000, seed: int = 0) -> Ord
     return Order(
         profile=newest.report.header.profile,
         parts=weights,
-        ranking=ranking_of_sums(values, weights, groups, resamples=resamples, seed=seed),
+        ranking=ranking_of_sums(values, weights, groups, seed=seed),
         sensitivity=weight_sensitivity(means, weights, seed=seed),
     )
 

@@ -186,7 +186,7 @@ def _least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
     if on is GateOn.PASS_RATE:
         return _passing(side, limit, confidence)
     overall = side.report.overall
-    figure = overall.corrected_over_questions if on is GateOn.CORRECTED else overall.judge_only
+    figure = overall.corrected if on is GateOn.CORRECTED else overall.judge_only
     if figure.low is not None and confidence != CONFIDENCE:
         figure = _at(side, on, confidence)
     if figure.value is None:
@@ -199,7 +199,7 @@ def _least(side: Side, on: GateOn, limit: float, confidence: float) -> Check:
     verdict = fail_under(figure.low, figure.high, limit)
     settling = None
     if verdict is GateVerdict.UNDECIDED:
-        settling = _settling(figure, overall.corrected, on, abs(figure.value - limit), _groups(side))
+        settling = _settling(figure, overall.corrected_this_run, on, abs(figure.value - limit), _groups(side))
     return Check(Rule.FAIL_UNDER, limit, figure.value, figure.low, figure.high, verdict, settling=settling)
 
 

@@ -45,7 +45,7 @@ def headline(report: Report) -> Headline:
     if overall.part_only is not None:
         kind, figure = "plain-mark", overall.part_only
     elif overall.corrected.value is not None:
-        kind, figure = "corrected", overall.corrected_over_questions
+        kind, figure = "corrected", overall.corrected
     elif overall.reviewed_answers:
         kind, figure = "expert", overall.reviewed
     metrics = [one for one in verdict_of(report).metrics if one.figures.n]

@@ -58,11 +58,11 @@ class Comparison(Compared):
     sides: tuple[Side, ...]
 
 
-def compare(runs: Sequence[Run], *, resamples: int = 2000, seed: int = 0) -> Comparison:
+def compare(runs: Sequence[Run], *, seed: int = 0) -> Comparison:
     """Compare runs; one alone has nothing to be compared with and stands for itself."""
     chosen = sides(runs)
     differences, family = differences_from_first(chosen)
-    ranked = order(chosen, resamples=resamples, seed=seed)
+    ranked = order(chosen, seed=seed)
     return Comparison(tuple(side.report for side in chosen), differences, family, ranked, tuple(chosen))
 
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from evaluation.management.working import exit_code, say_why_paused
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
+from evaluation.systems.protocol import RETRIEVAL_ONLY
 from evaluation.wording.messages import explain_doubt
 from review.charts.forest import Shape
 from review.comparisons.difference import MetricDifference, Order, RunDifference
@@ -41,23 +42,36 @@ HERE = Output.TERMINAL
 
 
 def results_sheets(report: Report) -> Iterator[Sheet]:
-    """The run, its overall score three ways, metrics with coverage, categories."""
+    """The run, its overall score three ways, metrics with coverage, categories; of passages alone what was measured of
+    them, without an overall score and the profile's tables of answers."""
     header = report.header
     about = [(str(one.title), one.text(value)) for one, value in facts_of(RUN, report, HERE)]
     yield Sheet(f"{_('Run')} {header.run_id} · {header.name} · {header.state}", (_("what"), _("value")), about)
-    yield Sheet(_("Overall score"), (_("score"), _("value"), _("95% interval"), "n", _("note")), _overall(report))
+    if not _of_passages_alone(report):
+        yield Sheet(_("Overall score"), (_("score"), _("value"), _("95% interval"), "n", _("note")), _overall(report))
     figures, counts = METRICS.entries(HERE), COVERAGE.entries(HERE)
     titles = (str(one.title) for one in (*figures, *counts))
     rows = (
         (line.report_name, *(_of_metric(one, line) for one in figures), *(one.text(one.of(line)) for one in counts))
-        for line in report.metrics
+        for line in _measured(report)
     )
     yield Sheet(_("Metrics"), (_("metric"), *titles), rows)
     yield _categories(report)
     if report.licences:
         said = ((one.metric, one.rubric, licence_state(one), licence_reason(one)) for one in report.licences)
         yield Sheet(_("Licences"), (_("metric"), _("rubric"), _("licence"), _("why")), said)
-    yield from profile_sheets(report)
+    if not _of_passages_alone(report):
+        yield from profile_sheets(report)
+
+
+def _of_passages_alone(report: Report) -> bool:
+    return report.provenance.evaluation_type == RETRIEVAL_ONLY
+
+
+def _measured(report: Report) -> Iterator[MetricLine]:
+    """All metrics; of passages alone those with a value or a failure."""
+    alone = _of_passages_alone(report)
+    return (line for line in report.metrics if not alone or line.coverage.scored or line.coverage.failed)
 
 
 def short(figure: Figure, factor: float = 1.0) -> str:
@@ -105,9 +119,11 @@ def _text(one: Entry[Any], value: Any, factor: float = 1.0) -> str:
 
 
 def _categories(report: Report) -> Sheet:
-    """The categories by what is said of each, then by the metrics that have a weight."""
-    entries = BY_CATEGORY.entries(HERE)
-    weighted = [line for line in report.metrics if line.weight]
+    """The categories by what is said of each, then by the metrics that have a weight; of passages alone by those that
+    were measured."""
+    alone = _of_passages_alone(report)
+    entries = [one for one in BY_CATEGORY.entries(HERE) if not (alone and one.name == "judge_only")]
+    weighted = [line for line in _measured(report) if alone or line.weight]
     header = (_("category"), *(str(one.title) for one in entries), *(line.report_name for line in weighted))
     rows = (
         (

@@ -16,6 +16,7 @@ from review.queues.preview import reading_seconds, usual_seconds
 from review.reports.figure import stratum_in_words
 from review.reports.gathering import Gathered
 from review.statistics.correction.frame import LEAST_LABELS
+from review.statistics.correction.outcome import Target
 from review.statistics.precision import (
     Plan,
     PlannedStratum,
@@ -67,7 +68,7 @@ def next_review(basis: Gathered) -> ReviewPlan | None:
     errors = errors_of(basis)
     if errors is None or basis.run.state not in Run.ENDED:
         return None
-    figure = basis.correction.overall(basis.profile, basis.machine)
+    figure = basis.correction.overall(basis.profile, basis.machine, Target.THIS_RUN)
     now = None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2.0
     unrated = errors_of(basis, figure.partly_corrected) if figure.partly_corrected else None
     reach = unrated.floor / FLOOR / 2.0 if unrated else 0.0  # of what nobody rated, either way
@@ -241,7 +242,8 @@ class ExpectedCard:
 
 
 def plan_sentence(plan: ReviewPlan | None) -> str:
-    """``Review 60 answers, about 50 minutes, for an interval of about 0.05 either way.``; empty without a plan."""
+    """``Review 60 answers, about 50 minutes, for an interval of about 0.05 either way for this run.``; empty without
+    a plan."""
     if plan is None:
         return ""
     facts = {"count": plan.items, "time": numbers.about(plan.minutes * 60.0), "width": _up(plan.half_width)}
@@ -254,24 +256,24 @@ def plan_sentence(plan: ReviewPlan | None) -> str:
     elif plan.waiting:
         said = ngettext(
             "Review the %(count)d answer that is drawn already, about %(time)s, for an interval of about %(width)s "
-            "either way.",
+            "either way for this run.",
             "Review the %(count)d answers that are drawn already, about %(time)s, for an interval of about %(width)s "
-            "either way.",
+            "either way for this run.",
             plan.items,
         )
     elif plan.now is not None:
         facts["now"] = _up(plan.now)
         said = ngettext(
             "Review %(count)d more answer, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
-            "either way.",
+            "either way for this run.",
             "Review %(count)d more answers, about %(time)s, to narrow the interval from %(now)s to about %(width)s "
-            "either way.",
+            "either way for this run.",
             plan.items,
         )
     else:
         said = ngettext(
-            "Review %(count)d answer, about %(time)s, for an interval of about %(width)s either way.",
-            "Review %(count)d answers, about %(time)s, for an interval of about %(width)s either way.",
+            "Review %(count)d answer, about %(time)s, for an interval of about %(width)s either way for this run.",
+            "Review %(count)d answers, about %(time)s, for an interval of about %(width)s either way for this run.",
             plan.items,
         )
     return said % facts

@@ -52,7 +52,7 @@ class ThreeScores:
     judge_only: Figure
     reviewed: Figure
     corrected: Figure
-    corrected_over_questions: Figure
+    corrected_this_run: Figure
     part_only: Figure | None
     answers: int
     questions: int
@@ -81,8 +81,8 @@ def three_scores(basis: Gathered) -> ThreeScores:
         reweighted=0 if partial else reweighted(basis.profile, machine.answers),
         judge_only=judge_only,
         reviewed=_named(run, basis.reviewed, n) if human else withheld(Withheld.NOT_REVIEWED, n),
-        corrected=_corrected(basis, Target.THIS_RUN),
-        corrected_over_questions=_corrected(basis, Target.QUESTIONS_LIKE_THESE),
+        corrected=_corrected(basis, Target.QUESTIONS_LIKE_THESE),
+        corrected_this_run=_corrected(basis, Target.THIS_RUN),
         part_only=machine.figure if partial and run.state in Run.ENDED and not machine.figure.withheld else None,
         answers=n,
         questions=len({answer.question_id for answer in basis.said.answers.values()}),
@@ -173,7 +173,7 @@ def mean_shift(said: Said) -> float | None:
 
 
 OVERALL = "overall"
-WAYS = ("judge_only", "reviewed", "corrected", "corrected_over_questions")  # in the order they are shown
+WAYS = ("judge_only", "reviewed", "corrected", "corrected_this_run")  # in the order they are shown
 #: What every estimate says, whoever made it; null where it means nothing for that estimate.
 KEYS = ("value", "low", "high", "target", "n", "labels", "effective_labels", "lambda", "method")
 
@@ -181,13 +181,13 @@ KEYS = ("value", "low", "high", "target", "n", "labels", "effective_labels", "la
 @dataclass(frozen=True, slots=True)
 class ThreeWays:
     """One figure three ways: what the judge said, with people's values where there are any, and what the experts
-    would have said of all, the last with an interval for this run and one for questions like these. ``rated`` counts
+    would have said of all, the last with an interval for questions like these and one for this run. ``rated`` counts
     the answers with an expert's value."""
 
     judge_only: Figure
     reviewed: Figure
     corrected: Figure
-    corrected_over_questions: Figure
+    corrected_this_run: Figure
     rated: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -227,23 +227,23 @@ def three_ways(basis: Gathered, *, by_category: bool = False) -> CorrectionSheet
 
 def _metric(basis: Gathered, line: MetricLine) -> ThreeWays:
     metric = basis.said.metrics[line.metric_id]
-    wider = basis.correction.of_metric(metric, target=Target.QUESTIONS_LIKE_THESE)
-    return ThreeWays(line.judge_only, line.reviewed, line.corrected, wider, _people(basis, line.metric_id))
+    narrow = basis.correction.of_metric(metric, target=Target.THIS_RUN)
+    return ThreeWays(line.judge_only, line.reviewed, line.corrected, narrow, _people(basis, line.metric_id))
 
 
 def _category(basis: Gathered, line: CategoryLine) -> dict[str, ThreeWays]:
     side = basis.sides.machine.at(by_category(basis.sides.machine.answers)[line.name])
     machine, answers = score_side(basis.profile, side, all_parts=True), frozenset(one.answer_id for one in side.answers)
-    wider = corrected_of_category(basis, machine, line.name, Target.QUESTIONS_LIKE_THESE)
+    narrow = corrected_of_category(basis, machine, line.name, Target.THIS_RUN)
     people = basis.sides.found.reviewed & answers
-    found = {OVERALL: ThreeWays(line.judge_only, line.reviewed, line.corrected_overall, wider, len(people))}
+    found = {OVERALL: ThreeWays(line.judge_only, line.reviewed, line.corrected_overall, narrow, len(people))}
     for pk in sorted(basis.said.computed, key=lambda pk: basis.said.metrics[pk].name):
         metric = basis.said.metrics[pk]
         ours, theirs = line.metrics[metric.name]
-        wider = basis.correction.of_metric(metric, line.name, Target.QUESTIONS_LIKE_THESE)
+        narrow = basis.correction.of_metric(metric, line.name, Target.THIS_RUN)
         rated = _people(basis, pk, answers)
         theirs = theirs if rated else withheld(Withheld.NOT_REVIEWED)
-        found[metric.name] = ThreeWays(ours, theirs, line.corrected[metric.name], wider, rated)
+        found[metric.name] = ThreeWays(ours, theirs, line.corrected[metric.name], narrow, rated)
     return found
 
 

@@ -206,8 +206,8 @@ def any_time_sentence(figure: Figure) -> str:
     facts = {"low": f"{ends['low']:.2f}", "high": f"{ends['high']:.2f}", "labels": ends["labels"]}
     return (
         _(
-            "Ratings still come in (%(labels)d so far). However often you look, it lies between %(low)s and %(high)s "
-            "in 95%% of such reviews: you may stop as soon as that is narrow enough."
+            "Ratings still come in (%(labels)d so far). However often you look, this run's figure lies between "
+            "%(low)s and %(high)s in 95%% of such reviews: you may stop as soon as that is narrow enough."
         )
         % facts
     )

@@ -71,7 +71,7 @@ def _score(basis: Gathered, spec: ProfileSpec) -> float | None:
 
 
 def formula_in_words(formula: Formula | None, metrics: tuple[MetricLine, ...]) -> str:
-    """Profile, weighted sum and other profiles, in one line; empty where nothing is summed."""
+    """Profile and weighted sum, in one line; empty where nothing is summed."""
     if formula is None:
         return ""
     language = get_language() or "en"
@@ -89,10 +89,9 @@ def formula_in_words(formula: Formula | None, metrics: tuple[MetricLine, ...]) -
     if formula.whole:
         whole = {"metric": title(formula.whole), "categories": ", ".join(formula.whole_of)}
         said += "; " + gettext("%(metric)s alone for questions of: %(categories)s") % whole
-    if formula.others:
-        shown = ", ".join(f"{name} {value:.3f}" for name, value in formula.others)
-        said += ". " + gettext("Judge-only score under other profiles: %(scores)s") % {"scores": shown}
-    if formula.lacking:
-        names = ", ".join(formula.lacking)
-        said += ". " + gettext("Profiles that use metrics not computed here: %(names)s") % {"names": names}
     return said
+
+
+def other_profiles_in_words(formula: Formula | None) -> str:
+    """The judge-only scores under shipped profiles that give another one; empty where none does."""
+    return ", ".join(f"{name} {value:.3f}" for name, value in formula.others) if formula else ""

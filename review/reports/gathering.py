@@ -152,7 +152,7 @@ class Correction:
         return any(one.any for one in self.labels.values())
 
     def of_metric(
-        self, metric: MetricDefinition, category: str | None = None, target: Target = Target.THIS_RUN
+        self, metric: MetricDefinition, category: str | None = None, target: Target = Target.QUESTIONS_LIKE_THESE
     ) -> Figure:
         """One metric, on its own scale, over the run or one category."""
         labels = self.labels.get(metric.pk)
@@ -169,7 +169,7 @@ class Correction:
             more["built_on"] = built
         if sealed := len({row.answer_id for row in self.said.withheld if row.metric_id == metric.pk}):
             more["sealed"] = sealed
-        if target is Target.THIS_RUN and category is None and (ends := _any_time(component, labels)):
+        if category is None and (ends := _any_time(component, labels)):
             more["any_time"] = ends
         if carried := sum(key in labels.carried for key in component.frame.keys):
             more["carried"] = carried
@@ -179,7 +179,7 @@ class Correction:
         self,
         profile: ProfileSpec,
         machine: SideScore,
-        target: Target = Target.THIS_RUN,
+        target: Target = Target.QUESTIONS_LIKE_THESE,
         category: str | None = None,
         confidence: float = 0.95,
     ) -> Figure:

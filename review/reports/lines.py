@@ -282,7 +282,7 @@ def hops_lines(basis: Gathered) -> tuple[HopsLine, ...]:
 
 
 def corrected_of_category(
-    basis: Gathered, machine: SideScore, category: str, target: Target = Target.THIS_RUN
+    basis: Gathered, machine: SideScore, category: str, target: Target = Target.QUESTIONS_LIKE_THESE
 ) -> Figure:
     """The corrected overall score of a category; ``machine`` is its judge-only one, without which there is none."""
     if machine.outcome.value is None:

@@ -19,7 +19,7 @@ from review.evidence.effective import Effective
 from review.reports.entries import Entry, Output, Section, only
 from review.reports.estimates import carried_in_words, weights_in_words
 from review.reports.figure import Figure
-from review.reports.formula import formula_in_words
+from review.reports.formula import formula_in_words, other_profiles_in_words
 from review.reports.lines import AnswerLine, CategoryLine, MetricLine
 from review.reports.profile_section import section_json
 from review.reports.report import Report
@@ -130,16 +130,16 @@ OVERALL: Section[Report, Report] = Section(
         Entry(
             "corrected",
             lambda r: r.overall.corrected,
-            "what experts would have said of all answers, with the interval for this run",
+            "what experts would have said of all answers, with the interval for questions like these",
             FIGURES | {JUNIT},
             _("corrected"),
             mark=Shape.CORRECTED,
         ),
         Entry(
-            "corrected_over_questions",
-            lambda r: r.overall.corrected_over_questions,
-            "the same value with the interval for questions like these, which gates and comparisons read",
-            JSON,
+            "corrected_this_run",
+            lambda r: r.overall.corrected_this_run,
+            "the same value with the interval for this run",
+            only(Output.JSON, XLSX, JUNIT),
         ),
         Entry(
             "part_only",
@@ -158,6 +158,14 @@ OVERALL: Section[Report, Report] = Section(
             "in words",
             READ,
             _("formula"),
+            if_any=True,
+        ),
+        Entry(
+            "other_profiles",
+            lambda r: other_profiles_in_words(r.formula),
+            "judge-only scores under other shipped profiles",
+            READ,
+            _("judge only, by other profiles"),
             if_any=True,
         ),
         Entry(
@@ -343,7 +351,7 @@ def _for_target(report: Report, figure: Figure, target: Target) -> Figure:
     """The figure with the interval for a target. For this run the means of judge and reviewed values are what they are:
     only a correction has an interval."""
     if figure is report.overall.corrected:
-        return figure if target is Target.THIS_RUN else report.overall.corrected_over_questions
+        return report.overall.corrected_this_run if target is Target.THIS_RUN else figure
     if target is Target.THIS_RUN and figure.low is not None:
         return replace(figure, low=None, high=None, target=str(target))
     return figure

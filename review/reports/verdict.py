@@ -238,22 +238,24 @@ def judge_sentences(metrics: Sequence[MetricTrust]) -> str:
 
 
 HEADS: Mapping[Trust, str | Promise] = {
-    Trust.NO: _("No for %(metrics)s: %(agreement)s."),
+    Trust.NO: _("Do not rely on the judge for %(metrics)s: %(agreement)s."),
     Trust.EXPERTS_DISAGREE: _(
         "Cannot tell for %(metrics)s: experts agree with each other only %(experts)s (0 = chance, 1 = perfect), so "
         "there is no standard to compare the judge with."
     ),
-    Trust.CARE: _("With care for %(metrics)s: %(agreement)s."),
-    Trust.CANNOT_TELL: _("Cannot tell yet for %(metrics)s: about %(more)d more ratings needed (%(n)s so far)."),
-    Trust.YES: _("Yes for %(metrics)s: %(agreement)s."),
+    Trust.CARE: _("Use the judge with care for %(metrics)s: %(agreement)s."),
+    Trust.CANNOT_TELL: _(
+        "Cannot tell yet whether to trust the judge for %(metrics)s: about %(more)d more ratings needed (%(n)s so far)."
+    ),
+    Trust.YES: _("The judge can be trusted for %(metrics)s: %(agreement)s."),
     Trust.BUILT_ON: _(
         "Cannot tell for %(metrics)s: every rating was used to build the judge's prompt, so none of them tests it."
     ),
     Trust.UNRATED: _("Not known for %(metrics)s: not rated by experts."),
 }
 NOT_FOUND = _(
-    "With care for %(metrics)s: %(agreement)s. Whether the judge finds answers that deserve another rating is not "
-    "shown."
+    "Use the judge with care for %(metrics)s: %(agreement)s. Whether the judge finds answers that deserve another "
+    "rating is not shown."
 )
 UNDEFINED = _("Cannot tell for %(metrics)s: %(reason)s")
 
@@ -327,7 +329,7 @@ def _range(values: Sequence[float | None], written: Callable[[float], str] = num
 
 def _about_score(report: Report) -> str:
     """The score to quote and how sure it is, or why there is none."""
-    overall, corrected = report.overall, report.overall.corrected
+    overall = report.overall
     if report.header.state not in Run.ENDED:
         return ""
     if not report.header.complete:
@@ -347,15 +349,15 @@ def _about_score(report: Report) -> str:
             )
             % facts
         )
-    figure, wider = corrected, overall.corrected_over_questions
+    figure, wider = overall.corrected_this_run, overall.corrected
     if figure.partly_corrected:
         text = _("No single score to report: experts would give %(interval)s. Nobody rated some of its parts.")
     elif figure.value is not None and figure.low == figure.high is not None:
         text = _("Score to report: %(value)s. Experts have rated every answer. On questions like these: %(wider)s.")
     elif figure.value is not None and figure.low is not None:
         text = _(
-            "Score to report: %(value)s (95%% CI %(interval)s), the estimate if experts had rated all %(answers)d "
-            "answers. On questions like these: %(wider)s."
+            "Score to report: %(value)s (95%% CI on questions like these: %(wider)s), the estimate if experts had "
+            "rated all %(answers)d answers. These answers alone: %(interval)s."
         )
     elif figure.value is not None:
         text = _(

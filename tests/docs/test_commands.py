@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-OURS = [name for name, app in get_commands().items() if app in {"evaluation", "review"}]
+OURS = [name for name, app in get_commands().items() if app.partition(".")[0] in {"contrib", "evaluation", "review"}]
 WHOLE = re.compile(
     r"^ *(?:[A-Z_]+=\S+ )*(?:\S*python3? )?(?:\S*manage\.py|\S*bin/concord) ([a-z_]+)([^`\n]*)$", re.MULTILINE
 )

@@ -16,9 +16,9 @@ from tests.databases import FOLDER, ROOT, exclusive
 
 #: The code and the files that decide the rows of a prepared site.
 SOURCES = (
-    *("config", "evaluation", "review", "examples"),
+    *("config", "contrib", "evaluation", "review", "examples"),
     *("tests/databases.py", "tests/factories.py", "tests/pages/conftest.py", "tests/pages/tours.py"),
-    *("tests/pages/world.py", "tests/review/builders.py"),
+    *("tests/installed.py", "tests/pages/world.py", "tests/review/builders.py"),
 )
 
 

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 
-from contrib.pairs.models import Preference
 from evaluation.models import Context, Finding, Score
 from review.models import ItemEvent, Rating, RatingPart, ReviewQueue
-from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
+from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.browser import PHONE, READ_MS, Visit, visit
 from tests.pages.test_browser_protocol import person, queue_of, rate
-from tests.pages.world import make_pair_set
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SIDEWAYS = (844, 390)
@@ -180,28 +178,6 @@ def test_what_a_second_window_sent_too_late_is_there_when_the_item_is_brought_ba
         assert first.input_value("#comment") == "the date is wrong"
         assert first.is_checked("input[name='value:correctness'][value='1']")
     assert [row.value for row in Rating.objects.all()] == [4]
-
-
-def test_a_preference_survives_a_session_that_ends(browser: Any, live_server: Any) -> None:
-    project = make_project()
-    me = make_user("reviewer", project)
-    pairs = make_pair_set(project, me)
-    with visit(browser, live_server.url, me) as window:
-        window.open(f"/pairs/{pairs.pk}/rate/")
-        window.page.keyboard.press("4")
-        window.page.fill("#reason", "B names its source")
-        Session.objects.all().delete()
-        with window.page.expect_navigation():
-            window.page.click("#preference button")
-        log_in(window.page, me.username)
-        window.settle()
-        assert window.path == f"/pairs/{pairs.pk}/rate/"
-        assert window.page.input_value("#reason") == "B names its source"
-        assert window.page.is_checked("input[name=value][value='1']")
-        with window.page.expect_navigation():
-            window.page.click("#preference button")
-        window.settle()
-    assert Preference.objects.get().reason == "B names its source"
 
 
 def test_a_question_to_the_lead_survives_a_crash_and_is_gone_once_asked(

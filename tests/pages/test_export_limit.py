@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.models import CacheEntry, User
+from tests.installed import merged
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +32,7 @@ def addresses(world: World) -> list[str]:
     return [
         *(reverse(name, args=[world.queue.pk]) for name in ("queue-export", "api-queue-export")),
         *(reverse(name, args=[world.run.pk]) for name in ("run-report", "api-run-report")),
-        *(reverse(name, args=[world.pair_set.pk]) for name in ("pairs-export", "api-pairs-export")),
+        *(reverse(name, args=[subject(world)]) for name, subject in merged("EXPORTS").items()),
     ]
 
 
@@ -108,7 +109,7 @@ def figures(world: World) -> list[str]:
         reverse("api-run-correction", args=[run]),
         f"{reverse('api-run-compare')}?runs={run}",
         reverse("api-queue-agreement", args=[world.queue.pk]),
-        reverse("api-pairs-figures", args=[world.pair_set.pk]),
+        *(reverse(name, args=[subject(world)]) for name, subject in merged("FIGURES").items()),
         reverse("api-run-agreement", args=[run]),
     ]
 

@@ -16,8 +16,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from contrib.practice.items import Expected, Passage, practice_items
-from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Role
 from evaluation.models import Context, CriterionVersion, Project, Run, User
 from evaluation.runs.draining import drain
@@ -146,27 +144,6 @@ def test_a_criterion_and_a_judge_stay_text_on_every_page() -> None:
     report = b"".join(export(world.run, "html").chunks).decode()
     assert unsafe(report) == ["<style>"]  # its own
     assert "&lt;script&gt;" in report
-
-
-def test_practice_items_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = Bilingual(en=ALL, ko=ALL)
-    hostile = [
-        one.model_copy(
-            update={
-                **dict.fromkeys(("question", "answer", "expected", "advice"), both),
-                "passages": (Passage(source=both, text=both),),
-                "ratings": {name: Expected(level=3, why=both) for name in one.ratings},
-            }
-        )
-        for one in practice_items()
-    ]
-    monkeypatch.setattr("contrib.practice.views.practice_items", lambda: tuple(hostile))
-    world = reviewed(CORPUS[:4])
-    path = reverse("practice-example", args=[1])
-    assert "onerror" in inert(world, "member", path)
-    said = {f"value:{name}": "5" for name in hostile[0].ratings}
-    assert "onerror" in inert(world, "member", path, **said)
-    inert(world, "member", reverse("practice"))
 
 
 def csv_cells(data: bytes) -> Iterator[str]:

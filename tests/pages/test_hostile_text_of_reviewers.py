@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from contrib.pairs.models import Pair, PairMember, PairSet
 from review.evidence.rating_input import FlagKind, Given
 from review.models import ReviewQueue
 from review.ratings.leases import next_assignment
@@ -56,22 +55,3 @@ def test_what_a_reviewer_wrote_stays_text_for_them_and_for_the_lead(world: World
     for name in ("queue", "queue-people", "queue-items", "queue-questions"):
         inert(world, "lead", reverse(name, args=[world.queue.pk]))
     inert(world, "lead", reverse("run-answers", args=[world.run.pk]) + f"?q={CORPUS[0]}")
-
-
-def test_pairs_and_what_was_said_of_them_stay_text(world: World) -> None:
-    found = PairSet.objects.create(project=world.project, name=CORPUS[0], guideline=ALL, seed=1)
-    for person in ("member", "lead"):
-        PairMember.objects.create(pair_set=found, reviewer=world.people[person])
-    pair = Pair.objects.create(
-        pair_set=found, external_id=CORPUS[1], position=1, question_text=ALL, reference=ALL,
-        system_a=CORPUS[0], system_b=CORPUS[1], text_a=ALL, text_b=ALL,
-    )  # fmt: skip
-    for person in ("member", "lead"):
-        inert(world, person, reverse("pair-list"))
-        assert "onerror" in inert(world, person, reverse("pairs-rate", args=[found.pk]))
-    prefer = reverse("pairs-prefer", args=[found.pk])
-    inert(world, "member", prefer, pair=str(pair.pk), value=ALL, reason=ALL)
-    inert(world, "member", prefer, pair=str(pair.pk), value="1", reason=ALL[:4000])
-    assert "onerror" in inert(world, "member", f"{reverse('pairs-rate', args=[found.pk])}?pair={pair.pk}")
-    inert(world, "lead", reverse("pairs", args=[found.pk]))
-    inert(world, "lead", reverse("pair-new"), run_a=str(world.run.pk), name=ALL, guideline=ALL)

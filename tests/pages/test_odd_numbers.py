@@ -31,11 +31,8 @@ def test_only_short_runs_of_ascii_digits_are_whole_numbers() -> None:
 
 @pytest.mark.parametrize("odd", [one for one in ODD if one != NUL])  # which no view sees
 def test_addresses_with_odd_numbers_lead_nowhere(world: World, odd: str) -> None:
-    lead, member = world.client("lead"), world.client("member")
-    pairs = reverse("pairs-rate", args=[world.pair_set.pk])
+    lead = world.client("lead")
     asked = [
-        (member, pairs, "pair", 200),
-        (lead, reverse("pair-new"), "run", 404),
         (lead, reverse("queue-new"), "run", 404),
         (lead, reverse("queue-preview"), "run", 404),
         (lead, reverse("answer", args=[world.answer.pk]), "run", 404),
@@ -49,14 +46,12 @@ def test_addresses_with_odd_numbers_lead_nowhere(world: World, odd: str) -> None
 
 @pytest.mark.parametrize("odd", ODD)
 def test_forms_with_odd_numbers_are_refused(world: World, odd: str) -> None:
-    lead, member = world.client("lead"), world.client("member")
+    lead = world.client("lead")
     override = reverse("answer-override", args=[world.answer.pk])
     assert lead.post(override, {"metric": odd, "reason": "r"}).status_code == 404
     decide = reverse("adjudication-decide", args=[world.raised.assignment.item_id])
     said = {"value:correctness": "3", "seen:correctness": odd, "reason": "r"}
     assert lead.post(decide, said).status_code == 409
-    prefer = reverse("pairs-prefer", args=[world.pair_set.pk])
-    assert member.post(prefer, {"pair": odd, "value": "1"}).status_code == 400
 
 
 @pytest.mark.parametrize("odd", ["nan", "inf", "-inf", "1e999", HUGE])

@@ -11,14 +11,17 @@ from django.urls import reverse
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from tests.access_rules import PAGES as PAGE_RULES
+from tests.access_rules import PAGES
 from tests.factories import make_scored_run, make_units
+from tests.installed import merged
 from tests.pages.markup import unsafe
 from tests.pages.world import World, make_world
 from tests.test_access_matrix import QUERIES, address, routes
 
 pytestmark = pytest.mark.django_db
 NOT_OURS = {"login", "favicon"}  # a form of Django's, a file
+
+PAGE_RULES = {**PAGES, **{rule: who for rule, who in merged("RULES").items() if not rule[1].startswith("api-")}}
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from review.ratings.leases import next_assignment
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
+from tests.installed import merged
 from tests.pages.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -70,10 +71,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "generations": ("lead", lambda w: reverse("generation-list"), 7),
     "generation": ("lead", lambda w: reverse("generation", args=[w.draft.generation_id]), 14),
     "new generation": ("lead", lambda w: f"{reverse('generation-new')}?corpus={w.corpus.pk}", 8),
-    "repairs": ("lead", lambda w: f"{reverse('truth-list')}?{w.repair.pk}", 6),
-    "new repair": ("lead", lambda w: f"{reverse('truth-new')}?run={w.run.pk}", 8),
-    "repair": ("lead", lambda w: reverse("truth", args=[w.repair.pk]), 12),
-    "passage to rate": ("member", lambda w: reverse("truth-rate", args=[w.repair.pk]), 9),
+    **merged("PAGES"),
 }
 
 

@@ -19,8 +19,9 @@ from django.urls import reverse
 from evaluation.models import Run
 from review.models import Assignment, ReviewItem
 from review.ratings.leases import next_assignment
-from tests.access_rules import PAGES as PAGE_RULES
+from tests.access_rules import PAGES
 from tests.factories import make_draft_run, make_queue, make_scored_run, make_units, make_user
+from tests.installed import merged
 from tests.pages.visible_text import visible_texts
 from tests.pages.world import PEOPLE, World, make_world
 from tests.test_access_matrix import QUERIES, address, routes
@@ -32,6 +33,8 @@ WORD = r"[A-Za-z][A-Za-z'’-]*"
 SENTENCE = re.compile(rf"{WORD}(?:,? {WORD}){{3,}}")
 OWN_FIELDS = (models.CharField, models.TextField)
 ALLOWED = ("YAML, JSON, JSONL, CSV, XLSX",)  # names that are the same in every language
+
+PAGE_RULES = {**PAGES, **{rule: who for rule, who in merged("RULES").items() if not rule[1].startswith("api-")}}
 
 
 def data_texts() -> list[str]:

@@ -8,10 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from contrib.practice.items import practice_items
 from evaluation.core.roles import Role
 from evaluation.models import User
-from evaluation.wording.messages import CATEGORY_NAMES, category_name
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment
@@ -80,11 +78,6 @@ def test_a_category_has_a_name_in_the_language_of_the_page() -> None:
     page = client.get(reverse("run", args=[run.pk])).content.decode()
     assert "multi_hop_2" not in page
     assert "Fees" in page
-
-
-def test_the_categories_of_the_examples_have_names() -> None:
-    assert {item.category for item in practice_items()} <= set(CATEGORY_NAMES)
-    assert category_name("Fees") == "Fees"
 
 
 def test_on_a_fresh_site_the_administrator_is_led_to_a_first_project_and_others_are_not() -> None:

@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 from django.test import Client
 from django.urls import URLPattern, resolve, reverse
 
-from contrib.pairs.making import make_pairs
-from contrib.retrieval_truth.pooling import make_repair
 from evaluation.extensions import features
 from evaluation.models import Corpus, Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
 from review.evidence.rating_input import Given
@@ -20,6 +18,7 @@ from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import escalate, metrics_of, submit
 from tests.factories import make_judge
+from tests.installed import merged, sites
 from tests.pages.world import drafted_question
 from tests.review.builders import imported_rating
 
@@ -31,12 +30,11 @@ NO_PAGES = {
     "queue-preview": "a part of the form of a queue",
     "queue-export": "a file",
     "judge-card": "a file",
-    "pairs-export": "a file",
-    "truth-export": "a file",
     "run-report": "a file",
     "run-records": "a file",
     "review-next": "the card of review-item at another address",
     "review-ahead": "the card of review-item, fetched beforehand",
+    **merged("NO_PAGES"),
 }
 
 
@@ -51,15 +49,15 @@ def prepare(people: dict[str, User]) -> None:
         finalise(rated, by=people["reviewer1"])
     escalate(held(queue, people["reviewer2"]), "Is this still the rule?")
     vector, graph = judged_runs()
-    raters = [people["reviewer1"], people["lead"]]
     rated_metric = MetricDefinition.objects.filter(name="correctness").latest("pk")
     for number, answer in enumerate(graph.answer_set.answers.order_by("pk")[:12]):
         imported_rating(answer, rated_metric, "a", 1 + number % 5)
     freeze(graph, "Gold", by=people["lead"])
     make_judge(graph.project, "remote", endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
-    make_pairs(vector, graph, name="Which one?", reviewers=raters, size=3, guideline="Read both.", seed=3)
     drafted_question(Corpus.objects.get(), JudgeVersion.objects.earliest("pk"))
-    make_repair([vector, graph], name="What helps?", reviewers=raters[:1], size=30, k=5, guideline="Read it.", seed=3)
+    for site in sites():
+        if hasattr(site, "prepare"):
+            site.prepare(vector, graph, people)
     cache_figures(vector, graph, people["lead"])
 
 
@@ -95,7 +93,6 @@ def pages_of_a_lead() -> list[str]:
     answer = run.answer_set.answers.order_by("pk")[0]
     queues = [queue.pk for queue in ReviewQueue.objects.order_by("pk")]
     case = Assignment.objects.get(state=Assignment.State.FLAGGED).item_id
-    pairs = vector.project.pair_sets.get(name="Which one?").pk
     corpus = Corpus.objects.get()
     compared = f"runs={vector.pk},{run.pk}"
     return [
@@ -120,12 +117,7 @@ def pages_of_a_lead() -> list[str]:
         reverse("adjudication-case", args=[case]),
         reverse("adjudication-question", args=[case]),
         reverse("adjudication-rubric", args=[case, "correctness"]),
-        reverse("pair-list"),
-        f"{reverse('pair-new')}?run={run.pk}",
-        reverse("pairs", args=[pairs]),
-        reverse("truth-list"),
-        f"{reverse('truth-new')}?run={run.pk}",
-        reverse("truth", args=[vector.project.retrieval_repairs.get().pk]),
+        *(page for site in sites() if hasattr(site, "lead_pages") for page in site.lead_pages(vector, run)),
         reverse("run-retrieval", args=[run.pk]),
         reverse("corpus-list"),
         reverse("corpus-upload"),
@@ -158,11 +150,7 @@ def pages_of_a_reviewer(person: User) -> list[str]:
         reverse("review-item", args=[rated.pk]),
         reverse("review-again", args=[rated.pk]),
         reverse("review-keys"),
-        reverse("practice"),
-        reverse("practice-example", args=[1]),
-        reverse("pair-list"),
-        reverse("pairs-rate", args=[waiting.project.pair_sets.get(name="Which one?").pk]),
-        reverse("truth-rate", args=[waiting.project.retrieval_repairs.get().pk]),
+        *(page for site in sites() if hasattr(site, "reviewer_pages") for page in site.reviewer_pages(waiting.project)),
     ]
 
 

@@ -10,8 +10,6 @@ from datetime import timedelta
 from django.test import Client
 from django.utils import timezone
 
-from contrib.pairs.models import Pair, PairMember, PairSet
-from contrib.retrieval_truth.models import PooledPassage, RepairMember, RepairSystem, RetrievalRepair
 from evaluation.core.roles import Role
 from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.criteria.services import draft
@@ -65,7 +63,6 @@ class World:
     assignment: Assignment
     draw: Draw
     batch: ImportBatch
-    pair_set: PairSet
 
     def client(self, person: str) -> Client:
         """A browser of the person."""
@@ -135,20 +132,6 @@ class World:
         return found
 
     @property
-    def repair(self) -> RetrievalRepair:
-        """A repair with one passage that the member has not rated, made when it is first asked for."""
-        about = {"project": self.project, "question_set": self.question_set, "k": 5, "size": 1, "seed": 7}
-        found, new = RetrievalRepair.objects.get_or_create(name="r1", defaults=about)
-        if new:
-            RepairMember.objects.create(repair=found, reviewer=self.people["member"])
-            RepairSystem.objects.create(repair=found, run=self.run, position=0, name="alpha")
-            PooledPassage.objects.create(
-                repair=found, question=self.answer.question, chunk_id="c1", text="Because of A.", ranks=[1], guess=0.5,
-                stratum="certain", probability=1.0, sampled=True,
-            )  # fmt: skip
-        return found
-
-    @property
     def criterion(self) -> CriterionVersion:
         """A draft of a custom criterion, made when it is first asked for."""
         return draft(self.project, spec(name="tone_of_voice"), by=None)
@@ -198,16 +181,4 @@ def make_world() -> World:
     )  # fmt: skip
     return World(
         project, people, question_set, run, assignment.item.answer, queue, assignment, queue.draws.get(), batch,
-        make_pair_set(project, people["member"]),
     )  # fmt: skip
-
-
-def make_pair_set(project: Project, reviewer: User) -> PairSet:
-    """A comparison with one pair that the reviewer has not rated."""
-    made = PairSet.objects.create(project=project, name="c1", seed=7)
-    PairMember.objects.create(pair_set=made, reviewer=reviewer)
-    Pair.objects.create(
-        pair_set=made, external_id="p1", position=1, question_text="Why?", reference="Because.",
-        system_a="alpha", system_b="beta", text_a="Because of A.", text_b="Because of B.",
-    )  # fmt: skip
-    return made

@@ -170,16 +170,18 @@ def draw_into(queue: ReviewQueue, run: Run, places: Sequence[tuple[str, float | 
     drawn = Draw.objects.create(
         queue=queue, run=run, strategy=fields.pop("strategy", "stratified"), seed=7, frame_size=len(places), **fields
     )
-    touch([answer.pk for answer in answer_rows(run)])
-    for answer, (stratum, probability, sampled) in zip(answer_rows(run), places, strict=True):
-        FrameMember.objects.create(draw=drawn, answer=answer, stratum=stratum, probability=probability, sampled=sampled)
-        if sampled:
-            ReviewItem.objects.get_or_create(
-                queue=queue,
-                answer=answer,
-                occasion=1,
-                defaults={"run": run, "shuffle_key": answer.pk, "reviews_needed": queue.reviews_needed},
-            )
+    answers = answer_rows(run)
+    touch([answer.pk for answer in answers])
+    FrameMember.objects.bulk_create(
+        FrameMember(draw=drawn, answer=answer, stratum=stratum, probability=probability, sampled=sampled)
+        for answer, (stratum, probability, sampled) in zip(answers, places, strict=True)
+    )
+    queued = set(ReviewItem.objects.filter(queue=queue, occasion=1).values_list("answer_id", flat=True))
+    ReviewItem.objects.bulk_create(
+        ReviewItem(queue=queue, answer=answer, run=run, shuffle_key=answer.pk, reviews_needed=queue.reviews_needed)
+        for answer, (_stratum, _probability, sampled) in zip(answers, places, strict=True)
+        if sampled and answer.pk not in queued
+    )
     return drawn
 
 
@@ -249,12 +251,59 @@ def rate(
     )
 
 
+def rate_each(
+    queue: ReviewQueue,
+    rows: Sequence[MetricDefinition],
+    answers: Sequence[Answer],
+    given: Mapping[User, Sequence[float]],
+) -> None:
+    """First ratings of many answers in a few statements: each person gives the n-th answer the n-th value on every
+    metric."""
+    items = {item.answer_id: item for item in ReviewItem.objects.filter(queue=queue, occasion=1)}
+    now = timezone.now()
+    held = [
+        (Assignment(item=items[answer.pk], queue=queue, reviewer=person, slot=slot, lease_until=now), value)
+        for slot, (person, values) in enumerate(given.items(), start=1)
+        for answer, value in zip(answers, values, strict=True)
+    ]
+    Assignment.objects.bulk_create(assignment for assignment, _value in held)
+    Assignment.objects.filter(queue=queue, state=Assignment.State.LEASED).update(
+        state=Assignment.State.SUBMITTED, submitted_at=now
+    )
+    touch([answer.pk for answer in answers])
+    Rating.objects.bulk_create(
+        Rating(
+            answer_id=assignment.item.answer_id,
+            metric=row,
+            assignment=assignment,
+            reviewer=assignment.reviewer,
+            source="review",
+            phase="initial",
+            blind=True,
+            seq=1,
+            value=value,
+            idempotency_key=unique("rating"),
+        )
+        for assignment, value in held
+        for row in rows
+    )
+
+
 def imported_rating(
     answer: Answer, row: MetricDefinition, author: str, value: float | str | None, **fields: Any
 ) -> Rating:
-    """A rating made elsewhere."""
+    """A rating made elsewhere, stored."""
     touch([answer.pk])
-    return Rating.objects.create(
+    made = imported_row(answer, row, author, value, **fields)
+    made.save(force_insert=True)
+    return made
+
+
+def imported_row(
+    answer: Answer, row: MetricDefinition, author: str, value: float | str | None, **fields: Any
+) -> Rating:
+    """A rating made elsewhere, not stored yet."""
+    return Rating(
         answer=answer,
         metric=row,
         author=author,

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.models import Run, User
+from review.evidence.changes import touch_run
+from review.models import Rating
 from tests.factories import make_user
 from tests.review.builders import (
     answer_rows,
-    assignment_of,
     draw_into,
-    imported_rating,
+    imported_row,
     metric,
     queue_for,
-    rate,
+    rate_each,
     score_all,
 )
 
@@ -39,9 +40,11 @@ def rate_all(run: Run, experts: Sequence[float]) -> None:
 def rate_the_others(run: Run) -> None:
     """Faithfulness and completeness of every answer, as the judge has them: with correctness rated as well no judged
     part of the overall score is left unrated."""
-    for answer in answer_rows(run):
-        for name in ("faithfulness", "completeness"):
-            imported_rating(answer, metric(name), "e1", int(OTHERS[name]))
+    rows = {name: metric(name) for name in ("faithfulness", "completeness")}
+    Rating.objects.bulk_create(
+        imported_row(answer, row, "e1", int(OTHERS[name])) for answer in answer_rows(run) for name, row in rows.items()
+    )
+    touch_run(run)
 
 
 def _rate(run: Run, experts: Sequence[float], people: Sequence[User], every: int) -> None:
@@ -49,6 +52,4 @@ def _rate(run: Run, experts: Sequence[float], people: Sequence[User], every: int
     row, answers = metric("correctness"), answer_rows(run)
     queue = queue_for(run, [row], raters)
     draw_into(queue, run, [("all", 1 / every, at % every == 0) for at in range(len(answers))])
-    for answer, value in zip(answers[::every], experts, strict=True):
-        for person in raters:
-            rate(assignment_of(queue, answer, person, run), row, value)
+    rate_each(queue, [row], answers[::every], dict.fromkeys(raters, experts))

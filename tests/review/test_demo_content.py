@@ -18,7 +18,6 @@ from evaluation.files.reading import read_answers, read_questions
 from evaluation.metrics.phrases import negative_detection
 
 DEMO = Path(review.management.demo.__file__).parent
-PAIRS = DEMO.parents[1] / "extras" / "pairs"
 SYSTEMS = {"demo-graph": "answers_graph.jsonl", "demo-vector": "answers_vector.jsonl"}
 CATEGORIES = ["single_hop", "multi_hop_2", "multi_hop_3", "aggregation", "inference", "negative"]
 FAULTS = {
@@ -273,14 +272,3 @@ def test_the_reviewers_differ_sometimes_and_never_by_more_than_one() -> None:
         values[rating["system"], rating["question_id"], rating["metric"]].append(rating["value"])
     gaps = Counter(abs(pair[0] - pair[1]) for pair in values.values() if len(pair) == 2)
     assert set(gaps) == {0, 1}
-
-
-def test_preferences_come_with_a_pair_of_their_own_and_follow_the_faults() -> None:
-    seen = [(row["question_id"], row["reviewer"]) for row in records("preferences.jsonl", PAIRS)]
-    assert len(seen) == len(set(seen))
-    for row in records("preferences.jsonl", PAIRS):
-        assert row["reviewer"] in {"reviewer1", "reviewer2"}
-        vector, graph = ("demo_fault" in answers(name)[row["question_id"]] for name in ("demo-vector", "demo-graph"))
-        if vector != graph:  # whoever has no fault is preferred, if anybody
-            assert row["value"] in ({0, 1, 2} if vector else {0, -1, -2}), row
-        assert -2 <= row["value"] <= 2

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".venv-bert-score"
-COMPARED = "tests/evaluation/embedding/test_against_bert_score.py"
+COMPARED = "contrib/local_embeddings/tests/test_against_bert_score.py"
 STEPS = (["torch==2.13.0"], ["bert-score==0.3.13", "pytest", "pytest-django", "hypothesis", "-e", f"{ROOT}[semantic]"])
 
 

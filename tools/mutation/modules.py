@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypedDict
 
 CONTRACT = "Pure packages know no Django and no table"
-PRODUCT = ("evaluation", "review")
+PRODUCT = ("contrib", "evaluation", "review")
 HELPERS = ("tests", "tools")
 MOST_FILES = 25  # of the tests that are not near: those that are further away notice little
 MOST_IMPURE_FILES = 6  # they start a database each time

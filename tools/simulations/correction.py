@@ -27,7 +27,8 @@ from review.statistics.sampling.draw import draw
 from review.statistics.sampling.member import Drawn, DrawParams, Member
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
-SIZES = (50, 100, 200)
+SIZES = (25, 50, 100, 200)
+MOST_OFF = 0.15
 DESIGNS = ("uncertainty",)  # the others: tools/simulations/coverage.py
 LLM_JUDGES = ("Olz-gpt4o", "RMITIR-llama70B", "willia-umbrela1", "TREMA-4prompts", "h2oloo-fewself")
 
@@ -51,13 +52,15 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Coverage of one judge, design and size; ``shift`` is the bias over the mean half-width, ``withheld`` the share
-    of samples that gave no figure (they are in none of the others)."""
+    """Coverage of one judge, design and size; ``shift`` is the bias over the mean half-width, ``printed`` the effective
+    labels that the product gives (mean; NaN where it gives none) over those of a uniform draw that errs as much,
+    ``withheld`` the share of samples that gave no figure (they are in none of the others)."""
 
     coverage: float
     shift: float
     half_width: float
     effective_labels: float
+    printed: float
     withheld: float
 
 
@@ -108,11 +111,17 @@ def simulate(population: Population, design: str, size: int, draws: int) -> Cell
     outcomes = [_outcome(population, draw(members, design, size, seed, params)) for seed in range(draws)]
     found = [one for one in outcomes if isinstance(one, Estimate)]
     halves = [(one.high - one.low) / 2 for one in found]
+    labels = [(one.effective_labels, one.value - population.truth) for one in found if one.effective_labels]
+    effective, error = float("nan"), 0.0
+    if len(labels) > 0.9 * draws:  # else those that are shown are unusual draws
+        effective = float(np.mean([label for label, _ in labels]))
+        error = float(np.square([apart for _, apart in labels]).mean() / np.var(population.expert, ddof=1))
     return Cell(
         float(np.mean([one.low <= population.truth <= one.high for one in found])),
         float(np.mean([one.value for one in found]) - population.truth) / float(np.mean(halves)),
         float(np.mean(halves)),
-        float(np.nanmean([one.effective_labels or np.nan for one in found])),
+        effective,
+        effective * (error + 1.0 / len(members)),
         1.0 - len(found) / draws,
     )
 
@@ -176,25 +185,36 @@ def main() -> None:
     if not folder:
         raise SystemExit("CONCORD_TEST_DATA names no folder of sample data")
     coverages: list[float] = []
+    printed: dict[int, list[float]] = {}
     clusters: dict[str, list[float]] = {}
-    print("| judge | design | labels | coverage | bias / half-width | half-width | worth labels | withheld |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| judge | design | labels | coverage | bias / half-width | half-width | worth labels | over true | withheld |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     for population in populations(Path(folder), options.only):
         for design in DESIGNS:
             for size in SIZES:
                 cell = simulate(population, design, size, options.draws)
                 if not population.name.startswith("synthetic"):
                     coverages.append(cell.coverage)
+                    printed.setdefault(size, []).append(cell.printed)
                 print(
                     f"| {population.name} | {design} | {size} | {cell.coverage:.3f} | {cell.shift:+.3f} "
-                    f"| {cell.half_width:.4f} | {cell.effective_labels:.0f} | {cell.withheld:.3f} |",
+                    f"| {cell.half_width:.4f} | {cell.effective_labels:.0f} | {cell.printed:.2f} "
+                    f"| {cell.withheld:.3f} |",
                     flush=True,
                 )
         clustered = simulate_clusters(population, 100, options.draws)
         clusters.setdefault(population.name.partition(" ")[0], []).append(clustered)
-        print(f"| {population.name} | uniform, questions like these | 100 | {clustered:.3f} | | | | |", flush=True)
+        print(f"| {population.name} | uniform, questions like these | 100 | {clustered:.3f} | | | | | |", flush=True)
     if coverages:
         print(f"\nthis run: mean coverage {np.mean(coverages):.4f}, least {min(coverages):.3f}")
+    means = {size: float(np.nanmean(found)) for size, found in printed.items() if np.isfinite(found).any()}
+    if means:
+        worst = max(abs(mean - 1) for mean in means.values())
+        reached = "met" if worst <= MOST_OFF else "missed"
+        shown = ", ".join(f"{mean:.2f} at {size} labels" for size, mean in means.items())
+        print(f"effective labels by uncertainty over true: {shown}; goal within {100 * MOST_OFF:.0f}%: {reached}")
     for name, found in clusters.items():
         print(f"questions like these, {name}: mean coverage {np.mean(found):.4f}")
 

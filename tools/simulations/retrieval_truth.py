@@ -8,6 +8,9 @@ TREC 2023 deep learning labels (relevant from grade 2) of twelve questions; six 
 all but the first 20 of three systems by lot. A cell is a metric of a system or of the difference of two (21 each).
 ``width`` and ``error`` (root mean square) are means over cells and the largest, over those of as many labels drawn
 uniformly and used alone (their mean as the guess), by the same interval.
+
+The second table is about pools of those questions alone that have one to six known relevant passages after the labels
+were deleted, in which as large a share of the unlabelled passages is rated (24%, at least 20).
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ SYSTEMS = (
 JUDGES = ("willia-umbrela3", "prophet-setting4", "TREMA-nuggets")  # the best of those left, a middling one, the worst
 DEPTH, K, RELEVANT, TOP_GRADE = 50, 10, 2, 3
 LEAST_CELL, LEAST_MEAN = 0.92, 0.94
+CASES = ("40%", "systems out", "shallow")
+NARROW = 0.7  # of the width by uniform draws
+FEW_KNOWN, SHARE, LEAST_SIZE = 6, 0.24, 20
 Array = np.ndarray
 
 
@@ -52,6 +58,19 @@ class Labelled:
         """The pool as it is where only ``known`` labels are there."""
         labels = np.where(known, self.relevant, np.nan)
         return Pool(self.question, self.ranks, labels, self.scores[judge], K)
+
+    def part(self, chosen: Array) -> Labelled:
+        """The pool of some questions."""
+        own = np.isin(self.question, chosen)
+        scores = {name: of[own] for name, of in self.scores.items()}
+        return Labelled(np.searchsorted(chosen, self.question[own]), self.ranks[:, own], self.relevant[own], scores)
+
+    @property
+    def truth(self) -> Array:
+        """The figures by all labels, by metric and cell."""
+        everything = np.ones(len(self.question), bool)
+        nothing = PassageDraw(*np.zeros((2, len(everything))), ~everything)
+        return _values(self.pool(everything, JUDGES[0]), nothing, self.relevant)[0]
 
 
 def labelled(folder: Path) -> Labelled:
@@ -114,17 +133,33 @@ class Results:
 
 def simulate(data: Labelled, case: str, judge: str | None, repairs: int, size: int, seed: int) -> Results:
     """``repairs`` repairs; without a judge the uniform ones."""
-    random, found = np.random.default_rng(seed), []
-    everything = np.ones(len(data.question), bool)
-    truth = _values(
-        data.pool(everything, JUDGES[0]), PassageDraw(*np.zeros((2, len(everything))), ~everything), data.relevant
-    )[0]
+    random, found, truth = np.random.default_rng(seed), [], data.truth
     for at in range(repairs):
         pool = data.pool(known_after(case, data.ranks, random), judge or JUDGES[0])
         drawn = draw_passages(pool, size, at) if judge else uniform(pool, size, data.relevant, random)
-        value, low, high = _values(pool, drawn, np.where(drawn.sampled, data.relevant, np.nan))
-        found.append(((low - 1e-9 <= truth) & (truth <= high + 1e-9), high - low, (value - truth) ** 2))
+        found.append(_outcome(data, pool, drawn, truth))
     return Results(*(np.array(part) for part in zip(*found, strict=True)))
+
+
+def simulate_few_known(data: Labelled, case: str, judge: str, repairs: int, seed: int) -> Results:
+    """``repairs`` repairs of the questions with few known relevant passages; those in which all would be rated are left
+    out."""
+    random, found = np.random.default_rng(seed), []
+    for at in range(repairs):
+        known = known_after(case, data.ranks, random)
+        count = np.bincount(data.question, data.relevant * known)
+        chosen = np.flatnonzero((count >= 1) & (count <= FEW_KNOWN))
+        part = data.part(chosen)
+        pool = part.pool(known[np.isin(data.question, chosen)], judge)
+        size = max(LEAST_SIZE, round(SHARE * len(pool.unlabelled)))
+        if size < len(pool.unlabelled):
+            found.append(_outcome(part, pool, draw_passages(pool, size, at), part.truth))
+    return Results(*(np.array(part) for part in zip(*found, strict=True)))
+
+
+def _outcome(data: Labelled, pool: Pool, drawn: PassageDraw, truth: Array) -> tuple[Array, Array, Array]:
+    value, low, high = _values(pool, drawn, np.where(drawn.sampled, data.relevant, np.nan))
+    return (low - 1e-9 <= truth) & (truth <= high + 1e-9), high - low, (value - truth) ** 2
 
 
 def _values(pool: Pool, drawn: PassageDraw, rated: Array) -> Array:
@@ -161,8 +196,8 @@ def main() -> None:
     print(
         "| labels | judge | metric | mean | least | uniform | width | largest | error | largest |\n" + "|---" * 10 + "|"
     )
-    misses = 0
-    for case in ("40%", "systems out", "shallow"):
+    misses, least_recall = 0, 1.0
+    for case in CASES:
         alone = simulate(data, case, None, asked.repairs, asked.ratings, asked.seed)
         for judge in JUDGES:
             ours = simulate(data, case, judge, asked.repairs, asked.ratings, asked.seed + 1)
@@ -170,9 +205,21 @@ def main() -> None:
                 shares = f"{row['mean']:.3f} | {row['least']:.3f} | {alone.covered[:, at].mean():.3f}"
                 ratios = " | ".join(f"{row[name]:.2f}" for name in ("width", "largest width", "error", "largest error"))
                 print(f"| {case} | {judge} | {metric} | {shares} | {ratios} |", flush=True)
-                narrow = row["largest width"] <= (1.0 if metric is Metric.RECALL else 0.7)
+                narrow = metric is Metric.RECALL or row["largest width"] <= NARROW
                 misses += row["mean"] < LEAST_MEAN or row["least"] < LEAST_CELL or not narrow
+                least_recall = min(least_recall, row["least"] if metric is Metric.RECALL else 1.0)
     print(f"\n{misses} rows miss 92% in the least cell, 94% in the mean, or the width promised")
+    print("\n| labels | judge | repairs | metric | mean | least | width |\n" + "|---" * 7 + "|")
+    for case in CASES:
+        for judge in JUDGES:
+            found = simulate_few_known(data, case, judge, asked.repairs, asked.seed + 1)
+            for at, metric in enumerate(Metric):
+                covered, width = found.covered[:, at].mean(0), found.width[:, at].mean()
+                shares = f"{covered.mean():.3f} | {covered.min():.3f} | {width:.2f}"
+                print(f"| {case} | {judge} | {len(found.covered)} | {metric} | {shares} |", flush=True)
+                least_recall = min(least_recall, covered.min() if metric is Metric.RECALL else 1.0)
+    reached = "met" if least_recall >= LEAST_CELL else "missed"
+    print(f"\nleast cell of recall in both tables: {100 * least_recall:.1f}%; goal {100 * LEAST_CELL:.0f}%: {reached}")
 
 
 if __name__ == "__main__":

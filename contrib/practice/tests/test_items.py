@@ -10,6 +10,7 @@ from contrib.practice.items import FAMILY, METRICS, PracticeItem, Tally, practic
 from evaluation.core.registry import Bilingual
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.wording.markdown import language_of
+from evaluation.wording.messages import CATEGORY_NAMES
 from review.management.demo.loading import METRICS as DEMO_METRICS
 
 
@@ -74,3 +75,7 @@ def test_the_tally_counts_what_was_judged() -> None:
     assert correctness == Tally("correctness", given=3, same=3, near=3, higher=0, lower=0)
     assert faithfulness == Tally("faithfulness", given=3, same=1, near=2, higher=2, lower=0)
     assert completeness == Tally("completeness", given=2, same=1, near=2, higher=0, lower=1)
+
+
+def test_the_categories_of_the_examples_have_names() -> None:
+    assert {item.category for item in practice_items()} <= set(CATEGORY_NAMES)

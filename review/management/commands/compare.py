@@ -37,8 +37,7 @@ class Command(SiteCommand):
         parser.add_argument("run", type=int, nargs="*")
         parser.add_argument("--questions", default="", help="all runs over this question set, or NAME@VERSION")
         parser.add_argument("--project", default="", help="needed where there are several projects")
-        parser.add_argument("--seed", type=int, default=0, help="of permutations and resamples")
-        parser.add_argument("--resamples", type=int, default=2000, help="for the ranking")
+        parser.add_argument("--seed", type=int, default=0, help="Random seed of the permutations")
         parser.add_argument("--format", choices=["text", "json"], default="text")
         known = ", ".join(COMPARISON_EXPORTS.endings)
         parser.add_argument("--output", type=Path, action="append", default=[], help=f"file ending in {known}")
@@ -60,7 +59,7 @@ class Command(SiteCommand):
         gated = options["max_drop"] is not None
         of_gate = options | {"margin": options["margin"] if gated else None}
         asked = gate_asked(of_gate, runs[0] if len(runs) > 1 and gated else None)
-        found = compare(runs, resamples=options["resamples"], seed=options["seed"])
+        found = compare(runs, seed=options["seed"])
         with refusals():
             found = with_margin(found, options["margin"])
         gates = gates_of(found.sides, asked)

@@ -20,7 +20,7 @@ ESTIMATES = {
     "judge_only": "judge only",
     "reviewed": "reviewed",
     "corrected": "corrected",
-    "corrected_over_questions": "corrected, questions like these",
+    "corrected_this_run": "corrected, this run",
 }
 
 
@@ -62,7 +62,7 @@ def _sheet(title: str, estimates: Mapping[str, ThreeWays]) -> Sheet:
         _row(name, _estimate(kind, figure), figure)
         for name, three in estimates.items()
         for kind, figure in three.named()
-        if kind != "corrected_over_questions" or not figure.withheld
+        if kind != "corrected_this_run" or not figure.withheld
     ]
     return Sheet(title, header, rows, numbers_from=2)
 

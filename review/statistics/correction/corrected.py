@@ -13,6 +13,7 @@ from review.statistics.correction.frame import (
     LEAST_LABELS,
     LEAST_STRATUM_LABELS,
     Component,
+    Frame,
     Stratum,
     United,
     collapsed,
@@ -202,10 +203,12 @@ def _effective_labels(
     component: Component, pieces: Sequence[Piece], influence: Influence, confidence: float
 ) -> float | None:
     """The labels of a uniform draw without the judge whose interval is as wide, with the same allowances for few
-    labels; ``None`` for constant ratings."""
+    labels; ``None`` for constant ratings, and for too few unequal ones (:func:`_few_unequal`)."""
     frame = len(component.frame)
     if influence.method is Method.CENSUS:
         return float(frame)
+    if _few_unequal(component.frame):
+        return None
     rated = [piece.stratum for piece in pieces if piece.stratum.labels]
     weight = np.concatenate([one.size * one.share for one in rated])
     rating = np.concatenate([one.rating for one in rated])
@@ -214,6 +217,20 @@ def _effective_labels(
     if variance <= 0:
         return None
     return _uniform_labels(influence, variance, (component.low, component.high), frame, confidence)
+
+
+LEAST_UNEQUAL = 50
+
+
+def _few_unequal(frame: Frame) -> bool:
+    """Whether answers of a stratum were drawn with different probabilities and weigh as fewer than 50 labels (Kish's
+    effective number, summed over strata): a few that weigh much decide the width, which is small too often by chance.
+    """
+    labelled = frame.labelled
+    weight, stratum = 1.0 / frame.probability[labelled], frame.stratum[labelled]
+    square = np.bincount(stratum, np.square(weight))
+    size = float((np.bincount(stratum, weight)[square > 0] ** 2 / square[square > 0]).sum())
+    return size < min(LEAST_UNEQUAL, 0.99 * len(weight))
 
 
 def _uniform_labels(
@@ -367,8 +384,10 @@ def _all_effective_labels(
 ) -> float | None:
     """As for a component, in answers: with the variance of the rated parts' share of the whole score among the answers
     that have all their labels. A part over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them.
-    ``None`` without two such answers, or where they are all alike."""
+    ``None`` without two such answers, where they are all alike, and where a part has too few unequal labels."""
     rated = [one for one in components if fits[one.name].influence.method is not Method.AS_IT_CAME]
+    if any(_few_unequal(one.frame) for one in rated):
+        return None
     whole = every if len(rated) == len(components) else united([one.frame for one in rated])
     size = len(whole.group)
     score, chance, full = np.zeros(size), np.ones(size), np.ones(size, dtype=np.bool_)

@@ -18,7 +18,18 @@ from review.statistics.correction.outcome import (
     t_quantile,
 )
 from review.statistics.retrieval_truth.drawing import LEAST_DOUBT, PassageDraw
-from review.statistics.retrieval_truth.pool import Figures, Mask, Metric, Pool, figures, pairs
+from review.statistics.retrieval_truth.pool import (
+    Figures,
+    Mask,
+    Metric,
+    Pool,
+    Ratio,
+    figures,
+    ideal_gain,
+    pairs,
+    ratios,
+    with_pairs,
+)
 
 LEAST_RATED = 20
 MOST_UNANSWERED = 0.1
@@ -66,17 +77,17 @@ def estimate(pool: Pool, drawn: PassageDraw, rated: Array, confidence: float = 0
     probability times rated / drawn: passages are served in random order. Recall and nDCG are ratios of such sums in
     each question, linearised for the variance, which is Hájek's for unequal probabilities and a fixed size, plus 3/4
     of what the guess expects: a sample without a surprise says little about how large one would be. Student's t with
-    one degree of freedom less than ratings of probability below 1. Withheld below 20 ratings,
-    unless all are rated, and where ``cannot`` (passages that experts could not judge) is above a tenth of those
-    reached.
+    one degree of freedom less than ratings of probability below 1. Those of recall and
+    nDCG reach further where few passages are relevant (:func:`_intervals`). Withheld below 20 ratings, unless all are
+    rated, and where ``cannot`` (passages that experts could not judge) is above a tenth of those reached.
     """
     found = _corrected(pool, drawn, rated, cannot)
     if found.withheld:
         why = found.withheld
         told = [Corrected(metric, *cell, None, None, None, None, why) for metric in Metric for cell in _cells(pool)]
     else:
-        half = t_quantile(0.5 + confidence / 2.0, found.freedom) * np.sqrt(found.seen + UNSEEN * found.expected)
-        told = _told(pool, found.figures.value, half, found.method, found.counted)
+        intervals = _intervals(pool, found, t_quantile(0.5 + confidence / 2.0, found.freedom))
+        told = _told(pool, intervals, found.method, found.counted)
     drawn_ones, count = int((np.isnan(pool.known) & drawn.sampled).sum()), int(found.has.sum())
     return Repaired(told, len(pool.unlabelled), drawn_ones, count, pool.questions, int(found.counted.sum()))
 
@@ -119,8 +130,21 @@ NO_ERROR = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
+class _Open:
+    """The pool while passages are unrated: ``relevance`` as estimated (``total`` by question), ``known`` with 0 where
+    nobody knows, the passages ``left`` to rate, and the ``variance`` of each one's estimate."""
+
+    relevance: Array
+    total: Array
+    known: Array
+    left: Mask
+    variance: Array
+
+
+@dataclass(frozen=True, slots=True)
 class _Corrected:
-    """Figures by metric and cell, with the variance that the ratings show (``seen``) and that the guess expects."""
+    """Figures by metric and cell, with the variance that the ratings show (``seen``) and that the guess expects;
+    ``open`` is ``None`` where nothing is estimated."""
 
     figures: Figures
     seen: Array
@@ -130,6 +154,7 @@ class _Corrected:
     counted: Mask
     method: Method
     withheld: WithheldReason | None = None
+    open: _Open | None = None
 
 
 def _corrected(pool: Pool, drawn: PassageDraw, rated: Array, cannot: int) -> _Corrected:
@@ -153,14 +178,74 @@ def _corrected(pool: Pool, drawn: PassageDraw, rated: Array, cannot: int) -> _Co
     inclusion = np.where(has, drawn.probability * share, 1.0)
     surprise = np.where(has, (rated - drawn.guess) / inclusion, 0.0)
     surprise = np.where(np.isnan(surprise), 0.0, surprise)
-    found = figures(pool, np.where(open_ones, drawn.guess + surprise, pool.known), least, counted)
+    relevance = np.where(open_ones, drawn.guess + surprise, pool.known)
+    found = figures(pool, relevance, least, counted)
     guessed = figures(pool, np.where(has | ~open_ones, known, drawn.guess), least, counted)
     chance = np.where(open_ones, drawn.probability * share, 1.0)
     doubt = np.where(open_ones, np.maximum(drawn.guess * (1.0 - drawn.guess), LEAST_DOUBT), 0.0)
-    expected = (guessed.influence**2 * (doubt * (1.0 - chance) / chance)).sum(axis=2)
+    unseen = doubt * (1.0 - chance) / chance
+    expected = (guessed.influence**2 * unseen).sum(axis=2)
     seen = _variance(found.influence[:, :, has] * surprise[has], 1.0 - inclusion[has])
     freedom = max(1, int((inclusion < 1.0).sum()) - 1)
-    return _Corrected(found, seen, expected, freedom, has, counted, Method.REGRESSION)
+    variance = (1.0 - inclusion) * surprise**2 + UNSEEN * unseen
+    still_open = _Open(relevance, np.maximum(pool.sums(relevance), least), known, open_ones & ~has, variance)
+    return _Corrected(found, seen, expected, freedom, has, counted, Method.REGRESSION, open=still_open)
+
+
+def _intervals(pool: Pool, found: _Corrected, quantile: float) -> tuple[Array, Array, Array]:
+    """Value, low and high by metric and cell.
+
+    Few relevant passages make a ratio skewed: one that was drawn by chance counts as several, which lowers recall and
+    the variance around it. So the interval of recall and nDCG also holds, in each question, the ratios that a t test of
+    ``gain - ratio x perfect`` does not reject (E. C. Fieller, 1954, Journal of the Royal Statistical Society B 16).
+    Over questions the distances are added as squares (G. Y. Zou, A. Donner, 2008, Statistics in Medicine 27). Nothing
+    goes further than unrated passages can bring it.
+    """
+    half = quantile * np.sqrt(found.seen + UNSEEN * found.expected)
+    value = found.figures.value.copy()
+    low, high = value - half, value + half
+    if found.open is None or not found.counted.any():
+        return value, low, high
+    on, counted = int(found.counted.sum()), found.counted
+    for row, (metric, ratio) in enumerate(ratios(pool, found.open.total).items(), start=1):
+        least, most = (bound[:, counted] for bound in _possible(pool, found.open, metric, ratio.gain))
+        middle, below, above = (end[:, counted] for end in _interval_by_question(pool, found.open, ratio, quantile))
+        below, above = middle - np.clip(below, least, most), np.clip(above, least, most) - middle
+        reach = [np.sqrt(np.square(np.maximum(one, 0.0)).sum(axis=1)) / on for one in (below, above)]
+        ends = (value[row], np.minimum(low[row], value[row] - reach[0]), np.maximum(high[row], value[row] + reach[1]))
+        value[row], low[row], high[row] = (np.clip(end, least.mean(axis=1), most.mean(axis=1)) for end in ends)
+    return value, low, high
+
+
+def _interval_by_question(pool: Pool, still_open: _Open, ratio: Ratio, quantile: float) -> tuple[Array, Array, Array]:
+    """Value, low and high of a ratio by cell and question; infinite ends where the test rejects no ratio there."""
+    gain, variance, perfect = with_pairs(pool, ratio.gain), still_open.variance, ratio.perfect
+    sums = pool.sums(gain * still_open.relevance)
+    of_gain, crossed = pool.sums(gain**2 * variance), ratio.slope * pool.sums(gain * variance)
+    square = perfect**2 - quantile**2 * ratio.slope**2 * pool.sums(variance)
+    middle = sums * perfect - quantile**2 * crossed
+    root = np.sqrt(np.maximum(middle**2 - square * (sums**2 - quantile**2 * of_gain), 0.0))
+    bounded = square > NO_ERROR * perfect**2
+    divisor = np.where(bounded, square, 1.0)
+    low = np.where(bounded, (middle - root) / divisor, -np.inf)
+    high = np.where(bounded, (middle + root) / divisor, np.inf)
+    return sums / perfect, low, high
+
+
+def _possible(pool: Pool, still_open: _Open, metric: Metric, gain: Array) -> tuple[Array, Array]:
+    """Bounds of a ratio once all passages are rated, by cell and question."""
+    count, have = pool.sums(still_open.known), pool.sums(gain * still_open.known)
+    more, left = pool.sums(gain * still_open.left), pool.sums(still_open.left.astype(np.float64))
+    every = np.maximum(count + left, 1.0)
+    if metric is Metric.RECALL:
+        least, most = have / every, (have + more) / np.maximum(count + more, 1.0)
+    else:
+        found = np.maximum(count, 1.0)
+        least, most = have / ideal_gain(every, pool.k)[0], (have + more) / ideal_gain(found, pool.k)[0]
+        most = np.minimum(most, 1.0)
+    one, other = (np.array([pair[at] for pair in pairs(pool.systems)], dtype=int) for at in (0, 1))
+    ends = ((least, least[one] - most[other]), (most, most[one] - least[other]))
+    return np.concatenate(ends[0]), np.concatenate(ends[1])
 
 
 def _variance(parts: Array, left: Array) -> Array:
@@ -178,7 +263,7 @@ def _cells(pool: Pool) -> list[tuple[int, int | None]]:
     return [*((one, None) for one in range(pool.systems)), *pairs(pool.systems)]
 
 
-def _told(pool: Pool, value: Array, half: Array, method: Method, counted: Mask) -> list[Corrected]:
+def _told(pool: Pool, intervals: tuple[Array, Array, Array], method: Method, counted: Mask) -> list[Corrected]:
     told = []
     for row, metric in enumerate(Metric):
         for column, (one, other) in enumerate(_cells(pool)):
@@ -186,8 +271,7 @@ def _told(pool: Pool, value: Array, half: Array, method: Method, counted: Mask) 
                 told.append(Corrected(metric, one, other, None, None, None, None, WithheldReason.NO_VALUES))
                 continue
             least = 0.0 if other is None else -1.0
-            middle, reach = float(value[row, column]), float(half[row, column])
-            shown, low, high = (min(max(end, least), 1.0) for end in (middle, middle - reach, middle + reach))
+            shown, low, high = (min(max(float(end[row, column]), least), 1.0) for end in intervals)
             told.append(Corrected(metric, one, other, shown, low, high, method))
     return told
 

@@ -99,6 +99,31 @@ def pairs(systems: int) -> Sequence[tuple[int, int]]:
     return list(combinations(range(systems), 2))
 
 
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A figure that is, in each question, a sum over passages by the sum of a perfect ranking: ``gain`` by system and
+    passage, ``perfect`` by question, and its ``slope`` in the number of relevant passages."""
+
+    gain: Array
+    perfect: Array
+    slope: Array
+
+
+def ratios(pool: Pool, total: Array) -> dict[Metric, Ratio]:
+    """Recall and nDCG where questions have ``total`` relevant passages."""
+    ideal, slope = ideal_gain(total, pool.k)
+    return {
+        Metric.RECALL: Ratio(pool.within_k(), total, np.ones_like(total)),
+        Metric.NDCG: Ratio(pool.discounts(), ideal, slope),
+    }
+
+
+def with_pairs(pool: Pool, by_system: Array) -> Array:
+    """The rows of systems, then the differences of two (:func:`pairs`)."""
+    one, other = (np.array([pair[at] for pair in pairs(pool.systems)], dtype=int) for at in (0, 1))
+    return np.concatenate([by_system, by_system[one] - by_system[other]])
+
+
 def figures(pool: Pool, relevance: Array, least: Array, counted: Mask) -> Figures:
     """Precision, recall and nDCG at k, means over questions, for relevances that may be estimates of sums (a passage's
     value may lie outside 0 to 1).
@@ -107,27 +132,16 @@ def figures(pool: Pool, relevance: Array, least: Array, counted: Mask) -> Figure
     ``sum_topk y / R`` and nDCG ``sum_topk y / log2(rank + 1) / ideal(R)``, ``R = sum y`` over the pool, taken as
     no less than ``least`` (by question; what is known already). Influences are derivatives (Taylor linearisation).
     """
-    top, discount = pool.within_k(), pool.discounts()
-    of, on = pool.question, max(1, int(counted.sum()))
-    weight = counted[of] / on
-    total = np.maximum(pool.sums(relevance), least)
-    ideal, slope = ideal_gain(total, pool.k)
-    recall = pool.sums(top * relevance) / total
-    ndcg = pool.sums(discount * relevance) / ideal
-    per_place = 1.0 / (pool.k * pool.questions)
-    every = np.ones(pool.questions)
-    means = [
-        _mean(each, weights)
-        for each, weights in ((pool.sums(top * relevance) / pool.k, every), (recall, counted), (ndcg, counted))
-    ]
-    influence = [
-        top * per_place,
-        weight * (top - recall[:, of]) / total[of],
-        weight * (discount - ndcg[:, of] * slope[of]) / ideal[of],
-    ]
-    one, other = (np.array([pair[at] for pair in pairs(pool.systems)], dtype=int) for at in (0, 1))
-    by_system = (np.array([mean for mean, _ in means]), np.array(influence), np.array([rest for _, rest in means]))
-    return Figures(*(np.concatenate([each, each[:, one] - each[:, other]], axis=1) for each in by_system))
+    top, of = pool.within_k(), pool.question
+    weight = counted[of] / max(1, int(counted.sum()))
+    means = [_mean(pool.sums(top * relevance) / pool.k, np.ones(pool.questions))]
+    influence = [top / (pool.k * pool.questions)]
+    for ratio in ratios(pool, np.maximum(pool.sums(relevance), least)).values():
+        value = pool.sums(ratio.gain * relevance) / ratio.perfect
+        means.append(_mean(value, counted))
+        influence.append(weight * (ratio.gain - (value * ratio.slope)[:, of]) / ratio.perfect[of])
+    by_metric = ([mean for mean, _ in means], influence, [rest for _, rest in means])
+    return Figures(*(np.array([with_pairs(pool, each) for each in found]) for found in by_metric))
 
 
 def _mean(values: Array, weights: Array | Mask) -> tuple[Array, Array]:

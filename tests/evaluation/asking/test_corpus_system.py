@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
 from evaluation.asking import corpora
 from evaluation.asking.corpora import embed
@@ -25,6 +26,8 @@ from evaluation.systems.catalogue import BadSettings
 from evaluation.systems.corpus import quoted
 from evaluation.systems.protocol import RETRIEVAL_ONLY, SystemCall
 from examples.rag_service import RagService
+from review.management.tables import results_sheets
+from review.reports.report import make_report
 from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db
@@ -217,6 +220,13 @@ def test_a_corpus_is_imported_indexed_and_evaluated_by_command(tmp_path: Path) -
     ranks = Score.objects.filter(metric__name="reciprocal_rank").values_list("value", flat=True)
     assert list(ranks) == [1.0, 1.0]
     assert project.corpora.count() == 1
+    with translation.override("en"):
+        sheets = {sheet.title: sheet for sheet in results_sheets(make_report(run))}
+    assert not {"Overall score", "Answers that pass", "Answering and abstaining"} & set(sheets)
+    measured = {row[0] for row in sheets["Metrics"].rows}
+    assert "mrr" in measured, measured
+    assert "overall" not in sheets["Categories"].header
+    assert not {"keyword_coverage", "correctness", "faithfulness"} & {*measured, *sheets["Categories"].header}
 
 
 def test_a_folder_is_imported_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

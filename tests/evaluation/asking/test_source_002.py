@@ -50,6 +50,7 @@ def test_what_is_left_out_asks_the_retriever_and_no_model(asked: RagService) -> 
     assert (read["status"], read["mean_faithfulness"], read["mean_answer_relevancy"]) == ("completed", None, None)
     assert set(read["metrics"]) == {"precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr", "k"}
     assert [len(one["retrieved_chunk_ids"]) for one in read["results"]] == [5, 5]
+    assert [one["generated_answer"] for one in read["results"]] == [None, None]
     assert not Reply.objects.exclude(attempt__unit__kind="ask").exists()
 
 

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contrib.pairs.pairwise import FAMILY as PAIRS
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import QuestionSpec, Status
 from evaluation.judging import baseline
-from evaluation.judging.baseline import ANSWERS, SCORERS, BaselineJudge, judged
+from evaluation.judging.baseline import ANSWERS, SCORERS, judged
 from evaluation.judging.calls import JudgeReply, cost_of
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.lexical import correctness
+from evaluation.judging.providers.baseline import BaselineJudge
 from evaluation.judging.rubric import Rubric, shipped_rubrics
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, read_reply
 
@@ -56,7 +56,7 @@ def test_it_is_called_a_baseline_in_both_languages() -> None:
 def test_it_has_a_rule_for_every_step_of_every_family() -> None:
     steps = {(rubric.family, step.name) for rubric in shipped_rubrics() for step in rubric.steps}
     plain = {(rubric.family, "") for rubric in shipped_rubrics() if not rubric.steps}
-    pairs = {(PAIRS, "")}  # compared by a function of its own, which never sees a call
+    pairs = {("pairwise", "")}  # compared by a function of its own, which never sees a call
     assert set(ANSWERS) == (steps | plain) - pairs
     assert set(SCORERS) >= {spec.name for spec in family_named("answer_quality").given}
 

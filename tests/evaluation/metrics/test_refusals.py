@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from evaluation.metrics.refusals import find_refusal
@@ -89,6 +91,11 @@ REFUSALS = (
     "I haven't been given the annex you refer to.",
     "The manual is vague on this; no torque value is given.",
     "Information about the vendor is unavailable.",
+    "The materials at my disposal shed no light on who funded the expedition.",
+    "The retrieved articles deal with tax law; none concerns customs duties.",
+    "The memo gives the start date but says nothing about the end date.",
+    "The source text doesn't let me determine the author's nationality.",
+    "Nobody can tell from the supplied minutes how the vote went.",
 )
 REFUSALS_KO = (
     "이 자료에서는 담당자 이름을 찾을 수 없었습니다.",
@@ -168,6 +175,10 @@ REFUSALS_KO = (
     "문서에 근거가 없어 답할 수 없습니다.",
     "제공된 텍스트에는 질문에 대한 답이 포함되어 있지 않습니다.",
     "관련 자료를 확보하지 못했습니다.",
+    "업로드된 파일 어디를 봐도 계약 금액이 나오지 않습니다.",
+    "본문에서 원인을 설명하고 있지 않습니다.",
+    "그 부분까지는 문서가 알려 주지 않습니다.",
+    "제공된 근거만으로는 결론 내리기 어렵습니다.",
 )
 ANSWERS = (
     "The policy does not cover flood damage.",
@@ -248,6 +259,9 @@ ANSWERS = (
     "Do not share this document with anyone.",
     "Access to the archive is not possible at weekends.",
     'The word "unknown" appears twice on page 3.',
+    "No evidence of fraud was found during the audit.",
+    "The manual says not to use force when closing the lid.",
+    "I don't have live data, but as of my last update the head coach is John Marsh.",
 )
 ANSWERS_KO = (
     "현금으로는 결제할 수 없습니다.",
@@ -325,6 +339,9 @@ ANSWERS_KO = (
     "증상이 없으면 검사할 필요가 없습니다.",
     "공휴일에는 배송되지 않습니다.",
     "스캔한 파일은 읽을 수 없습니다.",
+    "24시간 안에 파일을 찾지 못하면 사건은 종결됩니다.",
+    "안건에 대한 답변이 없었다는 것은 사실이 아닙니다.",
+    "절이 언제 세워졌는지는 확실하지 않지만 9세기로 보는 견해가 많습니다.",
 )
 # fmt: on
 
@@ -337,3 +354,13 @@ def test_a_refusal_is_found(answer: str) -> None:
 @pytest.mark.parametrize("answer", ANSWERS + ANSWERS_KO)
 def test_an_answer_is_no_refusal(answer: str) -> None:
     assert find_refusal(answer, anywhere=False) is None
+
+
+@pytest.mark.parametrize(
+    "unit", ["no ", "the document that ", "but and so ", "i don't ", "자료에 없는 ", "없", "고객은 ", "관련", "(", "'"]
+)
+def test_reading_takes_time_in_proportion_to_the_length(unit: str) -> None:
+    text = unit * (40_000 // len(unit))
+    started = process_time()
+    find_refusal(text)
+    assert process_time() - started < 3  # some tenths of a second; the square of the length takes minutes

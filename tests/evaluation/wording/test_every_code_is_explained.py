@@ -27,7 +27,7 @@ _PARAMETER = re.compile(r"%\((\w+)\)s")
 
 def calls() -> Iterator[tuple[str, str, ast.Call, str]]:
     """Place, kind, call and literal code of each call with one."""
-    for package in ("evaluation", "review"):
+    for package in ("contrib", "evaluation", "review"):
         for file in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) in SENTENCES:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,15 +13,11 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from contrib.pairs.judging import judge_pairs
-from contrib.pairs.tests.test_pairing import compared
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import save_judge
 from evaluation.models import ApiToken, Attempt, Endpoint, Heartbeat, Project, Reply, WorkUnit
 from evaluation.runs.monitoring import exposition
 from evaluation.work.shares import Share
 from tests.factories import make_draft_run, make_project, make_units, make_user, unique
-from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
 
 pytestmark = pytest.mark.django_db
@@ -79,29 +74,6 @@ def test_units_calls_tokens_costs_and_heartbeats_are_told() -> None:
     assert said["concord_calls_of_unknown_cost_total", ("runs",)] == 1
     assert said["concord_call_seconds_total", ("runs",)] == 1.5
     assert said["concord_heartbeat_age_seconds", ("one",)] == pytest.approx(40, abs=10)
-
-
-def test_calls_about_pairs_are_told_beside_those_of_runs(
-    judge_server: JudgeServer, settings: Any, tmp_path: Path
-) -> None:
-    (prices := tmp_path / "prices.yaml").write_text('prices: [{model: m, since: 2026-01-01, input: "1", output: "10"}]')
-    settings.CONCORD_PRICES = str(prices)
-    settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
-    judge_server.enqueue(actions.status(429, retry_after="0.01"))
-    found = compared(questions=2, size=2)
-    endpoint = Endpoint.objects.create(name="e", base_url=judge_server.base_url)
-    judge = save_judge(found.project, "remote", endpoint, model="m", language="en")
-    judge_server.latency = 0.02
-    judge_pairs(found, judge)
-    said = figures(found.project)
-    assert said["concord_calls_total", ("ok", "pairs")] == 4  # two pairs in both orders; the preflight is none
-    assert said["concord_calls_total", ("rate_limited", "pairs")] == 1
-    assert said["concord_tokens_total", ("in", "pairs")] == 4 * 900
-    assert said["concord_cost_usd_total", ("pairs",)] == 0.006  # 4 x (900 x $1 + 60 x $10) / 1,000,000
-    assert said["concord_calls_of_unknown_cost_total", ("pairs",)] == 1  # the refused one
-    assert said["concord_call_seconds_total", ("pairs",)] >= 5 * 0.02
-    assert said["concord_cost_usd_total", ("runs",)] == 0
-    assert ("ok", "pairs") not in {labels for _, labels in figures(make_project())}
 
 
 def test_calls_of_work_without_a_run_are_in_flight_in_their_project_alone() -> None:

@@ -165,10 +165,9 @@ def test_several_answers_to_a_question_count_as_one(pair: tuple[Run, Run]) -> No
 def test_three_runs_are_ranked_and_the_weights_are_tried() -> None:
     asked = questions(6)
     runs = [a_run(asked, values) for values in ([3] * 6, [5] * 6, [4, 4, 4, 4, 4, 5])]
-    found = compare(runs, resamples=200)
+    found = compare(runs)
     assert found.order is not None
     assert [one.run for one in found.order.ranking.order] == [str(runs[at].pk) for at in (1, 2, 0)]
-    assert found.order.ranking.holds == 1.0
     assert found.order.sensitivity is not None
     assert found.order.sensitivity.holds == 1.0  # only correctness differs, so that its weight changes nothing
     assert len(found.differences) == 2

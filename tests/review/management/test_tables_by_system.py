@@ -54,7 +54,7 @@ def test_classes_stand_by_system_with_shares_and_intervals(runs: list[Run]) -> N
 
 
 def test_the_comparison_carries_them_for_programs(runs: list[Run]) -> None:
-    whole = json.loads(json.dumps(comparison_json(compare(runs, resamples=50))))
+    whole = json.loads(json.dumps(comparison_json(compare(runs))))
     counts = [
         {label: one["count"] for label, one in run["classes"]["answer_class"]["total"].items()} for run in whole["runs"]
     ]

@@ -146,12 +146,12 @@ def test_the_run_page_says_what_to_review_next(run: Run) -> None:
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     text = client.get(reverse("run", args=[run.pk])).content.decode()
-    assert "Review 23 answers, about 40 min, for an interval of about 0.05 either way." in text
+    assert "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run." in text
     assert "A first guess: it takes the judge to be a quarter of the scale off." in text
 
 
 def test_commands_and_rest_say_it_too(run: Run) -> None:
-    sentence = "Review 23 answers, about 40 min, for an interval of about 0.05 either way."
+    sentence = "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run."
     told = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/correction/").json()["next_review"]
     assert (told["items"], told["guessed"], told["now"], told["sentence"]) == (23, True, None, sentence)
     for command in ("results", "correct"):

@@ -23,7 +23,7 @@ from review.web.forms.queue import ON_FORM, field_for
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")
 HEAD = "| setting | default | range | on the form | who needs another value |"
-PRODUCT = ("review", "evaluation", "config", "templates", "static")
+PRODUCT = ("contrib", "review", "evaluation", "config", "templates", "static")
 asked = pytest.mark.parametrize("one", ASKED, ids=lambda one: one.name)
 
 

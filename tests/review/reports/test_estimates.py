@@ -65,17 +65,18 @@ def test_the_judge_is_one_level_too_generous_everywhere(run: Run) -> None:
 def test_every_estimate_says_all_it_should_or_why_it_is_withheld(run: Run) -> None:
     found = sheet(run)
     for estimates in (found["overall"], *found["metrics"].values()):
-        for name in ("judge_only", "reviewed", "corrected", "corrected_over_questions"):
+        for name in ("judge_only", "reviewed", "corrected", "corrected_this_run"):
             assert set(KEYS) <= set(estimates[name]) or estimates[name]["withheld"]
-    assert found["overall"]["corrected"]["target"] == "this_run"
-    assert found["overall"]["corrected_over_questions"]["target"] == "questions_like_these"
+    for estimates in (found["overall"], found["metrics"]["correctness"]):
+        assert estimates["corrected"]["target"] == "questions_like_these"
+        assert estimates["corrected_this_run"]["target"] == "this_run"
     assert found["overall"]["corrected"]["labels"] == 20
     assert found["metrics"]["faithfulness"]["corrected"]["withheld"] == "not_reviewed"
 
 
 def test_questions_like_these_are_less_certain_than_this_run(run: Run) -> None:
     overall = sheet(run)["overall"]
-    narrow, wide = overall["corrected"], overall["corrected_over_questions"]
+    narrow, wide = overall["corrected_this_run"], overall["corrected"]
     assert narrow["value"] == wide["value"]
     assert wide["high"] - wide["low"] > narrow["high"] - narrow["low"] > 0
 
@@ -127,9 +128,9 @@ def test_a_census_of_equal_ratings_is_certain_of_this_run_and_says_nothing_of_ot
     rate_the_others(made)
     overall = sheet(made)["overall"]
     # .75 + .25 x 4/5
-    assert [overall["corrected"][name] for name in ("value", "low", "high")] == pytest.approx([0.95] * 3)
-    assert [overall["corrected_over_questions"][name] for name in ("low", "high")] == [None, None]
-    assert overall["corrected_over_questions"]["no_interval"] == "no_variation"
+    assert [overall["corrected_this_run"][name] for name in ("value", "low", "high")] == pytest.approx([0.95] * 3)
+    assert [overall["corrected"][name] for name in ("low", "high")] == [None, None]
+    assert overall["corrected"]["no_interval"] == "no_variation"
     out = StringIO()
     call_command(
         "results",
@@ -155,7 +156,7 @@ def test_while_ratings_come_in_an_interval_holds_at_every_look() -> None:
     answers = answer_rows(run)
     for at, answer in enumerate(answers[:30]):
         rate(assignment_of(queue, answer, person, run), row, 4 if at % 3 else 3)
-    found = three_ways(gather(run)).estimates["correctness"].corrected
+    found = three_ways(gather(run)).estimates["correctness"].corrected_this_run
     ends = found.extra["any_time"]
     assert ends["labels"] == 30
     assert 1 <= ends["low"] < (found.low or 0) < (found.high or 0) < ends["high"] <= 5

@@ -8,7 +8,7 @@ from django.utils.translation import override
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
-from review.reports.formula import Formula, formula_in_words, formula_of
+from review.reports.formula import Formula, formula_in_words, formula_of, other_profiles_in_words
 from review.reports.gathering import gather
 from tests.review.builders import NOT_APPLICABLE, answers_to, make_report, run_over, score_all
 
@@ -87,21 +87,26 @@ def test_a_run_without_an_overall_score_has_a_formula_and_no_other_scores() -> N
 @pytest.mark.parametrize(
     ("language", "start", "end"),
     [
-        ("en", "graphrag v1: 0.15 × Keyword hit", "Judge-only score under other profiles: standard 0.594"),
-        ("ko", "graphrag v1: 0.15 × 키워드 적중", "standard 0.594"),
+        ("en", "graphrag v1: 0.15 × Keyword hit", "0.15 × Completeness"),
+        ("ko", "graphrag v1: 0.15 × 키워드 적중", "0.15 × 완전성"),
     ],
 )
-def test_the_line_names_profile_weights_and_the_other_score(language: str, start: str, end: str) -> None:
+def test_the_line_names_the_profile_and_its_weights_alone(language: str, start: str, end: str) -> None:
     report = make_report(scored("graphrag", VALUES))
     with override(language):
         line = formula_in_words(report.formula, report.metrics)
     assert line.startswith(start)
-    assert end in line
+    assert line.endswith(end)
+
+
+def test_a_second_line_has_the_scores_of_other_profiles_alone() -> None:
+    assert other_profiles_in_words(make_report(scored("graphrag", VALUES)).formula) == "standard 0.594"
+    assert other_profiles_in_words(make_report(scored("graphrag", GRAPHRAG_VALUES)).formula) == ""
+    assert other_profiles_in_words(None) == ""
 
 
 def test_the_line_names_the_metric_that_alone_scores_some_questions() -> None:
     report = make_report(scored("standard", VALUES))
     with override("en"):
         line = formula_in_words(report.formula, report.metrics)
-    assert "alone for questions of: negative. " in line
-    assert "graphrag 0.650" in line
+    assert line.endswith("alone for questions of: negative")

@@ -244,7 +244,7 @@ def test_judged_parts_nobody_rated_make_the_score_partly_corrected(example: Run)
     be 1 to 5: down .20 x .64 + .15 x .50 = .203, up .20 x .16 + .15 x .30 = .077."""
     for answer in answer_rows(example):
         imported_rating(answer, metric("correctness"), "e1", 3)
-    corrected = make_report(example).overall.corrected
+    corrected = make_report(example).overall.corrected_this_run
     assert corrected.value == pytest.approx(0.722)
     assert (corrected.low, corrected.high) == pytest.approx((0.722 - 0.203, 0.722 + 0.077))
     assert dict(corrected.partly_corrected) == pytest.approx({"faithfulness": 0.20, "completeness": 0.15})
@@ -263,10 +263,10 @@ def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(exampl
     for _ in range(2):
         client.post(address, {"accepted": "1"})
     assert AuditEvent.objects.get(verb="unrated_like_rated_accepted").actor == lead  # once, however often it is said
-    corrected = make_report(example).overall.corrected
+    corrected = make_report(example).overall.corrected_this_run
     assert (corrected.low, corrected.high) == pytest.approx((0.722 - 0.056, 0.722 + 0.056))
     assert set(corrected.partly_corrected) == {"faithfulness", "completeness"}
-    told = Caller(lead).get(f"runs/{example.pk}/correction/").json()["overall"]["corrected"]
+    told = Caller(lead).get(f"runs/{example.pk}/correction/").json()["overall"]["corrected_this_run"]
     assert (told["assumption"]["by"], told["assumption"]["bias"]) == ("ada", pytest.approx(0.2))
     out = StringIO()
     call_command("correct", str(example.pk), stdout=out)
@@ -277,7 +277,7 @@ def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(exampl
     assert gate is not None
     assert (gate.verdict, gate.checks[0].reason) == (GateVerdict.UNDECIDED, "partly_corrected")
     assert Caller(lead).post(f"runs/{example.pk}/assumption/", {"accepted": False}).status_code == 204
-    assert make_report(example).overall.corrected.low == pytest.approx(0.722 - 0.203)
+    assert make_report(example).overall.corrected_this_run.low == pytest.approx(0.722 - 0.203)
 
 
 def test_a_complete_review_is_a_census_and_its_corrected_score_has_no_width(example: Run) -> None:
@@ -287,11 +287,11 @@ def test_a_complete_review_is_a_census_and_its_corrected_score_has_no_width(exam
         imported_rating(answer, metric("completeness"), "e1", 3 if at < 30 else 4)
     overall = make_report(example).overall
     # correctness 3 instead of 3.8: 0.762 - .8/5 x .25 = 0.722, the rules as they came
-    assert overall.corrected.value == pytest.approx(0.722)
-    assert not overall.corrected.partly_corrected
-    assert (overall.corrected.low, overall.corrected.high) == pytest.approx((0.722, 0.722))
-    assert overall.corrected.target == "this_run"
-    assert set(overall.corrected.extra["as_it_came"]) == {
+    assert overall.corrected_this_run.value == pytest.approx(0.722)
+    assert not overall.corrected_this_run.partly_corrected
+    assert (overall.corrected_this_run.low, overall.corrected_this_run.high) == pytest.approx((0.722, 0.722))
+    assert overall.corrected_this_run.target == "this_run"
+    assert set(overall.corrected_this_run.extra["as_it_came"]) == {
         "keyword_hit",
         "keyword_coverage",
         "negative_detection",

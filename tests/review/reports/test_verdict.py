@@ -28,11 +28,10 @@ from tests.factories import make_user
 from tests.review.builders import (
     answer_rows,
     answers_to,
-    assignment_of,
     draw_into,
     metric,
     queue_for,
-    rate,
+    rate_each,
     run_over,
     score_all,
 )
@@ -58,11 +57,8 @@ def rated(run: Run, *experts: Sequence[float], answers: int = ANSWERS) -> Run:
     rows = [metric(name) for name in JUDGED]
     queue = queue_for(run, rows, people)
     draw_into(queue, run, [("all", 1.0, True)] * ANSWERS)
-    for at, answer in enumerate(answer_rows(run)[:answers]):
-        for person, values in zip(people, experts, strict=True):
-            assignment = assignment_of(queue, answer, person, run)
-            for row in rows:
-                rate(assignment, row, values[at])
+    given = {person: values[:answers] for person, values in zip(people, experts, strict=True)}
+    rate_each(queue, rows, answer_rows(run)[:answers], given)
     return run
 
 
@@ -77,8 +73,8 @@ KIND, HARSH = [list(islice(cycle(levels), ANSWERS)) for levels in ([5, 5, 4, 5, 
 def test_a_good_judge() -> None:
     # experts and judge say the same of every answer: kappa 1; overall .4 of the rules + .6 x 3 / 5 = .76
     assert said(rated(judged_run(), LEVELS, LEVELS)) == (
-        "Yes for Correctness, Faithfulness, Completeness: experts with each other 1.00, judge with experts 1.00 "
-        "(0 = chance, 1 = perfect).",
+        "The judge can be trusted for Correctness, Faithfulness, Completeness: experts with each other 1.00, judge "
+        "with experts 1.00 (0 = chance, 1 = perfect).",
         "Score to report: 0.76. Experts have rated every answer. On questions like these: 0.71–0.80.",
         "Compare it with another run over the same questions.",
     )
@@ -88,7 +84,8 @@ def test_a_bad_judge() -> None:
     # experts give 5 5 4 5 5 whatever the judge gives: both columns of products of deviations sum to 0, kappa 0;
     # overall .4 + .6 x 4.8 / 5 = .976
     assert said(rated(judged_run(), KIND, KIND)) == (
-        "No for Correctness, Faithfulness, Completeness: the judge is too strict by 1.80 on average (agreement 0.00).",
+        "Do not rely on the judge for Correctness, Faithfulness, Completeness: the judge is too strict by 1.80 on "
+        "average (agreement 0.00).",
         "Score to report: 0.98. Experts have rated every answer. On questions like these: 0.96–0.99.",
         "Read the largest disagreements and improve the judge's prompt.",
     )
@@ -98,13 +95,14 @@ def test_no_ratings() -> None:
     assert said(judged_run()) == (
         "Not known yet whether the judge can be trusted: no expert has rated an answer.",
         "No score to report yet: 0.76 is the judge's score alone.",
-        "Review 20 answers, about 35 min, for an interval of about 0.05 either way.",
+        "Review 20 answers, about 35 min, for an interval of about 0.05 either way for this run.",
     )
 
 
 def test_few_ratings() -> None:
     assert said(rated(judged_run(), LEVELS, answers=12)) == (
-        "Cannot tell yet for Correctness, Faithfulness, Completeness: about 8 more ratings needed (12 so far).",
+        "Cannot tell yet whether to trust the judge for Correctness, Faithfulness, Completeness: about 8 more ratings "
+        "needed (12 so far).",
         "No score to report yet: 0.76 still relies on the judge for unrated answers.",
         "Review the 48 answers that are left, about 84 min, and the score is exact for this run.",
     )
@@ -191,9 +189,9 @@ def test_metrics_with_one_verdict_share_a_sentence_and_the_worst_comes_first() -
         figures(Trust.BUILT_ON, n=0),
     ]
     assert judge_sentences(metrics) == (
-        "With care for M, M: the judge is too lenient by 0.80 to 1.10 on average (agreement 0.40 to 0.50). "
-        "Cannot tell yet for M: about 11 more ratings needed (30 so far). "
-        "Yes for M: judge with experts 0.70. "
+        "Use the judge with care for M, M: the judge is too lenient by 0.80 to 1.10 on average (agreement 0.40 to "
+        "0.50). Cannot tell yet whether to trust the judge for M: about 11 more ratings needed (30 so far). "
+        "The judge can be trusted for M: judge with experts 0.70. "
         "Cannot tell for M: every rating was used to build the judge's prompt, so none of them tests it."
     )
 

@@ -75,6 +75,22 @@ def test_effective_labels_show_the_gain() -> None:
     assert estimate(yes_no(half_labelled())).effective_labels == pytest.approx(23.11, abs=0.01)
 
 
+def unequal(count: int, rare: float, often: float) -> float | None:
+    """Effective labels of ``count`` labels, half of them drawn with each probability."""
+    drawn = (rare, often)
+    answers = [rated(at, float(at % 3 > 0), float(at % 4 > 1), drawn[at % 2]) for at in range(count)]
+    answers += [unsampled(count + at, float(at % 3 > 0), rare) for at in range(400)]
+    return estimate(yes_no(answers)).effective_labels
+
+
+def test_labels_that_weigh_as_fewer_than_fifty_are_worth_no_number() -> None:
+    # n labels, half of weight 10, half of 2: (12 n / 2)^2 / (104 n / 2) = .692 n, of 72 labels 49.8, of 76 52.6
+    assert unequal(72, 0.1, 0.5) is None
+    assert unequal(76, 0.1, 0.5) is not None
+    assert unequal(24, 0.1, 0.9) is None
+    assert unequal(24, 0.2, 0.2) is not None  # equal ones are worth a number however few
+
+
 @pytest.mark.parametrize("count", [20, 30, 60, 119])
 def test_without_a_judge_labels_are_worth_their_number(count: int) -> None:
     answers = [rated(at, 1.0, float(at % 4 > 0), count / 120) for at in range(count)]

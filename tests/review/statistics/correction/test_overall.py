@@ -190,7 +190,7 @@ def test_what_is_taken_off_reaches_to_the_other_side(weight: float) -> None:
     assert (up.low, up.value, up.high) == pytest.approx((0.6 - reach, 0.6, 0.6))
 
 
-def test_effective_labels_weigh_an_answer_by_the_smaller_of_its_probabilities() -> None:
+def test_effective_labels_weigh_an_answer_by_the_smaller_of_its_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     # 40 answers, 20 rated in both parts, the judge constant; answers 0 to 9 are 1, 10 to 19 are 0. Part a drew answers
     # 0 to 4 with 1/4, part b 5 to 9, all others with 1/2: answers 0 to 9 weigh 4, the others 2.
     # s^2: mean 40/60 = 2/3, (40 x 1/9 + 20 x 4/9) / 60 x 20/19 = 40/171
@@ -200,7 +200,10 @@ def test_effective_labels_weigh_an_answer_by_the_smaller_of_its_probabilities() 
         labels = [rated(at, 1.0, float(at < 10), 0.25 if at in rare else 0.5) for at in range(20)]
         return named(name, labels + [unsampled(20 + at, 1.0) for at in range(20)], 0.5)
 
-    found = estimate([part("a", range(5)), part("b", range(5, 10))])
+    parts = [part("a", range(5)), part("b", range(5, 10))]
+    assert estimate(parts).effective_labels is None  # too few unequal labels
+    monkeypatch.setattr("review.statistics.correction.corrected.LEAST_UNEQUAL", 0)
+    found = estimate(parts)
 
     variance = 10 * ((0.016 * 0.75**0.5 + 0.008 * 0.5**0.5) ** 2 + 0.024**2 * 0.5) * 20 / 19
     assert found.value == pytest.approx(0.6)

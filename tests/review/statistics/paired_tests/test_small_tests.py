@@ -129,7 +129,7 @@ def test_max_drop_of_two_points() -> None:
         max_drop(0, 1, -0.1)
 
 
-def test_ranking_orders_by_common_questions_and_says_how_sure() -> None:
+def test_ranking_orders_by_common_questions_and_says_which_places_are_sure() -> None:
     questions = range(100)
     runs = {
         "clear": dict.fromkeys(questions, 1.0),
@@ -137,15 +137,11 @@ def test_ranking_orders_by_common_questions_and_says_how_sure() -> None:
         "near": {q: float((q + 1) % 2) for q in questions} | {"extra": 1.0},
     }
     found = ranking(runs)
-    order = found.order
 
     assert found.questions == 100
-    assert [one.run for one in order] == ["clear", "middle", "near"]
-    assert (order[0].best, order[0].ahead) == (1.0, 1.0)
-    assert order[1].ahead == pytest.approx(0.5, abs=0.05)
-    assert order[2].ahead is None
-    assert found.holds == pytest.approx(order[1].ahead)  # the first is always first
-    assert ranking({}) == Ranking((), 0, None)
+    assert [(one.run, one.mean) for one in found.order] == [("clear", 1.0), ("middle", 0.5), ("near", 0.5)]
+    assert [one.places for one in found.order] == [(1, 1), (2, 3), (2, 3)]
+    assert ranking({}) == Ranking((), 0)
 
 
 def test_a_ranking_of_sums_takes_each_part_over_the_questions_that_all_runs_have_it_of() -> None:
@@ -158,16 +154,12 @@ def test_a_ranking_of_sums_takes_each_part_over_the_questions_that_all_runs_have
 
     assert [(one.run, one.mean) for one in found.order] == [("a", 0.75), ("b", 0.5)]
     assert found.questions == 3
-    # a leads unless question 2 fills both draws of "hit", 0.5 x -1 + 0.5 x 1 = 0, a tie, and even then: never behind
-    assert found.order[0].ahead is not None
-    assert found.order[0].ahead > 0.8
 
 
-def test_one_run_alone_has_a_place_and_nothing_to_hold_against() -> None:
+def test_one_run_alone_has_the_first_place() -> None:
     found = ranking({"only": {1: 0.5, 2: 1.0}})
 
-    assert [(one.run, one.mean, one.best, one.ahead) for one in found.order] == [("only", 0.75, 1.0, None)]
-    assert found.holds is None
+    assert [(one.run, one.mean, one.places) for one in found.order] == [("only", 0.75, (1, 1))]
 
 
 def test_a_score_less_itself_is_nothing_with_only_the_unseen_around_it() -> None:

@@ -302,6 +302,38 @@ def test_the_worked_example_of_the_docs() -> None:
         assert said in text
 
 
+def test_an_interval_goes_no_further_than_unrated_passages_can_bring_it() -> None:
+    """One question, k = 5: four relevant passages are known, all in the first five places. Of 200 below them 20 are
+    rated, one is relevant. Recall lies between 4 / (4 + 1 + 180), all the others relevant, and 4 / (4 + 1), none. The
+    estimate has 4 + 200 x .01 + (.99 - 19 x .01) / .1 = 14 relevant ones."""
+    size = 205
+    relevant = np.arange(size) < 4
+    known = np.where(np.arange(size) < 5, relevant, NAN)
+    pool = Pool(np.zeros(size, int), np.arange(1, size + 1)[None], known, np.full(size, NAN), 5)
+    sampled = (np.arange(size) >= 5) & (np.arange(size) < 25)
+    drawn = PassageDraw(np.full(size, 0.01), np.where(np.isnan(known), 0.1, 0.0), sampled)
+    found = estimate(pool, drawn, np.where(sampled, np.arange(size) == 5, NAN))
+    recall = of(list(found.figures), Metric.RECALL)
+    assert (recall.value, recall.low, recall.high) == pytest.approx((4 / 14, 4 / 185, 4 / 5))
+
+
+def test_an_interval_of_recall_reaches_further_up_than_down() -> None:
+    """One question, k = 5: four relevant passages are known in the first places. Of 200 others with the guess .5 a
+    hundred are rated, fifty are relevant: 4 + 100 relevant ones are estimated, recall 4 / 104. Each rated one is off by
+    1, so that the variance of their number is .5 x 100 + 3/4 x 200 x .25 = 87.5: high is 4 / (104 - t root 87.5).
+    Linearised, with n / (n - 1), it is 88.005: low is 4 / 104 x (1 - t root 88.005 / 104)."""
+    size = 205
+    at = np.arange(size)
+    pool = Pool(np.zeros(size, int), at[None] + 1, np.where(at < 5, at < 4, NAN), np.full(size, NAN), 5)
+    sampled = (at >= 5) & (at < 105)
+    drawn = PassageDraw(np.full(size, 0.5), np.where(at < 5, 0.0, 0.5), sampled)
+    found = estimate(pool, drawn, np.where(sampled, at % 2 == 0, NAN))
+    recall, t = of(list(found.figures), Metric.RECALL), 1.9842170
+    assert recall.value == pytest.approx(4 / 104)
+    assert recall.high == pytest.approx(4 / (104 - t * math.sqrt(87.5)))
+    assert recall.low == pytest.approx(4 / 104 * (1 - t * math.sqrt(50 * 100 / 99 + 37.5) / 104))
+
+
 def test_for_questions_like_these_by_hand() -> None:
     """Forty questions, k = 1, nothing labelled, 20 drawn with p = .5 and the guess .5, of which 12 are relevant. A
     question's estimate is .5 + .5 / .5 = 1.5 where its passage is relevant, -.5 where not, .5 where not rated: mean .6.

@@ -11,8 +11,10 @@ from contrib.practice.models import PracticeProgress
 from evaluation.core.roles import Role
 from tests.factories import make_user
 from tests.pages.browser import READ_MS, VIEW_IDS, VIEWS, Visit, visit, wrong_with
+from tests.pages.conftest import browser, worker_browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+__all__ = ["browser", "worker_browser"]
 
 
 def rate_by_keys(window: Visit, keys: str) -> None:

@@ -1,0 +1,53 @@
+"""The comparison that the demo loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contrib.pairs.feature import FILE, NAME
+from contrib.pairs.figures import pair_figures
+from contrib.pairs.models import PairSet, Preference
+from evaluation.models import User
+from review.comparisons.summaries import attention
+from review.management.demo.loading import demo_project, load_demo, set_people
+from tests.review.test_demo_content import answers, records
+
+PAIRS = Path(FILE).parent
+
+
+@pytest.mark.django_db
+def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: Any) -> None:
+    settings.CONCORD_DISPATCHER = "local"
+    project = demo_project()
+    set_people(project)
+    for _ in range(2):
+        load_demo(project)
+    found = PairSet.objects.get(name=NAME)
+    assert found.pairs.count() == 12
+    figures = pair_figures(found)["preference"]
+    # of the 12 pairs one goes to the vector system (single-05), two are ties (single-04, agg-04)
+    assert (figures.experts.n, figures.experts.a, figures.experts.ties, figures.experts.b) == (12, 1, 2, 9)
+    # single-02 .5, two-hop-07 1, single-05 -1.5, three-hop-02 2, single-04 0, agg-01 1, three-hop-05 2, agg-04 0,
+    # two-hop-01 1, inf-04 2, two-hop-02 2, neg-05 2: 12 / 12
+    assert figures.experts.mean == pytest.approx(1.0)
+    (judged,) = figures.judges.values()
+    assert judged.n == 12
+    assert Preference.objects.filter(by_judge=False).count() == 17
+    people = ("reviewer1", "reviewer2", "lead")
+    waiting = {name: attention(User.objects.get(username=name)).others for name in people}
+    left = {name: {(one.name, one.count) for one in found} for name, found in waiting.items()}
+    assert left == {"reviewer1": {(NAME, 4)}, "reviewer2": {(NAME, 3)}, "lead": set()}
+
+
+def test_preferences_come_with_a_pair_of_their_own_and_follow_the_faults() -> None:
+    seen = [(row["question_id"], row["reviewer"]) for row in records("preferences.jsonl", PAIRS)]
+    assert len(seen) == len(set(seen))
+    for row in records("preferences.jsonl", PAIRS):
+        assert row["reviewer"] in {"reviewer1", "reviewer2"}
+        vector, graph = ("demo_fault" in answers(name)[row["question_id"]] for name in ("demo-vector", "demo-graph"))
+        if vector != graph:  # whoever has no fault is preferred, if anybody
+            assert row["value"] in ({0, 1, 2} if vector else {0, -1, -2}), row
+        assert -2 <= row["value"] <= 2
