@@ -1,16 +1,10 @@
 """Hallucination flags (source 003): phone numbers from nowhere, wrong institutions, and avoidance instead of an answer.
 Each flag is a finding with its text and place, so that a person can confirm or reject it.
-
-Phone numbers are read in any spelling: 02-123-4567, (02) 123 4567, +82-2-123-4567 and 021234567 are one number. Korean
-ones by their area codes and as eight-digit service numbers (1588-0000); others with a country code, or in the North
-American form. What is glued to further digits (102-123-4567), a date or a range of years is none.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from evaluation.core.registry import YES_NO, Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
@@ -25,58 +19,8 @@ from evaluation.metrics.normalise import (
     is_hangul,
     sentences,
 )
+from evaluation.metrics.phones import phones
 from evaluation.metrics.prepared import prepare
-
-_GAP = r"[\s.·-]{0,3}"
-_AREA = r"(?:2|3[1-3]|4[1-4]|5[1-5]|6[1-4]|70|80|50[2-8]|1[016-9])"
-_SERVICE = r"(?:15(?:22|33|44|66|77|88|99)|16(?:00|11|33|44|55|60|61|66|68|70|77|88|99)|18(?:00|11|33|44|55|77|99))"
-_PHONE = re.compile(
-    rf"(?<![\d+])(?<!\d[-.])(?:"
-    rf"(?P<korean>(?:(?:\+\s?|00)82{_GAP}(?:\(0\)|0)?{_GAP}|\(\s?0|0)(?P<area>{_AREA})\s?\)?{_GAP}"
-    rf"(?P<middle>\d{{3,4}}){_GAP}(?P<last>\d{{4}}))"
-    rf"|(?P<service>{_SERVICE})[\s.-]{{1,2}}(?P<rest>\d{{4}})"
-    r"|(?P<world>\+(?!82)[1-9]\d{0,2}(?:[\s.-]{0,2}\(?\d{1,4}\)?){2,5})"
-    r"|(?P<american>(?:\([2-9]\d{2}\)\s?|[2-9]\d{2}[-.])[2-9]\d{2}[-.]\d{4})"
-    r")(?!\d)(?![-.]\d)"
-)
-_CUE = re.compile(r"(?:전화|연락처|문의|대표|상담|콜센터|고객센터|tel|phone|call|☎|☏)[^\d]{0,12}$")
-_RANGE = re.compile(r"\s?~\s?(\d)(?!\d)")
-_LEAST_DIGITS, _AMERICAN, _LAST_YEAR = 8, 11, 2100
-
-
-@dataclass(frozen=True, slots=True)
-class Phone:
-    """A phone number of a folded text. ``numbers`` is its one spelling, digits, Korean ones from their 0 on, with the
-    further numbers of a range (02-123-4567~9) behind it."""
-
-    numbers: tuple[str, ...]
-    start: int
-    end: int
-
-
-def phones(text: str) -> tuple[Phone, ...]:
-    """All phone numbers of a folded text, in order."""
-    return tuple(phone for match in _PHONE.finditer(text) if (phone := _phone(text, match)) is not None)
-
-
-def _phone(text: str, match: re.Match[str]) -> Phone | None:
-    digits = re.sub(r"\D", "", match[0])
-    if match["korean"]:
-        digits = "0" + match["area"] + match["middle"] + match["last"]
-    elif (match["service"] and _is_span_of_years(text, match)) or len(digits) < _LEAST_DIGITS:
-        return None
-    elif match["world"] and len(digits) == _AMERICAN and digits[0] == "1":
-        digits = digits[1:]
-    last = _RANGE.match(text, match.end())
-    also = [f"{digits[:-1]}{digit}" for digit in range(int(digits[-1]) + 1, int(last[1]) + 1)] if last else []
-    return Phone((digits, *also), *match.span())
-
-
-def _is_span_of_years(text: str, match: re.Match[str]) -> bool:
-    """1600-1700 without a word such as 전화 in front is a span of years."""
-    first, second = int(match["service"]), int(match["rest"])
-    return first < second <= _LAST_YEAR and not _CUE.search(text, 0, match.start())
-
 
 _LEAST_WEIGHT = 5.0  # syllables of the words that one sentence shares with one passage; a letter is half a syllable
 _LEAST_SHARED_DIGITS = 3  # of a bare number: 2 may be the number of a list

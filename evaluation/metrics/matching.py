@@ -1,10 +1,10 @@
 """Keyword matching in tiers: which keyword occurs in an answer, how, and where.
 
 ``exact`` on token boundaries; ``spacing`` without the spaces beside Hangul, and between a name and its number, from a
-token or morpheme start; ``particle`` with particles and endings dropped; ``number`` as an equal value in another
-spelling; ``compound`` where a keyword of two or more Hangul syllables, or letters, goes on in Hangul (미래에셋 in
-미래에셋자산운용); ``alternative`` where a later wording of the keyword occurs; ``substring`` for the sources' plain
-matching.
+token or morpheme start; ``particle`` with particles and endings dropped; ``number`` as an equal value or the same phone
+number in another spelling; ``compound`` where a keyword of two or more Hangul syllables, or letters, goes on in Hangul
+(미래에셋 in 미래에셋자산운용); ``alternative`` where a later wording of the keyword occurs; ``substring`` for the
+sources' plain matching.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ _CODE = re.compile(r"[a-z&]{2} ?\d")  # a name of two letters or more and its nu
 @dataclass(frozen=True, slots=True)
 class Keyword:
     """One wording of a keyword. ``text`` is folded; ``canonical`` is empty where it holds no number or article;
-    ``first_value`` is its first number or article; ``without_currency`` is the canonical text of an amount without its
-    원; ``stem`` is the text without one unambiguous particle, empty where it has none. ``is_hangul``: it is written in
-    nothing else, but for spaces and marks."""
+    ``first_value`` is its first number, phone number or article; ``without_currency`` is the canonical text of an
+    amount without its 원; ``stem`` is the text without one unambiguous particle, empty where it has none.
+    ``is_hangul``: it is written in nothing else, but for spaces and marks."""
 
     text: str
     squeezed: str
@@ -108,7 +108,7 @@ def compile_keyword(written: str) -> Keyword:
     prepared = PreparedText(written.strip())
     text = prepared.text.strip()
     syllables = sum(map(is_hangul, text))
-    values = [q for q in prepared.quantities if not q.is_code]
+    values = prepared.comparable
     canonical = prepared.canonical.text.strip() if values else ""
     is_amount = bool(values) and values[-1].unit == "원" and values[-1].unit_end == len(prepared.text)
     stem = without_particle(text)

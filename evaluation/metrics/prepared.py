@@ -3,7 +3,8 @@
 
 Read are digits with grouping and decimals, a sign, Korean multipliers (십 백 천 만 억 조) and English ones (thousand to
 trillion), and numbers written in Hangul where a unit or a whole token shows that they are numbers. Not read as values:
-codes with a leading zero (005930), digits glued to letters (200tr) and dotted dates or versions.
+codes with a leading zero (005930), digits glued to letters (200tr) and dotted dates or versions. A phone number is one
+value: its digits.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from evaluation.metrics.normalise import (
     is_particle_chain,
     replaced,
 )
+from evaluation.metrics.phones import phones
 
 _SAME = {
     **dict.fromkeys(("퍼센트", "프로", "percent"), "%"),
@@ -256,15 +258,25 @@ class PreparedText:
         return quantities(self.text)
 
     @cached_property
+    def comparable(self) -> tuple[Quantity, ...]:
+        """The quantities that have a value, in order: a phone number in place of the numbers it is written with."""
+        numbers = [
+            phone for phone in _phone_numbers(self.text) if not any(_is_amount(q, phone) for q in self.quantities)
+        ]
+        others = [q for q in self.quantities if not q.is_code and not any(_overlap(q, phone) for phone in numbers)]
+        return tuple(sorted([*numbers, *others], key=lambda q: q.start))
+
+    @cached_property
     def canonical(self) -> Mapped:
-        """With every number and article in its one spelling, and without the spaces beside Hangul and numbers."""
-        spans = {q.start: q for q in self.quantities if not q.is_code}
+        """With every number, phone number and article in its one spelling, and without the spaces beside Hangul and
+        numbers."""
+        spans = {q.start: q for q in self.comparable}
         return replaced(self.text, sorted([*_canonical_numbers(spans), *_spaces_between(self.text, spans)]))
 
     @cached_property
     def values(self) -> frozenset[str]:
-        """The canonical forms of all numbers and articles."""
-        return frozenset(q.canonical for q in self.quantities)
+        """The canonical forms of all numbers, phone numbers and articles."""
+        return frozenset(q.canonical for q in self.comparable)
 
     @cached_property
     def _may_negate(self) -> bool:
@@ -285,6 +297,21 @@ class PreparedText:
 def prepare(original: str) -> PreparedText:
     """The prepared text, shared by the metrics that look at the same answer one after another."""
     return PreparedText(original)
+
+
+def _phone_numbers(text: str) -> Iterator[Quantity]:
+    for phone in phones(text):
+        yield Quantity(phone.numbers[0], phone.start, phone.end, unit_end=phone.end)
+
+
+def _overlap(quantity: Quantity, phone: Quantity) -> bool:
+    return quantity.start < phone.end and phone.start < quantity.end
+
+
+def _is_amount(quantity: Quantity, phone: Quantity) -> bool:
+    """Whether the digits taken for a phone number are an amount: one decimal (+12.345678), or with a unit behind."""
+    is_decimal = quantity.start <= phone.start and "." in quantity.canonical
+    return _overlap(quantity, phone) and (is_decimal or quantity.unit_end > phone.end)
 
 
 def marked(canonical: str) -> str:

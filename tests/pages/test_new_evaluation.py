@@ -25,7 +25,7 @@ from evaluation.runs.planning import plan_sentences, planned
 from examples.rag_service import RagService
 from tests.evaluation.asking.asking import questions, toy_system
 from tests.evaluation.asking.conftest import asked, service
-from tests.factories import make_answer_set, make_project, make_question_set, make_user
+from tests.factories import make_answer_set, make_project, make_question_set, make_user, question_spec
 
 __all__ = ["asked", "service"]
 
@@ -344,3 +344,22 @@ def test_reasons_come_in_the_language_of_the_questions_unless_another_is_chosen(
         assert shown.context["page"].form.wanted.language == language
     run = ask_for_run(answers, shown.context["page"].form.wanted, None)
     assert set(run.judges.values_list("rubric_version__language", flat=True)) == {"en"}
+
+
+def test_the_preview_asks_where_no_passage_is_one_that_should_be_found(client: Client, project: Project) -> None:
+    asked_about = make_question_set(project, [question_spec(1, ground_truth_chunk_ids=("guide-1",))])
+    page = upload(client, asked_about, rows(asked_about, contexts=[{"id": "Guide 1", "text": "A guide."}]))
+    preview = client.get(page.headers["Location"]).content.decode()
+    assert "The file has: Guide 1. The questions have: guide-1." in preview
+    client.post(f"{page.headers['Location']}confirm/")
+    assert AnswerSet.objects.get().answers.count() == 1  # the person saw it and confirmed
+
+
+def test_the_offline_baseline_is_no_judge_call(project: Project, endpoint: Endpoint, asked_about: QuestionSet) -> None:
+    save_judge(project, "first", endpoint, model="m", language="en")
+    answers = make_answer_set(asked_about)
+    alone = planned(answers, Wanted(profile="graphrag", judge="first", baseline=False), None)
+    both = planned(answers, Wanted(profile="graphrag", judge="first", baseline=True), None)
+    assert both.units > alone.units
+    assert both.calls == alone.calls == sum(one.calls for one in both.paid)
+    assert planned(answers, Wanted(profile="graphrag", judge="baseline"), None).calls == 0

@@ -163,3 +163,48 @@ def test_what_a_known_shape_said_is_not_asked(client: Client, project: Project) 
     rows = [{"user_input": "Why?", "retrieved_contexts": ["a"], "response": "b", "reference": "So."}]
     page = client.get(upload(client, project, rows).headers["Location"])
     assert page.context["page"].columns is None
+
+
+def western(client: Client, project: Project) -> Any:
+    """A file in Windows-1252, uploaded."""
+    content = "id,category,question\nq1,c,Who signs the tenant’s lease?\n".encode("cp1252")
+    return upload(client, project, None, file=SimpleUploadedFile("leases.csv", content))
+
+
+def test_the_preview_offers_the_encoding_and_reads_the_file_again(client: Client, project: Project) -> None:
+    response = western(client, project)
+    address = response.headers["Location"]
+    page = client.get(address).content.decode()
+    assert "Does the text look right?" in page
+    assert '<option value="cp1252" selected>' in page
+    assert "tenant’s lease" in page
+    refused = client.post(f"{address}encoding/", {"encoding": "utf-8"}, follow=True).content.decode()
+    assert "leases.csv, line 2" in refused
+    assert "tenant’s lease" in refused  # still as it was read
+    other = client.post(f"{address}encoding/", {"encoding": "cp949"}, follow=True).content.decode()
+    assert '<option value="cp949" selected>' in other
+    assert "tenant’s lease" not in other
+    client.post(f"{address}encoding/", {"encoding": "cp1252"})
+    confirm(client, response)
+    assert QuestionSet.objects.get().questions.get().read().text == "Who signs the tenant’s lease?"
+
+
+def test_a_file_in_utf_8_is_not_asked_about(client: Client, project: Project) -> None:
+    page = client.get(upload(client, project, questions("Why?")).headers["Location"])
+    assert page.context["page"].encoding is None
+
+
+def test_judgements_go_with_the_topics(client: Client, project: Project) -> None:
+    topics = SimpleUploadedFile("topics.tsv", b"t1\tWho pays?\nt2\tWho signs?\n")
+    judgements = SimpleUploadedFile("test.qrels", b"t1 0 p7 1\nt1 0 p8 0\nt9 0 p7 1\n")
+    response = upload(client, project, None, file=topics, qrels=judgements)
+    page = compact(client.get(response.headers["Location"]).content.decode())
+    assert "t9" in page  # a topic that the file does not have
+    confirm(client, response)
+    specs = QuestionSet.objects.get().questions.order_by("position")
+    assert [one.read().ground_truth_chunk_ids for one in specs] == [("p7",), ()]
+    broken = SimpleUploadedFile("test.qrels", b"t1 0 p7\n")
+    topics.seek(0)
+    refused = upload(client, project, None, file=topics, qrels=broken)
+    assert refused.status_code == 400
+    assert "line 1" in refused.content.decode()

@@ -104,3 +104,27 @@ def test_a_map_says_where_the_answers_stand() -> None:
     response = evaluator(asked.project).upload("answer-sets/", content, "a.json", **fields)
     assert response.status_code == 201
     assert "Read as map: nr → question_id; said → answer." in response.content.decode()
+
+
+def test_passages_of_which_none_should_be_found_are_refused_until_they_are_accepted() -> None:
+    asked = make_question_set(specs=[question_spec(1, ground_truth_chunk_ids=("guide-1",))])
+    content = as_lines([{"question_id": "q1", "answer": "city 1", "contexts": [{"id": "Guide 1", "text": "A guide."}]}])
+    caller, fields = evaluator(asked.project), {"question_set": asked.pk, "system": "s"}
+    refused = caller.upload("answer-sets/", content, "a.jsonl", **fields)
+    assert refused.status_code == 400
+    assert [problem["code"] for problem in refused.json()["problems"]] == ["passages_unmatched"]
+    assert not AnswerSet.objects.exists()
+    accepted = caller.upload("answer-sets/", content, "a.jsonl", accept_unknown_passages="true", **fields)
+    assert accepted.status_code == 201
+    assert "passages_unmatched" in [remark["code"] for remark in accepted.json()["remarks"]]
+
+
+def test_the_encoding_of_answers_is_asked_for_and_named() -> None:
+    asked = make_question_set(specs=1)
+    content = "question_id,answer\nq1,It’s the landlord’s café\n".encode("cp1252")
+    caller, fields = evaluator(asked.project), {"question_set": asked.pk, "system": "s"}
+    refused = caller.upload("answer-sets/", content, "a.csv", **fields)
+    assert [(p["code"], p["line"]) for p in refused.json()["problems"]] == [("encoding_western", 2)]
+    assert caller.upload("answer-sets/", content, "a.csv", encoding="cp1252", **fields).status_code == 201
+    assert AnswerSet.objects.get().answers.get().text == "It’s the landlord’s café"
+    assert caller.upload("answer-sets/", content, "a.csv", encoding="latin-9", **fields).status_code == 400

@@ -265,3 +265,13 @@ def test_a_map_goes_with_the_file_and_a_dry_run_names_the_columns(caller: Caller
 def test_judgements_go_with_the_file(caller: Caller) -> None:
     assert caller.upload("question-sets/", b"1\tWhat?\n", "topics.tsv", qrels="1 0 d1 1\n").status_code == 201
     assert Question.objects.get().spec["ground_truth_chunk_ids"] == ["d1"]
+
+
+def test_the_encoding_of_questions_is_asked_for_and_named(caller: Caller) -> None:
+    content = "id,category,question\nq1,c,Who signs the tenant’s lease?\n".encode("cp1252")
+    refused = caller.upload("question-sets/", content, "leases.csv")
+    assert [(p["code"], p["line"]) for p in refused.json()["problems"]] == [("encoding_western", 2)]
+    wrong = caller.upload("question-sets/", content, "leases.csv", encoding="utf-8")
+    assert [(p["code"], p["line"]) for p in wrong.json()["problems"]] == [("encoding_wrong", 2)]
+    assert caller.upload("question-sets/", content, "leases.csv", encoding="cp1252").status_code == 201
+    assert Question.objects.get().read().text == "Who signs the tenant’s lease?"

@@ -209,3 +209,38 @@ def _found(keyword: str, answer: str) -> tuple[str, str]:
 )
 def test_a_suffix_behind_a_number_and_its_unit_is_a_boundary(keyword: str, answer: str, found: bool) -> None:
     assert (find_keyword((keyword,), answer) is not None) == found
+
+
+@pytest.mark.parametrize(
+    ("keyword", "answer", "span"),
+    [
+        ("031)555-0147", "문의: 031-555-0147", "031-555-0147"),
+        ("031-555-0147", "031) 555-0147로 전화하세요.", "031) 555-0147"),
+        ("0315550147", "전화 (031) 555 0147번입니다", "(031) 555 0147"),
+        ("031.555.0147", "Call +82 31 555 0147.", "+82 31 555 0147"),
+        ("1588-0147", "대표번호는 15880147입니다", "15880147"),
+        ("(555) 223-0147", "Call 555.223.0147 first.", "555.223.0147"),
+        ("전화 070)8888-0147", "담당자 전화 070-8888-0147", "전화 070-8888-0147"),
+    ],
+)
+def test_a_phone_number_is_one_value_in_every_spelling(keyword: str, answer: str, span: str) -> None:
+    assert _found(keyword, answer) == ("number", span)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "answer"),
+    [
+        ("031)555-0147", "031-555-0148"),
+        ("031)555-0147", "131-555-0147"),
+        ("031)555-0147", "031-555-01470"),
+        ("031)555-0147", "032-555-0147"),
+        ("02)03-2024", "02.03.2024"),
+    ],
+)
+def test_another_number_is_no_phone_number(keyword: str, answer: str) -> None:
+    assert find_keyword((keyword,), answer) is None
+
+
+def test_a_part_of_a_phone_number_and_an_amount_with_many_digits_are_found_as_before() -> None:
+    assert _found("555-0147", "031) 555-0147") == ("exact", "555-0147")
+    assert _found("+12.345678%", "+12.345678 퍼센트 올랐다") == ("number", "+12.345678 퍼센트")

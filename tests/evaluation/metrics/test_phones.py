@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.metrics.hallucination_flags import phones
 from evaluation.metrics.normalise import folded
+from evaluation.metrics.phones import phones
 
 
 def _numbers(text: str) -> list[str]:

@@ -79,3 +79,18 @@ def test_a_file_that_is_not_there_is_wrong_usage(answers: Path) -> None:
     with pytest.raises(CommandError) as refused:
         call(answers.with_name("absent.jsonl"))
     assert refused.value.returncode == 2
+
+
+def test_passages_of_which_none_should_be_found_are_refused_until_they_are_accepted(tmp_path: Path) -> None:
+    spec = question_spec(1, category="capitals", ground_truth_chunk_ids=("guide-1", "guide-2"))
+    make_question_set(make_project(), [spec], name="capitals")
+    file = tmp_path / "answers.jsonl"
+    file.write_bytes(as_lines([{"question_id": "q1", "answer": "city 1", "retrieved_context_ids": ["Guide 1"]}]))
+    err = io.StringIO()
+    with pytest.raises(CommandError) as refused:
+        call_command("import_answers", str(file), "--questions", "capitals", "--system", "vector", stderr=err)
+    assert refused.value.returncode == 1
+    assert "The file has: Guide 1. The questions have: guide-1, guide-2." in err.getvalue()
+    assert not AnswerSet.objects.exists()
+    assert "Not one of the passages" in call(file, "--accept-unknown-passages")[1]
+    assert AnswerSet.objects.get().answers.get().retrieved_ids == ["Guide 1"]

@@ -37,7 +37,7 @@ class EchoJudge(EndpointJudge):
         return {"headers": {"X-Echo-Key": key}}
 
     def path(self, request: JudgeCall) -> str:
-        return f"/models/{request.model}/chat/completions"
+        return f"/models/{request.model}:judge"
 
     def body(self, request: JudgeCall) -> bytes:
         return json.dumps({"messages": messages_of(request)}).encode()
@@ -51,8 +51,8 @@ ECHO = Provider("echo", Bilingual("Echo", "메아리"), EchoJudge, rungs=(Rung.J
 
 
 def test_names_are_those_of_the_catalogue_and_only_servers_have_endpoints() -> None:
-    assert dict(catalogue.PROVIDERS) == {"openai": OPENAI, "baseline": BASELINE}
-    assert catalogue.endpoint_providers() == [OPENAI]
+    assert all(catalogue.provider_named(name).name == name for name in catalogue.PROVIDERS)
+    assert set(catalogue.PROVIDERS) - {provider.name for provider in catalogue.endpoint_providers()} == {"baseline"}
     with pytest.raises(UnknownName, match="opanai"):
         catalogue.provider_named("opanai")
 
@@ -81,12 +81,13 @@ def test_a_provider_decides_path_key_and_reading(judge_server: JudgeServer, stat
         return web.Response(text=f"key {KEY}", status=status, headers={"Retry-After": "7"})
 
     async def reply() -> JudgeReply:
-        async with EchoJudge(base_url=judge_server.base_url, key=KEY, allowed_origins=[judge_server.origin]) as client:
+        url = f"{judge_server.origin}/other"
+        async with EchoJudge(base_url=url, key=KEY, allowed_origins=[judge_server.origin]) as client:
             return await client.call(replace(call(), model="m1"))
 
     judge_server.enqueue(act)
     result = asyncio.run(reply())
-    assert received == [("/v1/models/m1/chat/completions", KEY, None)]
+    assert received == [("/other/models/m1:judge", KEY, None)]
     assert (result.outcome, result.http_status) == (outcome, status)
     assert (result.raw, result.retry_after) == ((f"key {KEY}", None) if status == 200 else ("key …", 7.0))
     assert result.elapsed_seconds > 0
