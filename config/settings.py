@@ -65,6 +65,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.middleware.NoStoreMiddleware",
+    "django.middleware.http.ConditionalGetMiddleware",
     "csp.middleware.CSPMiddleware",
     "config.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -102,6 +103,15 @@ TEMPLATES = [
 
 DATABASES = {"default": database(VAR_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# django-q2 writes its heartbeat to the default cache twice a second, so that one stays in memory.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "shared": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "evaluation_cacheentry",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    },
+}
 
 AUTH_USER_MODEL = "evaluation.User"
 AUTHENTICATION_BACKENDS = ["evaluation.accounts.logging_in.LimitedBackend"]
@@ -169,7 +179,6 @@ if CONCORD_SECOND_FACTOR != "off":
     INSTALLED_APPS += ["allauth.mfa", "contrib.second_factor"]
     MIDDLEWARE.insert(MIDDLEWARE.index("config.middleware.LanguageMiddleware") + 1, "config.middleware.GateMiddleware")
     MFA_ADAPTER = "contrib.second_factor.views.Adapter"
-    MFA_TOTP_TOLERANCE = 1  # clocks of phones may be half a minute off
 
 # django-q2 only wakes workers; all work is in rows of the database. The values follow docs/decisions/0001.
 CONCORD_HOST = read("CONCORD_HOST") or socket.gethostname()

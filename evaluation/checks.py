@@ -82,7 +82,7 @@ def _others_may_read(path: Path) -> bool:
 @register(OF_SETTINGS)
 def the_table_of_prices_can_be_read(**_: Any) -> Sequence[CheckMessage]:
     """The file that ``CONCORD_PRICES`` names is one."""
-    from evaluation.judges.clients import price_table
+    from evaluation.judges.prices import price_table
 
     try:
         price_table()

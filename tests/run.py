@@ -2,7 +2,8 @@
 
 ``make test`` runs the tests that are not marked ``slow`` on SQLite and, where ``CONCORD_TEST_POSTGRES`` names a server
 that may create databases, those marked ``both_databases`` on PostgreSQL. ``make test-all`` runs every test, everything
-that uses the database on PostgreSQL too, and the faults. ``slice NUMBER`` runs one of ``SLICES`` parts of what
+that uses the database on PostgreSQL too, the faults, and the core without optional features (``without-contrib``,
+which can be run alone). ``slice NUMBER`` runs one of ``SLICES`` parts of what
 ``make test`` leaves out.
 """
 
@@ -12,6 +13,8 @@ import os
 import subprocess
 import sys
 from typing import NamedTuple
+
+from tests import without_contrib
 
 SLICES = 8
 # Compiled modules are kept whatever the environment says: each worker, and each command that a test starts, would
@@ -73,13 +76,15 @@ def run(lanes: tuple[Lane, ...], *options: str) -> int:
     return 0
 
 
-def main(which: str = "fast", number: str = "0") -> int:
+def main(which: str = "fast", *rest: str) -> int:
     """Run what the first argument names."""
     thorough = "--hypothesis-profile=thorough"
     if which == "all":
-        return run(ALL, thorough)
+        return run(ALL, thorough) or without_contrib.main()
+    if which == "without-contrib":
+        return without_contrib.main(*rest)
     if which == "slice":
-        return run(REST, thorough, f"--slice={int(number) % SLICES}/{SLICES}")
+        return run(REST, thorough, f"--slice={int(rest[0]) % SLICES}/{SLICES}")
     return run(FAST)
 
 

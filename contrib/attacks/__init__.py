@@ -1,5 +1,5 @@
-"""Attacks and canaries for judges: answers that try to win a good score, and what a sound judge makes of them.
+"""Attacks and canaries for judges: answers that try to win a good score, and the scores that a sound judge gives them.
 
-``spec`` reads the shipped sets (``en.yaml``, ``ko.yaml``), ``running`` puts a judge to them, ``checking`` keeps how it
-took them, ``card`` is what its page shows.
+``running`` reads the shipped sets (``en.yaml``, ``ko.yaml``) and puts a judge to them, ``checking`` stores the results
+and makes the card of the judge's page.
 """

@@ -24,7 +24,9 @@ from contrib.attacks.running import (
 )
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
-from evaluation.judges.clients import client_of, cost_of_all, probed
+from evaluation.judges.clients import client_of
+from evaluation.judges.preflight import probed
+from evaluation.judges.prices import cost_of_all
 from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.judging.probing import Probed
 from evaluation.models import Endpoint, JudgeVersion, Preflight, User

@@ -12,19 +12,17 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.db.models.functions import Now
 
 from contrib.batches import ledger
 from contrib.batches.client import BatchClient, BatchFault, Lines, Told
 from contrib.batches.ledger import CHUNK, BatchSession, State
 from contrib.batches.models import JudgeBatch
-from evaluation.judges.clients import key_of
+from evaluation.judges.clients import connection
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import JudgeVersion, Run
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import PASSING
-from evaluation.network.transport import Deadlines
 from evaluation.work.database import retry_on_db_error
 from evaluation.work.lifecycle import pause
 
@@ -243,12 +241,7 @@ def work_in_batches(judge: JudgeVersion, shared: Mapping[str, Any]) -> int:
     if endpoint is None:
         raise ValueError("a batch needs an endpoint")
     ended, first, more = 0, True, True
-    with BatchClient(
-        base_url=endpoint.base_url,
-        key=key_of(endpoint),
-        allowed_origins=tuple(settings.CONCORD_JUDGE_ORIGINS),
-        deadlines=Deadlines(total=settings.CONCORD_CALL_SECONDS),
-    ) as client:
+    with BatchClient(**connection(endpoint)) as client:
         while more:
             now = time.monotonic()
             # What is written has to be handed over before time is up.

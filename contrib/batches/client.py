@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 import orjson
 
 from evaluation.judging.calls import JudgeCall, JudgeReply
-from evaluation.judging.wire import read_completion, read_error, request_body
+from evaluation.judging.providers.openai import read_completion, read_error, request_body
 from evaluation.network.outcomes import Outcome, excerpt, storable
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault

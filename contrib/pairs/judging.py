@@ -27,7 +27,8 @@ from contrib.pairs.session import (
     with_attempts,
 )
 from evaluation.core.errors import Refused
-from evaluation.judges.clients import client_of, pin, pinned_columns
+from evaluation.judges.clients import client_of
+from evaluation.judges.preflight import pin, pinned_columns
 from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.calls import Rung
 from evaluation.judging.probing import Probed

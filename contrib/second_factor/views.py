@@ -1,7 +1,7 @@
 """A second factor of log-ins (``CONCORD_SECOND_FACTOR``): codes of an app (TOTP, RFC 6238) and recovery codes, on
 ``allauth.mfa``, which is imported where it is set up alone.
 
-The table and the arithmetic of codes are allauth's; of its pages and passkeys nothing is used. Secrets lie in the
+The table is allauth's; of its pages and passkeys nothing is used. Secrets lie in the
 database as keys of endpoints do: encrypted under the site's secret. A code counts once, whichever process reads it,
 since the last step of time that was used is kept under a lock.
 
@@ -12,23 +12,18 @@ every request is held to; no other door leads around that, and a factor set up e
 
 from __future__ import annotations
 
+import base64
+import hmac
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import segno
-from allauth.mfa import app_settings as mfa
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
-from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import (
-    format_hotp_value,
-    generate_totp_secret,
-    hotp_value,
-    yield_hotp_counters_from_time,
-)
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -53,21 +48,22 @@ from evaluation.accounts.logging_in import (
     BY_PROVIDER,
     LOGGED_IN,
     LimitedBackend,
+    address_of,
     failed,
-    place_of,
-    remember_browser,
     succeeded,
     wait_until,
 )
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, allowed
-from evaluation.judges.clients import seal, unseal
+from evaluation.judges.secrets import seal, unseal
 from evaluation.models import User
 
 log = logging.getLogger("concord.second_factor")
 BACKEND = settings.AUTHENTICATION_BACKENDS[0]
 TOTP, RECOVERY = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
 SECONDS_TO_ANSWER = 600
+RECOVERY_CODES = 10
+STEP_SECONDS, STEPS_OFF = 30, 1  # clocks of phones may be half a minute off
 #: What a session holds: whom it waits for, the factor whose code was given, and a secret that is being set up.
 WAITING, GIVEN, SECRET = "second_factor_waiting", "second_factor", "second_factor_secret"
 #: Where somebody may go who has to set one up first.
@@ -194,13 +190,13 @@ def ask_for_code(request: HttpRequest) -> HttpResponse:
         return redirect_to_login(waiting["next"]) if waiting else redirect("login")
     form, status = CodeForm(request.POST or None), 200
     if request.method == "POST" and form.is_valid():
-        counted, place = f"code {who.username}", place_of(who.username, request)
-        if not wait_until(counted, place):
+        counted, address = f"code {who.username}", address_of(request)
+        if not wait_until(counted, address):
             if how := _spend(who, form.cleaned_data["code"]):
-                return _let_in(request, who, waiting["next"], counted, place, how)
-            failed(counted, place, person=who.pk, by=BY_CODE)
+                return _let_in(request, who, waiting["next"], counted, address, how)
+            failed(counted, address, person=who.pk, by=BY_CODE)
             form.add_error("code", gettext("The code is wrong, or was used before."))
-        if wait_until(counted, place):
+        if wait_until(counted, address):
             form.add_error("code", gettext("Too many attempts to log in failed. Try again in some minutes."))
             status = 429
     return render(request, "second_factor/code.html", {"form": form}, status=status)
@@ -216,20 +212,18 @@ def _waited_for(waiting: dict[str, Any]) -> User | None:
     return who if constant_time_compare(waiting["hash"], who.get_session_auth_hash()) else None
 
 
-def _let_in(request: HttpRequest, who: User, target: str, counted: str, place: str, how: str) -> HttpResponse:
+def _let_in(request: HttpRequest, who: User, target: str, counted: str, address: str, how: str) -> HttpResponse:
     factor = _factor(who)
     request.session.flush()  # nobody who knew the key from before knows the one after
     login(request, who, backend=BACKEND)
     request.session[GIVEN] = factor.pk if factor else None
-    succeeded(who, counted, place, by=how)
+    succeeded(who, counted, address, by=how)
     if how == BY_RECOVERY_CODE:
         left = _codes_left(who)
         audit.record(who, "second_factor.recovery_code_used", who, left=left)
         text = ngettext("%(left)s recovery code is left.", "%(left)s recovery codes are left.", left)
         messages.warning(request, text % {"left": left})
-    response = redirect(target)
-    remember_browser(response, who, request)
-    return response
+    return redirect(target)
 
 
 def _spend(who: User, text: str) -> str:
@@ -245,28 +239,44 @@ def _spend(who: User, text: str) -> str:
                 factor.last_used_at = timezone.now()
                 factor.save()
                 return BY_CODE
-            if (codes := rows.get(RECOVERY)) and RecoveryCodes(codes).validate_code(text):
-                return BY_RECOVERY_CODE
+            if codes := rows.get(RECOVERY):
+                unused = [
+                    code for code in codes.data["unused"] if not constant_time_compare(Adapter().decrypt(code), text)
+                ]
+                if len(unused) < len(codes.data["unused"]):
+                    codes.data["unused"] = unused
+                    codes.save()
+                    return BY_RECOVERY_CODE
     except Refused:
         log.error("a second factor was kept under another SECRET_KEY: an administrator has to reset it")
     return ""
 
 
+def code_at(secret: str, step: int) -> str:
+    """The code of a step of time, six digits (RFC 4226, 5.3)."""
+    digest = hmac.digest(base64.b32decode(secret), step.to_bytes(8), "sha1")
+    start = digest[-1] & 0x0F
+    return f"{(int.from_bytes(digest[start : start + 4]) & 0x7FFFFFFF) % 1_000_000:06}"
+
+
 def _step_of(secret: str, code: str, after: int = 0) -> int:
     """Of which step of time a code is, later than the one before; 0 for none."""
-    steps = (step for step in yield_hotp_counters_from_time() if step > after)
-    right = (step for step in steps if constant_time_compare(code, format_hotp_value(hotp_value(secret, step))))
-    return int(next(right, 0))
+    now = int(time.time()) // STEP_SECONDS
+    steps = range(max(now - STEPS_OFF, after + 1), now + STEPS_OFF + 1)
+    return next((step for step in steps if constant_time_compare(code, code_at(secret, step))), 0)
 
 
 def _codes_left(who: User) -> int:
     codes = Authenticator.objects.filter(user=who, type=RECOVERY).first()
-    return int(mfa.RECOVERY_CODE_COUNT) - int(codes.data["used_mask"]).bit_count() if codes else 0
+    return len(codes.data["unused"]) if codes else 0
 
 
 def _new_codes(who: User) -> list[str]:
     Authenticator.objects.filter(user=who, type=RECOVERY).delete()
-    return [f"{code[:4]} {code[4:]}" for code in RecoveryCodes.activate(who).generate_codes()]
+    codes = [f"{secrets.randbelow(10**8):08}" for _ in range(RECOVERY_CODES)]
+    data = {"unused": [Adapter().encrypt(code) for code in codes]}
+    Authenticator.objects.create(user=who, type=RECOVERY, data=data)
+    return [f"{code[:4]} {code[4:]}" for code in codes]
 
 
 def _take_away(who: User) -> bool:
@@ -304,7 +314,7 @@ def _own_page(request: HttpRequest, me: User, form: forms.Form, status: int = 20
 def _secret_to_set_up(request: HttpRequest) -> str:
     """The one this session shows until it is used, kept as unreadable as one that is."""
     if SECRET not in request.session:
-        request.session[SECRET] = Adapter().encrypt(generate_totp_secret())
+        request.session[SECRET] = Adapter().encrypt(base64.b32encode(secrets.token_bytes(20)).decode())
     return Adapter().decrypt(request.session[SECRET])
 
 

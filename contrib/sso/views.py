@@ -43,7 +43,6 @@ from evaluation.accounts.logging_in import (
     LimitedBackend,
     address_of,
     failed,
-    remember_browser,
     succeeded,
     wait_until,
 )
@@ -164,9 +163,7 @@ class Adapter(DefaultSocialAccountAdapter):
         login(request, who, backend=BACKEND)
         request.session[BY_PROVIDER] = True
         succeeded(who, _counted(request, claims["sub"]), address_of(request))
-        response = redirect(state["next"])
-        remember_browser(response, who, request)
-        raise ImmediateHttpResponse(response)
+        raise ImmediateHttpResponse(redirect(state["next"]))
 
 
 def _by_email(link: SocialAccount, claims: Mapping[str, Any]) -> User | None:

@@ -4,8 +4,7 @@
 Failed attempts are kept in the database, so that every web process counts, names and addresses as keyed hashes only,
 for a day. Within fifteen minutes: ten failures of one name from one address, or fifty from anywhere, and the name has
 to wait until the oldest of them is that old; failures of thirty names from one address, and that address has to. A
-right password does not help meanwhile; it is not even looked at. A browser in which the name has logged in before is
-counted by itself, so that nobody is kept out by what others try (OWASP's device cookies).
+right password does not help meanwhile; it is not even looked at.
 """
 
 import hashlib
@@ -21,10 +20,9 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.crypto import salted_hmac
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
@@ -76,66 +74,42 @@ def new_token() -> tuple[str, str]:
 
 WINDOW = timedelta(minutes=15)
 KEPT = timedelta(days=1)
-FROM_ONE_PLACE = 10
+FROM_ONE_ADDRESS = 10
 FROM_ANYWHERE = 50
 NAMES_FROM_ONE_ADDRESS = 30
-#: The cookie of a browser in which somebody has logged in: the name's hash and a random mark, signed.
-KNOWN = "known_browser"
-KNOWN_FOR = timedelta(days=180)
 #: What the audit log calls a log-in, and a right password where that may not be all.
 LOGGED_IN, RIGHT_PASSWORD = "login.succeeded", "login.password"
 #: Marks a session that a provider vouched for: what else to ask is its matter.
 BY_PROVIDER = "logged_in_by_provider"
 _SALT = "evaluation.accounts.logging_in"
-_BROWSER = "browser "
 
 
-def place_of(name: str, request: HttpRequest | None) -> str:
-    """Where an attempt for a name comes from: a browser in which that name has logged in before, else an address."""
-    seconds = int(KNOWN_FOR.total_seconds())
-    said = "" if request is None else request.get_signed_cookie(KNOWN, default="", salt=_SALT, max_age=seconds)
-    whose, _, mark = str(said).partition(" ")
-    return f"{_BROWSER}{mark}" if mark and constant_time_compare(whose, _hashed(name)) else address_of(request)
-
-
-def remember_browser(response: HttpResponseBase, person: User, request: HttpRequest) -> None:
-    """Let the browser in which a person has logged in be known, so that others' failures do not keep them out."""
-    response.set_signed_cookie(
-        KNOWN,
-        f"{_hashed(person.username)} {secrets.token_urlsafe(16)}",
-        salt=_SALT,
-        max_age=KNOWN_FOR,
-        samesite="Lax",
-        secure=request.is_secure(),
-        httponly=True,
-    )
-
-
-def wait_until(name: str, place: str) -> datetime | None:
-    """When the name may be tried again from a place; ``None`` for now."""
+def wait_until(name: str, address: str) -> datetime | None:
+    """When the name may be tried again from an address; ``None`` for now."""
     recent = FailedLogin.objects.filter(created_at__gt=timezone.now() - WINDOW).order_by("-created_at")
     failures = list(recent.filter(name=_hashed(name)).values_list("created_at", "address")[:FROM_ANYWHERE])
-    here = [at for at, whence in failures if whence == _hashed(place)]
-    counted = [(here, FROM_ONE_PLACE)]
-    if not place.startswith(_BROWSER):
-        tried: dict[str, datetime] = {}
-        for whose, at in recent.filter(address=_hashed(place)).values_list("name", "created_at"):
-            tried.setdefault(whose, at)
-        counted += [([at for at, _ in failures], FROM_ANYWHERE), (list(tried.values()), NAMES_FROM_ONE_ADDRESS)]
+    tried: dict[str, datetime] = {}
+    for whose, at in recent.filter(address=_hashed(address)).values_list("name", "created_at"):
+        tried.setdefault(whose, at)
+    counted = [
+        ([at for at, whence in failures if whence == _hashed(address)], FROM_ONE_ADDRESS),
+        ([at for at, _ in failures], FROM_ANYWHERE),
+        (list(tried.values()), NAMES_FROM_ONE_ADDRESS),
+    ]
     return max((at[limit - 1] + WINDOW for at, limit in counted if len(at) >= limit), default=None)
 
 
-def failed(name: str, place: str, **detail: Any) -> None:
+def failed(name: str, address: str, **detail: Any) -> None:
     """Remember a failed attempt, and forget those of yesterday. ``detail`` is what the audit log says beside it."""
     FailedLogin.objects.filter(created_at__lt=timezone.now() - KEPT).delete()
-    row = FailedLogin.objects.create(name=_hashed(name), address=_hashed(place))
+    row = FailedLogin.objects.create(name=_hashed(name), address=_hashed(address))
     person = User.objects.filter(username=name).values_list("pk", flat=True).first()
     audit.record(None, "login.failed", row, **{"person": person, **detail})
 
 
-def succeeded(person: User, name: str, place: str, verb: str = LOGGED_IN, **detail: Any) -> None:
-    """Forget the failures of a name from the place it logged in from; ``verb`` is what the audit log calls it."""
-    FailedLogin.objects.filter(name=_hashed(name), address=_hashed(place)).delete()
+def succeeded(person: User, name: str, address: str, verb: str = LOGGED_IN, **detail: Any) -> None:
+    """Forget the failures of a name from the address it logged in from; ``verb`` is what the audit log calls it."""
+    FailedLogin.objects.filter(name=_hashed(name), address=_hashed(address)).delete()
     audit.record(person, verb, person, **detail)
 
 
@@ -158,15 +132,15 @@ class LimitedBackend(ModelBackend):
         """
         if username is None or password is None:
             return None
-        place = place_of(username, request)
-        if wait_until(username, place):
+        address = address_of(request)
+        if wait_until(username, address):
             raise PermissionDenied
         user = super().authenticate(request, username=username, password=password, **kwargs)
         if user is None:
-            failed(username, place)
+            failed(username, address)
         else:
             all_of_it = settings.CONCORD_SECOND_FACTOR == "off"
-            succeeded(user, username, place, LOGGED_IN if all_of_it else RIGHT_PASSWORD)
+            succeeded(user, username, address, LOGGED_IN if all_of_it else RIGHT_PASSWORD)
         return user
 
     def get_user(self, user_id: int) -> User | None:
@@ -186,5 +160,5 @@ def address_of(request: HttpRequest | None) -> str:
 
 def minutes_to_wait(username: str, request: HttpRequest | None) -> int:
     """How many minutes until the name may be tried again from here; 0 for now."""
-    until = wait_until(username, place_of(username, request))
+    until = wait_until(username, address_of(request))
     return 0 if until is None else max(1, math.ceil((until - timezone.now()).total_seconds() / 60))

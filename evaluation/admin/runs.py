@@ -20,7 +20,7 @@ from evaluation.accounts.access import person
 from evaluation.admin.rights import ReadOnlyAdmin, TriedAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
-from evaluation.judges.clients import may_hold_key, store_key
+from evaluation.judges.secrets import may_hold_key, store_key
 from evaluation.models import (
     AnswerSet,
     Endpoint,
@@ -110,6 +110,7 @@ class EndpointForm(forms.ModelForm):
         model = Endpoint
         fields = (
             "name",
+            "provider",
             "base_url",
             "key_env",
             "max_concurrency",
@@ -176,7 +177,7 @@ class EndpointForm(forms.ModelForm):
 
 @admin.register(Endpoint)
 class EndpointAdmin(TriedAdmin):
-    """OpenAI-compatible servers."""
+    """Servers of judges and embeddings."""
 
     path = ""
     view = add = change = Action.ADMINISTER
@@ -188,7 +189,7 @@ class EndpointAdmin(TriedAdmin):
         """What every endpoint needs, then what few do; what is of a stored key once there may be one."""
         stored = ("has_stored_key", "forget_key", "tried_by") if obj else ()
         return (
-            (None, {"fields": ("name", "base_url", "try_model")}),
+            (None, {"fields": ("name", "provider", "base_url", "try_model")}),
             (_("Key"), {"fields": ("key_env", "key", *stored)}),
             (_("How much at once"), {"fields": ("max_concurrency", "requests_per_minute", "tokens_per_minute")}),
             (

@@ -3,13 +3,11 @@ body itself with the options in the address), answers written by the serializer 
 caller may see."""
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from functools import cache, partial, update_wrapper, wraps
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
@@ -26,7 +24,7 @@ from rest_framework.utils.serializer_helpers import ReturnDict, ReturnList
 from rest_framework.viewsets import ViewSetMixin
 
 from evaluation.accounts.access import fetch, projects_with, visible
-from evaluation.api.preconditions import KEY, as_seen, once, tagged
+from evaluation.api.idempotency import KEY, once
 from evaluation.api.requests import (
     ENVELOPE,
     Body,
@@ -85,12 +83,6 @@ class Endpoint(GenericAPIView[Any]):
             vars(self)["post"] = update_wrapper(partial(once, post), post)  # as a ViewSet sets its methods
         if request.query_params and (unknown := sorted(set(request.query_params) - self._known())):
             raise ValidationError({name: [_("This parameter is not known here.")] for name in unknown})
-
-    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """The answer, with its ETag where it is JSON that was asked for."""
-        if isinstance(response, Response) and request.method == "GET" and response.status_code == 200:
-            response = tagged(request, response)
-        return super().finalize_response(request, response, *args, **kwargs)
 
     def _known(self) -> set[str]:
         """The parameters of the method that answers: its own, and for pages of a list the filters and the cursor."""
@@ -196,10 +188,7 @@ def verb(
         def done(self: Endpoint, request: Request, pk: int) -> Any:
             one = find(request.user, pk)
             read = self.body() if body else None
-            with transaction.atomic() if "If-Match" in request.headers else nullcontext():
-                if "If-Match" in request.headers:
-                    as_seen(request, one, lambda: current(self, pk))
-                return method(self, one, read) if fields else method(self, one)
+            return method(self, one, read) if fields else method(self, one)
 
         options: dict[str, Any] = {
             "serializer_class": body or StrictSerializer,
@@ -224,17 +213,6 @@ def part(
         return written_by(*kinds, paged=pages is not None, **declared)(routed)
 
     return decorate
-
-
-def current(view: Endpoint, pk: int) -> Any:
-    """What a GET of the thing says now.
-
-    :raises ValidationError: where there is no such GET.
-    """
-    read = getattr(view, "retrieve", None)
-    if read is None:
-        raise ValidationError({"If-Match": [_("There is nothing here that could be read before.")]})
-    return read(view.request, pk=pk).data
 
 
 def _declared(kinds: tuple[Kind, ...], many: bool = False) -> Any:

@@ -97,7 +97,6 @@ ERRORS = {
     "Retry-After the seconds to wait.",
 }
 WRITING_ERRORS = {
-    "412": "The thing is no longer as If-Match has it.",
     "422": "The Idempotency-Key stood on another request.",
     "409": "The present state does not allow it; the body holds a code and a sentence.",
     "413": "The body is larger than allowed.",

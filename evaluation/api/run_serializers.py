@@ -22,6 +22,7 @@ from rest_framework.serializers import (
     ListField,
     Serializer,
 )
+from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.extensions import batch_hooks
 from evaluation.models import Answer, BatchState, Run
@@ -159,19 +160,16 @@ class SpendingSerializer(Serializer[Spending]):
     unknown_savings = IntegerField(source="unpriced_hits")
 
 
-class JudgeCallsSerializer(Serializer[JudgeCalls]):
+class JudgeCallsSerializer(DataclassSerializer[JudgeCalls]):
     """What is known beforehand of the calls to one judge about one rubric. ``measured``: tokens are the mean of earlier
     replies; ``spread`` is the share by which tokens and cost may be off."""
 
-    judge = CharField()
-    rubric = CharField()
-    calls = IntegerField()
-    tokens_in = IntegerField()
-    tokens_out = IntegerField()
-    measured = BooleanField()
     cost = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
-    seconds = FloatField(allow_null=True)
     spread = FloatField()
+
+    class Meta:
+        dataclass = JudgeCalls
+        fields = ("judge", "rubric", "calls", "tokens_in", "tokens_out", "measured", "cost", "seconds", "spread")
 
 
 class PlanSerializer(Serializer[Plan]):

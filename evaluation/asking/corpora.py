@@ -16,7 +16,7 @@ from evaluation.corpora.indexing import Passages, passages_of
 from evaluation.corpora.searching import Retriever, VectorIndex, found_by
 from evaluation.corpora.selectors import corpus_named
 from evaluation.embedding.similarity import LOCAL, Embedder, EmbeddingChoice, Vector, batches
-from evaluation.judges.clients import chosen_embedding, embedder_of, keep_vectors, kept_vectors
+from evaluation.judges.embeddings import chosen_embedding, embedder_of, keep_vectors, kept_vectors
 from evaluation.models import Corpus, Endpoint, Project
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Retry, decide

@@ -19,7 +19,8 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.registry import Kind
 from evaluation.core.samples import Result
-from evaluation.judges.clients import client_of, cost_of_all
+from evaluation.judges.clients import client_of
+from evaluation.judges.prices import cost_of_all
 from evaluation.judges.shipping import declared
 from evaluation.judging.baseline import unanswerable
 from evaluation.judging.calls import Case, JudgeCall, JudgeReply, Talk

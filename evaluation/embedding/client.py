@@ -16,7 +16,7 @@ import numpy as np
 
 from evaluation.core.canonical import content_hash
 from evaluation.embedding.similarity import Embedded, Vector
-from evaluation.judging.wire import read_error
+from evaluation.judging.providers.openai import read_error
 from evaluation.network.outcomes import MOST_TOKENS, Outcome, excerpt, read_count, read_json, storable
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, TransportFault

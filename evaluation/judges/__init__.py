@@ -2,6 +2,6 @@
 
 Above ``work`` (a check is a single call with a share of the endpoint's limits).
 
-Door: ``clients.client_of``, ``clients.price_table``, ``shipping.profile_row``, ``shipping.definitions``,
-``clients.pin``.
+Door: ``clients.client_of``, ``secrets.key_of``, ``prices.price_table``, ``embeddings.embedder_of``, ``preflight.pin``,
+``shipping.profile_row``, ``shipping.definitions``.
 """

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.registry import Bilingual, Direction, RuleSettings
@@ -352,26 +352,11 @@ ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
 """How each step of each family is answered (the step is empty in families of one call)."""
 
 
-class BaselineJudge:
-    """Answers any call at once, from the fields the rubric declares, with a reason in the rubric's language, in
-    Korean also for a Korean question; pages tell it in the reader's."""
-
-    async def call(self, request: JudgeCall) -> JudgeReply:
-        """The reply: the same JSON text a remote judge is asked for, no tokens.
-
-        :raises UnknownName: for a family or step that the baseline has no rule for (see :data:`ANSWERS`).
-        """
-        return judged(request)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        return None
-
-
 def judged(request: JudgeCall) -> JudgeReply:
-    """The baseline's reply, without a client around it."""
+    """The baseline's reply: the JSON text a remote judge is asked for, no tokens.
+
+    :raises UnknownName: for a family or step that the baseline has no rule for (see :data:`ANSWERS`).
+    """
     started = time.monotonic()
     family, step = request.rubric.family, request.ask.step
     rule = stand_in if is_criterion(family) else ANSWERS.get((family, step))

@@ -30,6 +30,7 @@ from evaluation.network.completions import server_words
 from evaluation.network.outcomes import Outcome
 
 VERDICT = "VERDICT:"  # begins the last line of a reply on the rung ``text``
+LOGPROB_ROUNDING = 0.01  # by which the logarithm of 1 may be above 0, and probabilities add up to more than 1
 Chances = Mapping[str, Mapping[str, float]]  # part of a reply -> level -> the probability of its token there
 
 

@@ -1,5 +1,5 @@
-"""Token probabilities: as servers tell them (``logprobs.content`` of a completion), read with suspicion; at the places
-of a reply where its levels stand; and the level to be expected by them (G-Eval, Liu et al. 2023, section 2.2).
+"""Token probabilities at the places of a reply where its levels stand, and the level to be expected by them (G-Eval,
+Liu et al. 2023, section 2.2).
 
 Only one digit at the place of a score is read, since only there a token is a level and nothing else: a level of two
 digits, a decimal or a word is several tokens, of whose first one nobody knows what would have followed. The expected
@@ -18,12 +18,11 @@ from itertools import accumulate
 from typing import Any
 
 from evaluation.core.samples import Result
-from evaluation.judging.calls import Ask, Chances, JudgeReply, Rung, Token
+from evaluation.judging.calls import LOGPROB_ROUNDING, Ask, Chances, JudgeReply, Rung, Token
 from evaluation.judging.rubric import RubricMetric
 from evaluation.judging.verdict_text import find_verdict
 
 _SCORE = "score"
-_ROUNDING = 0.01  # by which the logarithm of 1 may be above 0, and probabilities add up to more than 1
 _KEPT_DIGITS = 6  # of a probability that is kept
 # What a tokeniser may put into one token with a level: the end of the member's name before it, what closes it after.
 _LEVEL = re.compile(r'(?:"?\s*:)?\s*([0-9])[\s,}]*')
@@ -33,31 +32,6 @@ _DECODER = json.JSONDecoder()
 LEAST_MASS = 0.9  # of the probability at the place that has to lie on levels of the scale
 MOST_ALTERNATIVES = 20  # what OpenAI and vLLM tell at most
 _DIGITS = 9  # so that nothing but adding up leaves the scale
-
-
-def read_tokens(told: Any) -> tuple[Token, ...]:
-    """The tokens of a completion's ``logprobs.content``; none where they are missing or one of them makes no sense."""
-    if not isinstance(told, list):
-        return ()
-    tokens = [token for one in told if (token := _token(one)) is not None]
-    return tuple(tokens) if len(tokens) == len(told) else ()
-
-
-def _token(told: Any) -> Token | None:
-    chances: dict[str, float] = {}
-    others = told.get("top_logprobs") if isinstance(told, dict) else None
-    for one in (told, *(others if isinstance(others, list) else ())):
-        text, logprob = (one.get("token"), one.get("logprob")) if isinstance(one, dict) else (None, None)
-        if not isinstance(text, str) or not isinstance(logprob, int | float) or isinstance(logprob, bool):
-            return None
-        if not logprob <= _ROUNDING:  # which NaN is not either
-            return None
-        chances[text] = math.exp(min(logprob, 0.0))
-    data, written = told.get("bytes"), told["token"]
-    # A character may lie in several tokens, whose texts then are no text.
-    if isinstance(data, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in data):
-        return Token(bytes(data), written, chances)
-    return Token(written.encode("utf-8", "replace"), written, chances)
 
 
 def level_chances(reply: JudgeReply, ask: Ask, rung: Rung, parts: Collection[str]) -> Chances:
@@ -101,7 +75,7 @@ def _by_level(token: Token, levels: Collection[str]) -> dict[str, float]:
     for text, chance in token.chances.items():
         if (level := _level_of(text)) in levels:
             found[level] = found.get(level, 0.0) + chance
-    if math.fsum(found.values()) > 1.0 + _ROUNDING:
+    if math.fsum(found.values()) > 1.0 + LOGPROB_ROUNDING:
         return {}
     return {level: round(chance, _KEPT_DIGITS) for level, chance in sorted(found.items())}
 

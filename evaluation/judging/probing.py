@@ -16,7 +16,6 @@ from evaluation.judging.prompt import hear, judge_call
 from evaluation.judging.rubric import Level, Rubric, RubricMetric
 from evaluation.network.outcomes import NO_CONNECTION, Outcome
 
-LADDER = tuple(Rung)
 NO_RUNG = "no_rung"
 NO_LOGPROBS = "no_logprobs"
 METRIC = "connection_test"
@@ -101,6 +100,8 @@ class _Ladder:
     model: str
     parameters: Mapping[str, Any]
     with_logprobs: Mapping[str, Any]
+    rungs: tuple[Rung, ...]
+    logprobs: bool
     probes: list[Probe] = field(default_factory=list)
 
     async def ask(self, rung: Rung, *, logprobs: bool) -> Probe:
@@ -117,9 +118,9 @@ class _Ladder:
 
     async def ask_plainly(self) -> Probe:
         """The request without any extra, once. What refuses it refuses everything."""
-        plain = next((one for one in self.probes if one.rung is LADDER[-1] and not one.asked_logprobs), None)
+        plain = next((one for one in self.probes if one.rung is self.rungs[-1] and not one.asked_logprobs), None)
         if plain is None:
-            return await self.ask(LADDER[-1], logprobs=False)
+            return await self.ask(self.rungs[-1], logprobs=False)
         self.probes.remove(plain)
         self.probes.append(plain)
         return plain
@@ -137,30 +138,41 @@ class _Ladder:
         return Probed(outcome, tuple(self.probes), rung, logprobs)
 
 
-async def probe(client: JudgeClient, model: str, parameters: Mapping[str, Any], *, expects: bool = False) -> Probed:
+async def probe(
+    client: JudgeClient,
+    model: str,
+    parameters: Mapping[str, Any],
+    *,
+    expects: bool = False,
+    rungs: tuple[Rung, ...] = tuple(Rung),
+    logprobs: bool = True,
+) -> Probed:
     """Go down the ladder until a reply reads. A judge that takes a strict schema and log probabilities is asked once.
+    ``rungs`` are its provider's ways of asking, ``logprobs`` whether that has log probabilities.
 
     Whatever a request with an extra (log probabilities, schema, tool) is answered with, requests without it are tried:
     only a server that refuses the plainest one is given up, or one that cannot be reached or wants to be left alone.
     With ``expects`` no rung will do that does not tell the probabilities of the level.
     """
     if expects:
-        return await _with_logprobs(_Ladder(client, model, parameters, asking_for(parameters)))
-    return await _best(_Ladder(client, model, parameters, {**parameters, "logprobs": True}))
+        return await _with_logprobs(_Ladder(client, model, parameters, asking_for(parameters), rungs, logprobs))
+    return await _best(_Ladder(client, model, parameters, {**parameters, "logprobs": True}, rungs, logprobs))
 
 
 async def _best(ladder: _Ladder) -> Probed:
-    first = await ladder.ask(LADDER[0], logprobs=True)
+    first = await ladder.ask(ladder.rungs[0], logprobs=ladder.logprobs)
     if first.outcome is Outcome.OK:
         return ladder.ended("ok", first.rung, logprobs=first.reply.logprobs)
     if await ladder.stops(first):
         return ladder.ended(str(ladder.probes[-1].outcome))
-    if first.outcome not in _ANSWERED or first.outcome in _BLAMES_LOGPROBS:
-        again = await ladder.ask(LADDER[0], logprobs=False)
+    if ladder.logprobs and (first.outcome not in _ANSWERED or first.outcome in _BLAMES_LOGPROBS):
+        again = await ladder.ask(ladder.rungs[0], logprobs=False)
         if again.outcome is Outcome.OK:
             return ladder.ended("ok", again.rung, logprobs=False)
-    for rung in LADDER[1:]:
-        found = await (ladder.ask_plainly() if rung is LADDER[-1] else ladder.ask(rung, logprobs=False))
+    for rung in ladder.rungs[1:]:
+        found = await (ladder.ask_plainly() if rung is ladder.rungs[-1] else ladder.ask(rung, logprobs=False))
+        if found.outcome is Outcome.OK and not ladder.logprobs:
+            return ladder.ended("ok", rung, logprobs=False)
         if found.outcome is Outcome.OK:
             more = await ladder.ask(rung, logprobs=True)
             known = more.outcome in {Outcome.OK, Outcome.BAD_REQUEST}
@@ -174,8 +186,8 @@ async def _best(ladder: _Ladder) -> Probed:
 
 
 async def _with_logprobs(ladder: _Ladder) -> Probed:
-    for rung in LADDER:
-        found = await ladder.ask(rung, logprobs=True)
+    for rung in ladder.rungs:
+        found = await ladder.ask(rung, logprobs=ladder.logprobs)
         if found.expectable and found.outcome is Outcome.OK:
             return ladder.ended("ok", rung, logprobs=True)
         if await ladder.stops(found):

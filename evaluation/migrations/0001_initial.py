@@ -76,17 +76,12 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='TakenExport',
+                name='CacheEntry',
                 fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('kind', models.CharField(choices=[('file', 'File'), ('figures', 'Figures')], default='file', max_length=7)),
-                    ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('cache_key', models.CharField(max_length=255, primary_key=True, serialize=False)),
+                    ('value', models.TextField()),
+                    ('expires', models.DateTimeField(db_index=True)),
                 ],
-                options={
-                    'indexes': [models.Index(fields=['person', 'kind', 'created_at'], name='exports_of_person')],
-                    'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['file', 'figures'])), name='known_export')],
-                },
             ),
             migrations.CreateModel(
                 name='RepeatableRequest',

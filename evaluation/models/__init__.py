@@ -3,11 +3,11 @@
 from evaluation.models.accounts import (
     ApiToken,
     AuditEvent,
+    CacheEntry,
     FailedLogin,
     Project,
     RepeatableRequest,
     RoleGrant,
-    TakenExport,
     User,
 )
 from evaluation.models.corpora import Chunk, Corpus, Document
@@ -59,6 +59,7 @@ __all__ = [
     "Attempt",
     "AuditEvent",
     "BatchState",
+    "CacheEntry",
     "Chunk",
     "Context",
     "Corpus",
@@ -97,7 +98,6 @@ __all__ = [
     "Standing",
     "System",
     "SystemVersion",
-    "TakenExport",
     "User",
     "WorkUnit",
     "WriteTrial",

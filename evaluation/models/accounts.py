@@ -68,19 +68,12 @@ class FailedLogin(Row):
         ]
 
 
-class TakenExport(Row):
-    """A file or figures made for somebody; kept for an hour, to limit how many there are."""
+class CacheEntry(models.Model):
+    """The table of Django's database cache (``CACHES["shared"]``), as ``createcachetable`` would make it."""
 
-    class Kind(models.TextChoices):
-        FILE = "file"
-        FIGURES = "figures"
-
-    kind = models.CharField(max_length=7, choices=Kind.choices, default=Kind.FILE)
-    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
-
-    class Meta:
-        indexes = [models.Index(fields=["person", "kind", "created_at"], name="exports_of_person")]
-        constraints = [models.CheckConstraint(condition=models.Q(kind__in=["file", "figures"]), name="known_export")]
+    cache_key = models.CharField(max_length=255, primary_key=True)
+    value = models.TextField()
+    expires = models.DateTimeField(db_index=True)
 
 
 class RepeatableRequest(Row):

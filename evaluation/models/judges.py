@@ -6,9 +6,11 @@ A judge is an endpoint, a model and parameters.
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import PROTECT, Exists, Max, OuterRef, Q, QuerySet
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.judging.logprobs import asking_for
@@ -17,14 +19,25 @@ from evaluation.models.accounts import Project
 from evaluation.storage.append_only import AppendOnly, Authored, Restable, Row
 
 
-class Endpoint(Row, Authored, Restable):
-    """An OpenAI-compatible server. Its origin must stand on the operator's allow-list to be called.
+def provider_choices() -> list[tuple[str, str]]:
+    """Providers that an endpoint may have, with their titles in the reader's language."""
+    # Imports the baseline's word rules, which most processes of a few milliseconds do without.
+    from evaluation.judging.providers.catalogue import endpoint_providers
 
-    The key is named by an environment variable (``key_env``) or stored sealed; ``evaluation.judges.clients`` reads
+    language = get_language() or "en"
+    return [(provider.name, provider.title.in_language(language)) for provider in endpoint_providers()]
+
+
+class Endpoint(Row, Authored, Restable):
+    """A server that answers as its provider describes (``evaluation.judging.providers``). Its origin must stand on the
+    operator's allow-list to be called.
+
+    The key is named by an environment variable (``key_env``) or stored sealed; ``evaluation.judges.secrets`` reads
     both.
     """
 
     name = models.CharField(_("name"), max_length=100, unique=True)
+    provider = models.CharField(_("provider"), max_length=40, choices=provider_choices, default="openai")
     base_url = models.CharField(_("base URL"), max_length=300)
     key_env = models.CharField(_("environment variable of the key"), max_length=100, blank=True)
     sealed_key = models.TextField(_("stored key"), blank=True, default="", editable=False)
@@ -81,6 +94,18 @@ class Endpoint(Row, Authored, Restable):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Refuse settings that the provider does not have."""
+        from evaluation.judging.providers.catalogue import PROVIDERS
+
+        if self.provider not in PROVIDERS:
+            return  # reported by the field
+        options = frozenset[str]().union(*(provider.options for provider in PROVIDERS.values()))
+        unused = sorted(options - PROVIDERS[self.provider].options)
+        message = _("The provider does not have this setting. Leave it empty.")
+        if errors := {name: message for name in unused if getattr(self, name)}:
+            raise ValidationError(errors)
 
 
 class JudgeVersion(AppendOnly, Authored):

@@ -91,7 +91,7 @@ class Attempt(AppendOnly):
 class ReplyRow(AppendOnly):
     """What an attempt gave. An attempt without a reply has an unknown outcome and an unknown cost.
 
-    ``outcome`` is a name of ``evaluation.judging.client`` or ``not_sent`` where the claim was given back unused;
+    ``outcome`` is a name of ``evaluation.network.outcomes`` or ``not_sent`` where the claim was given back unused;
     ``cached`` where an earlier reply to the identical call was taken.
     Unknown tokens and costs are null, never 0. ``cost`` is in US dollars, as is ``saved``: what the earlier reply had
     cost that a ``cached`` one was taken from. ``chances`` are the token probabilities of the levels at the place of

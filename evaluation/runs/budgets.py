@@ -17,7 +17,7 @@ from django.db.models import Count, Q, Sum
 
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
-from evaluation.judges.clients import price_table
+from evaluation.judges.prices import price_table
 from evaluation.models import Attempt, JudgeVersion, Run, User, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.progress import UNSENT, altogether, preflights

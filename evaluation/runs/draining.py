@@ -21,7 +21,9 @@ from evaluation.asking.systems import client_of as system_client
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.extensions import OFF, batch_hooks
-from evaluation.judges.clients import client_of, embedder_of, pin, pinned_columns, tokens_of
+from evaluation.judges.clients import client_of
+from evaluation.judges.embeddings import embedder_of, tokens_of
+from evaluation.judges.preflight import pin, pinned_columns
 from evaluation.judging.calls import Rung
 from evaluation.judging.probing import Probed
 from evaluation.models import JudgeVersion, Preflight, Run, RunEvent, RunJudge, WorkUnit

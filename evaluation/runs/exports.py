@@ -9,29 +9,47 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
+from django.core.cache import caches
 from django.db import DatabaseError
 from django.http import StreamingHttpResponse
-from django.utils import timezone
 from django.utils.http import http_date
+from rest_framework.throttling import SimpleRateThrottle
 
 from evaluation.core.errors import Later, TooOften
 from evaluation.files.export import ExportFile
-from evaluation.models import TakenExport, User
+from evaluation.models import User
 from evaluation.work.database import unwritable
 
-WINDOW = timedelta(hours=1)
-Kind = TakenExport.Kind
+
+class HourlyThrottle(SimpleRateThrottle):
+    """A throttle of the REST framework for one person, which pages use too, counted in the database."""
+
+    cache = caches["shared"]
+    duration: int
+
+    def __init__(self, person: User, scope: str, limit: int) -> None:
+        self.person, self.scope, self.rate = person, scope, f"{limit}/hour"
+        super().__init__()
+
+    def get_cache_key(self, request: Any, view: Any) -> str:
+        """One key per person and scope."""
+        return str(self.cache_format % {"scope": self.scope, "ident": self.person.pk})
+
+    def take_back(self) -> None:
+        """Remove the request that was counted last by this throttle."""
+        counted = self.cache.get(self.key, [])
+        self.cache.set(self.key, [at for at in counted if at != self.now], self.duration)
 
 
-def take_export(person: User) -> TakenExport | None:
-    """Count a file that is about to be made for the person; ``None`` where none is counted. Three queries.
+def take_export(person: User) -> HourlyThrottle | None:
+    """Count a file that is about to be made for the person; ``None`` where none is counted.
 
     :raises TooOften: ``too_many_exports``, beyond ``CONCORD_EXPORTS_PER_HOUR`` within an hour; that try does not count.
     """
-    return _take(person, Kind.FILE, settings.CONCORD_EXPORTS_PER_HOUR, "too_many_exports")
+    return _take(person, "files", settings.CONCORD_EXPORTS_PER_HOUR, "too_many_exports")
 
 
 def download(made: ExportFile) -> StreamingHttpResponse:
@@ -43,40 +61,36 @@ def download(made: ExportFile) -> StreamingHttpResponse:
     return response
 
 
-def take_figures(person: User) -> TakenExport | None:
+def take_figures(person: User) -> HourlyThrottle | None:
     """Count figures that are about to be computed for a program of the person, likewise.
 
     :raises TooOften: ``too_many_figures``, beyond ``CONCORD_FIGURES_PER_HOUR`` within an hour; that try does not count.
     """
-    return _take(person, Kind.FIGURES, settings.CONCORD_FIGURES_PER_HOUR, "too_many_figures")
+    return _take(person, "figures", settings.CONCORD_FIGURES_PER_HOUR, "too_many_figures")
 
 
 @contextmanager
-def uncounted_if_later(taken: TakenExport | None) -> Iterator[None]:
+def uncounted_if_later(taken: HourlyThrottle | None) -> Iterator[None]:
     """Take the count back where a worker makes it first: whoever asks again asks for the same."""
     try:
         yield
     except Later:
         if taken:
-            taken.delete()
+            taken.take_back()
         raise
 
 
-def _take(person: User, kind: Kind, limit: int, refusal: str) -> TakenExport | None:
-    """Write the row before counting, so that requests at the same moment cannot all pass for the last one."""
+def _take(person: User, scope: str, limit: int, refusal: str) -> HourlyThrottle | None:
     if limit < 1:
         return None
+    throttle = HourlyThrottle(person, scope, limit)
     try:
-        row = TakenExport.objects.create(person=person, kind=kind)
+        allowed = throttle.allow_request(None, None)  # type: ignore[arg-type]  # the key is the person's
     except DatabaseError as error:
         if unwritable(error):  # what can be read still is, uncounted
             return None
         raise
-    mine = TakenExport.objects.filter(person=person, kind=kind)
-    mine.filter(created_at__lte=row.created_at - WINDOW).delete()
-    others = list(mine.exclude(pk=row.pk).order_by("-created_at").values_list("created_at", flat=True)[:limit])
-    if len(others) < limit:
-        return row
-    row.delete()
-    seconds = max(1, math.ceil((others[-1] + WINDOW - timezone.now()).total_seconds()))
+    if allowed:
+        return throttle
+    seconds = max(1, math.ceil(throttle.wait() or throttle.duration))
     raise TooOften(refusal, seconds, limit=limit, minutes=math.ceil(seconds / 60))

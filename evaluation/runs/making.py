@@ -18,7 +18,7 @@ from evaluation.criteria.rubrics import seats_of
 from evaluation.criteria.services import active, active_by_name, idle_names
 from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.extensions import require
-from evaluation.judges.clients import chosen_embedding, chosen_tokens
+from evaluation.judges.embeddings import chosen_embedding, chosen_tokens
 from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
 from evaluation.judging.families import asked_back

@@ -20,7 +20,7 @@ from django.db.models import Avg, Count, F, Q, prefetch_related_objects
 from django.db.models.functions import Power
 from django.utils.translation import gettext
 
-from evaluation.judges.clients import price_table
+from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Answer, AnswerSet, JudgeVersion, Reply, Run, RunJudge, SystemVersion, User, WorkUnit
 from evaluation.network.outcomes import Outcome

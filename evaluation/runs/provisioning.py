@@ -28,7 +28,7 @@ from evaluation.asking.systems import save_system
 from evaluation.core.described import read_yaml
 from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused, UnknownName
 from evaluation.core.roles import Role
-from evaluation.judges.clients import may_hold_key, store_key
+from evaluation.judges.secrets import may_hold_key, store_key
 from evaluation.judges.shipping import BASELINE, judge_names, profile_names, save_judge
 from evaluation.models import ApiToken, Endpoint, JudgeVersion, Project, RoleGrant, System, User
 from evaluation.network.origins import AllowList, origin_of
@@ -54,9 +54,10 @@ class Person(_Described):
 
 
 class Server(_Described):
-    """An OpenAI-compatible server; ``key_env`` names the variable with its key."""
+    """A judge server, by default an OpenAI-compatible one; ``key_env`` names the variable with its key."""
 
     name: Name
+    provider: str = "openai"
     base_url: str = Field(min_length=1, max_length=300)
     key_env: str = ""
     embedding_model: str = ""

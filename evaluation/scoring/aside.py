@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from evaluation.core.errors import Refused
 from evaluation.core.registry import RuleSettings
 from evaluation.core.samples import Result
-from evaluation.judges.clients import client_of, probed
+from evaluation.judges.clients import client_of
+from evaluation.judges.preflight import probed
 from evaluation.judging.calls import JudgeReply, Rung, reason_with_words
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.probing import Probed

@@ -31,7 +31,8 @@ from evaluation.embedding.similarity import (
     text_hash,
     texts_of,
 )
-from evaluation.judges.clients import keep_vectors, kept_vectors, price_table
+from evaluation.judges.embeddings import keep_vectors, kept_vectors
+from evaluation.judges.prices import price_table
 from evaluation.judges.shipping import definitions
 from evaluation.judging.calls import JudgeReply, cost_of
 from evaluation.judging.families import asked_back

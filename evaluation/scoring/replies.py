@@ -16,7 +16,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Protocol, TypeVar
 
-from evaluation.judges.clients import price_table
+from evaluation.judges.prices import price_table
 from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, cost_of, reason_with_words
 from evaluation.judging.prompt import repaired, with_first_failure
 from evaluation.models import JudgeVersion, Reply, WorkUnit

@@ -47,7 +47,6 @@ _LAUNCH = (
     "resource.setrlimit(resource.RLIMIT_CORE, (0, 0));"
     "os.execvp(sys.argv[3], sys.argv[3:])"
 )
-_NOT_FOUND = 1  # of the launcher, which then says so
 
 
 class CommandSettings(Settings):

@@ -21,7 +21,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import access, audit
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
-from evaluation.accounts.logging_in import remember_browser
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
@@ -48,15 +47,13 @@ YEAR = 365 * 24 * 3600
 
 
 def let_in(request: HttpRequest, who: User, target: str) -> HttpResponse:
-    """Log somebody in whose password is right and lead them on, the browser is known from now on; or ask for what
-    the site wants to know beside it."""
+    """Log somebody in whose password is right and lead them on, or ask for what the site wants to know
+    beside it."""
     factor = second_factor()
     if factor and (asked := factor.ask(request, who, target)):
         return asked
     login(request, who)
-    response = HttpResponseRedirect(target)
-    remember_browser(response, who, request)
-    return response
+    return HttpResponseRedirect(target)
 
 
 class SignIn(LoginView):

@@ -9,7 +9,6 @@ from typing import Any
 from rest_framework.serializers import (
     BooleanField,
     CharField,
-    DateTimeField,
     DictField,
     FloatField,
     IntegerField,
@@ -18,9 +17,11 @@ from rest_framework.serializers import (
     Serializer,
     SerializerMethodField,
 )
+from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.core.samples import Status
 from evaluation.wording.messages import explain_reason
+from review.ratings.card import Card, CardMetric, JudgeOnClaim
 from review.ratings.reveals import JudgeSaid
 
 
@@ -48,16 +49,13 @@ class PartGivenShown(Serializer[Any]):
     verdict = CharField()
 
 
-class JudgeOnClaimShown(Serializer[Any]):
+class JudgeOnClaimShown(DataclassSerializer[JudgeOnClaim]):
     """What the judge said of a claim, with the number of the passage it rests on and the words there."""
 
-    verdict = CharField()
-    reason = CharField()
-    passage = IntegerField(allow_null=True)
-    quote = CharField()
-    quote_start = IntegerField(allow_null=True)
-    quote_end = IntegerField(allow_null=True)
-    approximate = BooleanField()
+    class Meta:
+        dataclass = JudgeOnClaim
+        ref_name = "JudgeOnClaimShown"
+        fields = ("verdict", "reason", "passage", "quote", "quote_start", "quote_end", "approximate")
 
 
 class ClaimShown(Serializer[Any]):
@@ -89,22 +87,21 @@ class LevelShown(Serializer[Any]):
     text = CharField()
 
 
-class MetricShown(Serializer[Any]):
+class MetricShown(DataclassSerializer[CardMetric]):
     """A metric as it is asked for, with its scale and its rubric's question and levels."""
 
-    name = CharField()
-    title = CharField()
-    review_form = CharField()
-    kind = CharField()
-    low = FloatField()
-    high = FloatField()
-    labels = ListField(child=CharField())
-    question = CharField()
     levels = LevelShown(many=True)
-    language = CharField()
     verdicts = VerdictShown(many=True)
     parts = OfferedPartShown(many=True)
     adds = BooleanField()
+
+    class Meta:
+        dataclass = CardMetric
+        ref_name = "MetricShown"
+        fields = (
+            *("name", "title", "review_form", "kind", "low", "high", "labels", "question", "levels", "language"),
+            *("verdicts", "parts", "adds"),
+        )
 
 
 class PassageShown(Serializer[Any]):
@@ -157,32 +154,26 @@ class JudgeSaidShown(Serializer[Any]):
         return one.distance if math.isfinite(one.distance) else None
 
 
-class CardShown(Serializer[Any]):
+class CardShown(DataclassSerializer[Card]):
     """An item in its reviewer's hands. ``judge`` is null while hidden, ``system`` empty."""
 
-    id = IntegerField()
-    state = CharField()
-    lease_until = DateTimeField()
     queue = IntegerField(source="queue_id")
-    queue_name = CharField()
-    guideline = CharField()
-    mode = CharField()
-    question_id = CharField()
-    category = CharField()
-    history = ListField(child=CharField())
-    question = CharField()
-    references = ListField(child=CharField())
-    answer = CharField()
     contexts = PassageShown(many=True, allow_null=True)
     metrics = MetricShown(many=True)
     draft = JSONField()
     given = DictField(child=GivenShown())
     final = DictField(child=GivenShown())
-    stale = BooleanField()
-    system = CharField()
     judge = JudgeSaidShown(many=True, allow_null=True)
     claims = ClaimShown(many=True)
-    suggestion = CharField()
+
+    class Meta:
+        dataclass = Card
+        ref_name = "CardShown"
+        fields = (
+            *("id", "state", "lease_until", "queue", "queue_name", "guideline", "mode", "question_id", "category"),
+            *("history", "question", "references", "answer", "contexts", "metrics", "draft", "given", "final"),
+            *("stale", "system", "judge", "claims", "suggestion"),
+        )
 
 
 class SubmittedShown(Serializer[Any]):

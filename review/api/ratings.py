@@ -12,11 +12,9 @@ from rest_framework.serializers import (
     BooleanField,
     CharField,
     ChoiceField,
-    IntegerField,
-    ListField,
-    Serializer,
     ValidationError,
 )
+from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.accounts.access import LARGEST_ID, Person, fetch
 from evaluation.api.endpoints import (
@@ -164,17 +162,15 @@ class RatingFileForm(RatingFileOptions):
     file = FileOfRows()
 
 
-class ImportedRatingsSerializer(Serializer[ImportedRatings]):
+class ImportedRatingsSerializer(DataclassSerializer[ImportedRatings]):
     """What became of the rows: ratings by people, scores by judges (``failed`` of them without a value), and rows
     that were there already."""
 
-    human = IntegerField()
-    judge = IntegerField()
-    failed = IntegerField()
-    unchanged = IntegerField()
-    defined = ListField(child=CharField())
-    authors = ListField(child=CharField())
     remarks = ProblemSerializer(many=True)
+
+    class Meta:
+        dataclass = ImportedRatings
+        fields = ("human", "judge", "failed", "unchanged", "defined", "authors", "remarks")
 
 
 def _id_filter(field: str) -> NumberFilter:

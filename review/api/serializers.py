@@ -18,11 +18,13 @@ from rest_framework.serializers import (
     Serializer,
     SerializerMethodField,
 )
+from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from review.decisions.cases import Case
 from review.models import Draw, Rating, ReviewQueue
 from review.models.queue_spec import COLUMNS
 from review.queues.draws import strata_of
+from review.queues.progress import QueueProgress
 
 
 class HeldShown(Serializer[Any]):
@@ -75,19 +77,19 @@ class ReviewerProgressShown(Serializer[Any]):
     flagged = IntegerField()
 
 
-class QueueProgressShown(Serializer[Any]):
+class QueueProgressShown(DataclassSerializer[QueueProgress]):
     """A queue's progress for its lead."""
 
-    items = IntegerField()
-    open = IntegerField()
-    done = IntegerField()
-    disputed = IntegerField()
-    withdrawn = IntegerField()
-    reached = IntegerField()
-    ratings = IntegerField()
-    ratings_needed = IntegerField()
     share = FloatField()
     reviewers = ReviewerProgressShown(many=True)
+
+    class Meta:
+        dataclass = QueueProgress
+        ref_name = "QueueProgressShown"
+        fields = (
+            *("items", "open", "done", "disputed", "withdrawn", "reached", "ratings", "ratings_needed", "share"),
+            "reviewers",
+        )
 
 
 class ProgressShown(Serializer[Any]):

@@ -22,7 +22,7 @@ from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result, Status
 from evaluation.criteria.rubrics import Ground, activate, slot_of, standings
-from evaluation.judges.clients import seal, unseal
+from evaluation.judges.secrets import seal, unseal
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.drafting import texts_of
 from evaluation.judging.overlap import repeats

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from evaluation.core.registry import Bilingual, MetricSpec, Scale
-from evaluation.judges.clients import price_table
+from evaluation.judges.prices import price_table
 from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge, Score

@@ -205,8 +205,6 @@ class Assignment(Row):
         FLAGGED = "flagged", _("flagged")
         EXPIRED = "expired", _("expired")
 
-    GONE = ("skipped", "expired", "flagged")
-
     item = models.ForeignKey(ReviewItem, on_delete=PROTECT, related_name="assignments")
     queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="assignments", db_index=False)
     reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="assignments")

@@ -22,7 +22,7 @@ from review.gold.licences import RunLicence, licences_of
 from review.reports.estimates import ThreeScores, three_scores
 from review.reports.figure import Figure
 from review.reports.formula import Formula, formula_of
-from review.reports.gathering import Gathered, gather
+from review.reports.gathering import Gathered
 from review.reports.lines import (
     AnswerLine,
     CategoryLine,
@@ -109,14 +109,9 @@ class Report:
 OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
 
 
-def make_report(run: Run) -> Report:
-    """All figures of a run as they stand now, in a fixed number of queries (see its test). Of intervals by
-    bootstrap only those that decide the trust in a judge."""
-    return report_of(gather(run))
-
-
 def report_of(basis: Gathered) -> Report:
-    """The report of what was gathered."""
+    """All figures of a run as they were gathered. Of intervals by bootstrap only those that decide the trust in a
+    judge."""
     run, said, found = basis.run, basis.said, basis.sides.found
     overall, metrics, categories = three_scores(basis), metric_lines(basis), category_lines(basis)
     lines = answer_lines(basis)

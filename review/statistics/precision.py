@@ -53,12 +53,11 @@ class PlannedStratum:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``labels`` in all and by stratum, beside those that are certain; the half-width they are expected to give, the
+    """``labels`` in all, beside those that are certain; the half-width they are expected to give, the
     difference between two runs rated like this that is found four times in five, and the reviewers' minutes where
     the seconds per item are known."""
 
     labels: int
-    by_stratum: Mapping[str, int]
     half_width: float
     difference: float
     minutes: float | None
@@ -153,7 +152,6 @@ def plan_of(
     counts = _allocated(strata, labels)
     return Plan(
         labels,
-        counts,
         expected_half_width(strata, counts, confidence, certain=certain),
         expected_difference(strata, counts, confidence, power, certain),
         None if seconds is None else labels * seconds / 60.0,

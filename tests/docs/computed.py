@@ -37,6 +37,7 @@ from review.statistics.paired_tests.paired import paired_difference
 from review.statistics.precision import PlannedStratum, Spend, labels_for_difference, labels_for_width, what_next
 from review.statistics.retrieval_truth import drawing, estimating
 from review.statistics.retrieval_truth.pool import Metric, Pool
+from review.statistics.sampling.draw import allocate
 from tests.docs.figures import ROOT, Computed, Value, table
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 from tools.bench import retrieval as bench
@@ -167,7 +168,9 @@ def plan(text: str) -> dict[str, Value]:
     result = labels_for_width(strata, 0.05, seconds_per_item=50)
     return {
         "labels": result.labels,
-        **result.by_stratum,
+        **allocate(
+            {one.name: one.size for one in strata}, result.labels, 2, {one.name: one.deviation for one in strata}
+        ),
         "half_width": result.half_width,
         "minutes": result.minutes,
         "difference": result.difference,

@@ -9,7 +9,7 @@ import pytest
 from django.core.checks import run_checks
 
 from evaluation.core.errors import Refused
-from evaluation.judges.clients import key_of
+from evaluation.judges.secrets import key_of
 from evaluation.models import Endpoint
 
 pytestmark = pytest.mark.both_databases

@@ -19,6 +19,7 @@ from tests.judge_server.answering import embedding
 from tests.judge_server.batches import Batches
 from tests.judge_server.received import Received
 
+OTHER = "/other/"  # begins paths of APIs that are not OpenAI's: each is answered as it is scripted
 _LARGEST_REQUEST = 50_000_000
 _STARTING_SECONDS = 10
 
@@ -164,6 +165,7 @@ class JudgeServer:
         app.router.add_post("/v1/embeddings", self._embeddings)
         app.router.add_post("/openai/deployments/{model}/chat/completions", self._chat)
         app.router.add_post("/openai/deployments/{model}/embeddings", self._embeddings)
+        app.router.add_post(f"{OTHER}{{path:.+}}", self._chat)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/control/stats", self._stats)
         self.batches.routes(app)
@@ -190,7 +192,7 @@ class JudgeServer:
 
     async def _received(self, http: web.Request) -> Received:
         body = await http.json()
-        chats = http.path.endswith("/chat/completions")
+        chats = http.path.endswith("/chat/completions") or http.path.startswith(OTHER)
         request = Received(self.calls + chats, http.path, dict(http.headers), body, time.monotonic())
         if request.is_preflight:
             self.preflights += 1

@@ -18,7 +18,6 @@ from evaluation.storage import append_only
 from review.evidence.rating_input import Given
 from review.models import Exposure, Override, ReviewQueue
 from review.ratings.submitting import submit
-from review.reports.report import make_report
 from review.web.pages.item import Piece, Span, pieces
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
 from tests.pages.markup import compact
@@ -30,6 +29,7 @@ from tests.review.builders import (
     answers_to,
     assignment_of,
     draw_into,
+    make_report,
     metric,
     queue_for,
     rate,

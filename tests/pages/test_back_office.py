@@ -15,7 +15,7 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.services import check_metric_names
-from evaluation.judges.clients import key_of, store_key
+from evaluation.judges.secrets import key_of, store_key
 from evaluation.judges.shipping import profile_row
 from evaluation.models import (
     ApiToken,
@@ -93,7 +93,13 @@ def test_an_endpoint_that_moves_to_another_origin_loses_its_key(settings: Any) -
     settings.CONCORD_JUDGE_ORIGINS = ["https://one.example", "https://two.example"]
     world = make_world()
     endpoint = Endpoint.objects.create(name="e", base_url="https://one.example/v1", key_env="CONCORD_KEY_ONE")
-    fields = {"name": "e", "base_url": "https://two.example/v1", "key_env": "CONCORD_KEY_ONE", "max_concurrency": 4}
+    fields = {
+        "name": "e",
+        "provider": "openai",
+        "base_url": "https://two.example/v1",
+        "key_env": "CONCORD_KEY_ONE",
+        "max_concurrency": 4,
+    }
     assert world.client("admin").post(change_of(endpoint), fields).status_code == 302
     endpoint.refresh_from_db()
     assert (endpoint.base_url, endpoint.key_env) == ("https://two.example/v1", "")
@@ -102,7 +108,7 @@ def test_an_endpoint_that_moves_to_another_origin_loses_its_key(settings: Any) -
 def test_an_endpoint_off_the_allow_list_is_refused() -> None:
     world = make_world()
     for url in ("http://169.254.169.254/", "https://user@evil.example/", "https://evil.example/v1"):
-        fields = {"name": "e", "base_url": url, "key_env": "", "max_concurrency": 4}
+        fields = {"name": "e", "provider": "openai", "base_url": url, "key_env": "", "max_concurrency": 4}
         assert world.client("admin").post(add_to(Endpoint), fields).status_code == 200
     assert not Endpoint.objects.exists()
 
@@ -110,7 +116,13 @@ def test_an_endpoint_off_the_allow_list_is_refused() -> None:
 def test_an_endpoint_names_no_other_variable_as_its_key(settings: Any) -> None:
     settings.CONCORD_JUDGE_ORIGINS = ["https://one.example"]
     client = make_world().client("admin")
-    fields = {"name": "e", "base_url": "https://one.example/v1", "key_env": "SECRET_KEY", "max_concurrency": 4}
+    fields = {
+        "name": "e",
+        "provider": "openai",
+        "base_url": "https://one.example/v1",
+        "key_env": "SECRET_KEY",
+        "max_concurrency": 4,
+    }
     answer = client.post(add_to(Endpoint), fields)
     assert "CONCORD_KEY_" in answer.content.decode()
     assert not Endpoint.objects.exists()
@@ -253,7 +265,13 @@ def _person(user: User, **more: str) -> dict[str, str]:
 def test_a_stored_key_is_written_and_never_read_and_does_not_move_with_the_address(settings: Any) -> None:
     settings.CONCORD_JUDGE_ORIGINS = ["https://one.example", "https://one.example:444"]
     client = make_world().client("admin")
-    fields = {"name": "e", "base_url": "https://one.example/v1", "key_env": "", "max_concurrency": 4}
+    fields = {
+        "name": "e",
+        "provider": "openai",
+        "base_url": "https://one.example/v1",
+        "key_env": "",
+        "max_concurrency": 4,
+    }
     assert client.post(add_to(Endpoint), fields | {"key": "sk-very-secret"}).status_code == 302
     endpoint = Endpoint.objects.get()
     assert key_of(endpoint) == "sk-very-secret"

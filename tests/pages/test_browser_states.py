@@ -12,7 +12,8 @@ from django.db import OperationalError
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.models import CriterionVersion, TakenExport, User
+from evaluation.models import CriterionVersion, User
+from evaluation.runs.exports import take_export
 from review.models import Rating
 from review.reports.exporting import export_to
 from review.web.pages.agreement import agreement_pictures
@@ -57,7 +58,7 @@ def test_refusals_and_failures_are_pages_like_others(
     settings.DEBUG = False
     settings.CONCORD_EXPORTS_PER_HOUR = 1
     _, run = judged_runs()
-    TakenExport.objects.create(person=demo["lead"])
+    take_export(demo["lead"])
     monkeypatch.setattr(runs, "attention", broken)
     monkeypatch.setattr(reviewing, "person", full)
     pages = {

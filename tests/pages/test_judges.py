@@ -303,7 +303,7 @@ def test_a_judge_and_an_endpoint_are_tried_from_their_forms(remote: JudgeVersion
     assert "It said:" in page
     assert JudgeVersion.objects.filter(name="new").count() == 1
     admin = make_user(Role.ADMIN, remote.project)
-    about = {"name": "llm", "base_url": remote.endpoint.base_url, "max_concurrency": 4}  # type: ignore[union-attr]
+    about = {"name": "llm", "provider": "openai", "base_url": remote.endpoint.base_url, "max_concurrency": 4}  # type: ignore[union-attr]
     assert "It said:" in saved_and_tried(admin, "endpoint", str(remote.endpoint_id), **about, try_model="m")
     judge_server.behave(status(401))
     assert "401" in saved_and_tried(admin, "endpoint", str(remote.endpoint_id), **about)

@@ -16,7 +16,7 @@ from django.urls import reverse
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.clients import price_table
+from evaluation.judges.prices import price_table
 from evaluation.judges.shipping import default_judge, judge_row, save_judge
 from evaluation.models import AnswerSet, Attempt, Endpoint, ImportBatch, Project, QuestionSet, Reply, Run, WorkUnit
 from evaluation.runs.draining import drain

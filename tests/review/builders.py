@@ -36,6 +36,8 @@ from review.models import (
     ReviewItem,
     ReviewQueue,
 )
+from review.reports.gathering import gather
+from review.reports.report import Report, report_of
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, unique
 
 RULES = ("keyword_hit", "keyword_coverage", "negative_detection", "latency")
@@ -330,3 +332,8 @@ def decide(answer: Answer, row: MetricDefinition, value: float | str | None, kin
         reason="the test says so",
         by=make_user(),
     )
+
+
+def make_report(run: Run) -> Report:
+    """The report of a run as it stands now, computed without the cache."""
+    return report_of(gather(run))

@@ -24,9 +24,9 @@ from review.plans.ahead import planned_review
 from review.reports.estimates import WAYS
 from review.reports.exporting import export
 from review.reports.figure import plain
-from review.reports.report import make_report
 from review.web.pages.agreement import PERCENT, agreement_pictures
 from review.web.pages.agreement_plots import FIRST, STATISTICS
+from tests.review.builders import make_report
 
 pytestmark = pytest.mark.django_db
 TITLES = {"judge_only": "judge only", "reviewed": "reviewed", "corrected": "corrected"}

@@ -20,11 +20,11 @@ from contrib.attacks.running import (
     attacks_hash,
     broken_bounds,
 )
-from evaluation.judging.baseline import BaselineJudge
 from evaluation.judging.calls import JudgeClient, Rung
-from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.formulas import scores_ask
 from evaluation.judging.prompt import render
+from evaluation.judging.providers.baseline import BaselineJudge
+from evaluation.judging.providers.openai import OpenAIJudge
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.network.pacing import Allowance
 from evaluation.network.pool import CallPool

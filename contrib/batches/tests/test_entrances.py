@@ -115,7 +115,7 @@ def test_an_administrator_says_of_an_endpoint_that_it_takes_batches(judge: Judge
     endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url)
     client = Client()
     client.force_login(make_user(Role.ADMIN))
-    fields = {"name": "e", "base_url": judge.base_url, "max_concurrency": 3, "batches": "on"}
+    fields = {"name": "e", "provider": "openai", "base_url": judge.base_url, "max_concurrency": 3, "batches": "on"}
     reply = client.post(f"/admin/evaluation/endpoint/{endpoint.pk}/change/", fields)
     assert reply.status_code == 302
     endpoint.refresh_from_db()
@@ -126,7 +126,13 @@ def test_an_endpoint_at_azure_takes_no_batches(judge: JudgeServer) -> None:
     endpoint = Endpoint.objects.create(name="e", base_url=judge.base_url)
     client = Client()
     client.force_login(make_user(Role.ADMIN))
-    fields = {"name": "e", "base_url": judge.base_url, "max_concurrency": 3, "azure_api_version": "2024-10-21"}
+    fields = {
+        "name": "e",
+        "base_url": judge.base_url,
+        "provider": "openai",
+        "max_concurrency": 3,
+        "azure_api_version": "2024-10-21",
+    }
     address = f"/admin/evaluation/endpoint/{endpoint.pk}/change/"
     assert "Batches are not sent to Azure." in client.post(address, fields | {"batches": "on"}).content.decode()
     assert client.post(address, fields | {"azure_api_version": "v1"}).status_code == 200

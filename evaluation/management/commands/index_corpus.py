@@ -9,7 +9,7 @@ from rich.progress import Progress
 from evaluation.asking.corpora import embed
 from evaluation.core.errors import Refused
 from evaluation.corpora.selectors import corpus_named
-from evaluation.judges.clients import chosen_embedding
+from evaluation.judges.embeddings import chosen_embedding
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import refusals
 from evaluation.runs.selectors import project_named

@@ -27,8 +27,8 @@ from evaluation.systems.corpus import quoted
 from evaluation.systems.protocol import RETRIEVAL_ONLY, SystemCall
 from examples.rag_service import RagService
 from review.management.tables import results_sheets
-from review.reports.report import make_report
 from tests.factories import make_project
+from tests.review.builders import make_report
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
-from evaluation.judges.clients import seal, unseal
+from evaluation.judges.secrets import seal, unseal
 from evaluation.network.origins import origin_of
 
 HERE = origin_of("https://llm.example:8000/v1")

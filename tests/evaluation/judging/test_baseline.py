@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import QuestionSpec, Status
 from evaluation.judging import baseline
-from evaluation.judging.baseline import ANSWERS, SCORERS, BaselineJudge, judged
+from evaluation.judging.baseline import ANSWERS, SCORERS, judged
 from evaluation.judging.calls import JudgeReply, cost_of
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.lexical import correctness
+from evaluation.judging.providers.baseline import BaselineJudge
 from evaluation.judging.rubric import Rubric, shipped_rubrics
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, read_reply
 

@@ -12,11 +12,11 @@ import pytest
 
 from evaluation.core.samples import Result, Status
 from evaluation.judging.calls import Ask, Case, Heard, JudgeReply, Rung, Token
-from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.formulas import read_scores
-from evaluation.judging.logprobs import asking_for, covers, expected, read_tokens
+from evaluation.judging.logprobs import asking_for, covers, expected
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probed, probe
 from evaluation.judging.prompt import hear
+from evaluation.judging.providers.openai import OpenAIJudge, read_tokens
 from evaluation.judging.rubric import Label, Level, RubricMetric
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import EN, KO, call, case, scoring

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from evaluation.judging.calls import Rung
-from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.probing import NO_RUNG, Probed, probe
+from evaluation.judging.providers.openai import OpenAIJudge
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import Deadlines
 from tests.judge_server import JudgeServer, actions

@@ -9,8 +9,8 @@ import pytest
 
 from evaluation.core.samples import Result, Status
 from evaluation.judging.calls import JudgeCall
-from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.prompt import repaired
+from evaluation.judging.providers.openai import OpenAIJudge
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import GiveUp, Retry, decide
 from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply

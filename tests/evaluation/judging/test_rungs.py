@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from evaluation.judging.calls import Heard, JudgeReply, Rung
-from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.prompt import hear
-from evaluation.judging.wire import request_body
+from evaluation.judging.providers.openai import OpenAIJudge, request_body
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import ALL, call
 from tests.judge_server import JudgeServer, actions

@@ -13,9 +13,9 @@ import pytest
 from aiohttp import web
 
 from evaluation.judging.calls import Heard, JudgeReply, Rung, is_other_model
-from evaluation.judging.client import OpenAIJudge
 from evaluation.judging.probing import Probed, probe, probe_call
 from evaluation.judging.prompt import hear
+from evaluation.judging.providers.openai import OpenAIJudge
 from evaluation.network.outcomes import Outcome
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.actions import Action, completion

@@ -11,7 +11,7 @@ import pytest
 
 from evaluation.core.errors import InvalidFile
 from evaluation.embedding.similarity import EmbeddingChoice
-from evaluation.judges.clients import price_table
+from evaluation.judges.prices import price_table
 from evaluation.models import Answer, Attempt, Endpoint, Preflight, Reply, RubricVersion, Run, RunJudge, WorkUnit
 from evaluation.runs.progress import (
     EMBEDDINGS,

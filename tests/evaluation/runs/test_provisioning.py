@@ -129,6 +129,11 @@ def test_a_token_that_ran_out_is_made_anew() -> None:
             "endpoints.0.azure_api_version",
             "",
         ),
+        (
+            {"endpoints": [{"name": "e", "base_url": f"{ORIGIN}/v1", "provider": "oracle"}]},
+            "endpoints.0.provider",
+            "oracle",
+        ),
         ({"judges": [{"name": "j", "endpoint": "nowhere", "model": "m"}]}, "judges.0", "nowhere"),
         ({"judges": [{"name": "baseline", "endpoint": "llm", "model": "m"}]}, "judges.0", "baseline"),
         (

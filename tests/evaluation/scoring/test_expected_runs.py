@@ -13,10 +13,10 @@ from evaluation.scoring.judges import earlier_replies
 from evaluation.work.lifecycle import retry_failed
 from review.comparisons.values import differing_versions
 from review.evidence.scorers import machine_values
-from review.reports.report import make_report
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
+from tests.review.builders import make_report
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]

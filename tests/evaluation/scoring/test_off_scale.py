@@ -10,11 +10,11 @@ import pytest
 from evaluation.core.samples import Status
 from evaluation.models import Reply, Run, Score
 from evaluation.runs.making import prepare_run
-from review.reports.report import make_report
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.evaluation.scoring.families import profile_of
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
+from tests.review.builders import make_report
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]

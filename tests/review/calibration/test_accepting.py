@@ -258,7 +258,7 @@ def test_nobody_learns_a_sealed_verdict(place: Place) -> None:
 
 @given(st.integers(0, 2**31), st.sampled_from(["", "v1", "1.", "1.AAAA"]))
 def test_a_sealed_text_opens_for_its_own_look_alone(number: int, damaged: str) -> None:
-    from evaluation.judges.clients import seal, unseal
+    from evaluation.judges.secrets import seal, unseal
 
     text = seal('{"correctness": 3}', origin=f"look {number}", secret="a" * 50)
     assert unseal(text, origin=f"look {number}", secrets=["b" * 50, "a" * 50]) == '{"correctness": 3}'

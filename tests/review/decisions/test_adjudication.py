@@ -26,9 +26,9 @@ from review.ratings.leases import loaded, next_assignment
 from review.ratings.submitting import escalate, flag, skip, submit, undo
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
-from review.reports.report import make_report
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.markup import compact
+from tests.review.builders import make_report
 from tests.together import WAITS, together
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -25,10 +25,9 @@ from review.calibration import turns
 from review.comparisons.gating import GateAsked, gate_of
 from review.gold.licences import LicenceState, RunLicence, licences_of
 from review.reports.gate import gate_reasons
-from review.reports.report import make_report
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_judge, make_user
-from tests.review.builders import answer_rows, metric, score
+from tests.review.builders import answer_rows, make_report, metric, score
 from tests.review.calibration.place import Place
 
 pytestmark = pytest.mark.django_db

@@ -26,10 +26,9 @@ from review.queues.draws import make_draw, strata_of
 from review.reports.estimates import three_ways
 from review.reports.figure import Figure, why_withheld
 from review.reports.gathering import gather
-from review.reports.report import make_report
 from review.statistics.sampling.member import Strategy
 from tests.factories import make_user
-from tests.review.builders import answer_rows, answers_to, metric, run_over, score_all
+from tests.review.builders import answer_rows, answers_to, make_report, metric, run_over, score_all
 from tests.review.sampled import OTHERS
 
 pytestmark = pytest.mark.django_db

@@ -7,6 +7,7 @@ import sqlite3
 from datetime import timedelta
 
 import pytest
+from django.core.cache import caches
 from django.core.management import call_command
 from django.db import OperationalError
 from django.test import Client
@@ -17,7 +18,7 @@ from openpyxl import load_workbook
 
 from evaluation.core.errors import Later, Refused
 from evaluation.core.roles import Role
-from evaluation.models import Run, TakenExport
+from evaluation.models import Run
 from review.comparisons.gating import GateAsked, gate_of
 from review.comparisons.values import MOST
 from review.kept import keeping, making
@@ -105,7 +106,8 @@ def test_a_program_is_told_to_come_back_and_then_gets_it(
 ) -> None:
     """What it gets is what a small run gives."""
     client = Client()
-    client.force_login(make_user(Role.LEAD, run.project))
+    lead = make_user(Role.LEAD, run.project)
+    client.force_login(lead)
     other = make_scored_run(make_answer_set(run.answer_set.question_set), values=(2, 2, 3, 4, 5, 3, 1))
     address = "/api/v1/runs/" + asked.format(run=run.pk, other=other.pk)
     answer = client.get(address)
@@ -115,7 +117,8 @@ def test_a_program_is_told_to_come_back_and_then_gets_it(
             making.remake(rung.pop())
             answer = client.get(address)
     assert not rung
-    assert TakenExport.objects.count() == 1  # to be told to come back does not count
+    counts = [caches["shared"].get(f"throttle_{scope}_{lead.pk}", []) for scope in ("files", "figures")]
+    assert sum(map(len, counts)) == 1  # a 503 does not count
     made = {int(one.timestamp()) for one in Kept.objects.values_list("made_at", flat=True)}
     assert parse_http_date(answer["Last-Modified"]) in made
     told = b"".join(answer.streaming_content) if answer.streaming else answer.content

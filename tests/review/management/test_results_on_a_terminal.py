@@ -16,9 +16,8 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import Endpoint, Run
 from review.management.sheets import Sheet, drawn
 from review.management.tables import results_sheets
-from review.reports.report import make_report
 from tests.factories import make_judge
-from tests.review.builders import answers_to, run_over, score_all
+from tests.review.builders import answers_to, make_report, run_over, score_all
 
 
 def lines_of(sheet: Sheet, width: int = 80) -> list[str]:

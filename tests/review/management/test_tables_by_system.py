@@ -18,11 +18,10 @@ from evaluation.wording.messages import category_name
 from review.comparisons.whole import compare, comparison_json
 from review.management.sheets import visible
 from review.management.tables import results_sheets, systems_sheets
-from review.reports.report import make_report
 from review.templatetags.figures import plain
 from review.web.pages.comparison import systems_card
 from tests.factories import make_answer_set, make_judge, make_user
-from tests.review.builders import answers_to, run_over, score_all
+from tests.review.builders import answers_to, make_report, run_over, score_all
 
 pytestmark = pytest.mark.django_db
 CLASSES = (["CORRECT", "WRONG", "CORRECT", "DONT_KNOW"], ["WRONG", "WRONG", "WRONG", "CORRECT"])

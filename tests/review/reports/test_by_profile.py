@@ -15,8 +15,7 @@ from review.comparisons.gating import GateAsked, gate_of
 from review.reports.exporting import export
 from review.reports.gate import gate_line, gate_reasons
 from review.reports.profile_section import ProfileSection
-from review.reports.report import make_report
-from tests.review.builders import FAILED, NOT_APPLICABLE, answers_to, run_over, score_all
+from tests.review.builders import FAILED, NOT_APPLICABLE, answers_to, make_report, run_over, score_all
 
 pytestmark = pytest.mark.django_db
 CATEGORIES = ["single_hop", "single_hop", "multi_hop_2", "negative"]

@@ -22,7 +22,6 @@ from review.models import ReviewQueue
 from review.reports.estimates import carried_in_words, three_scores
 from review.reports.figure import Figure, Withheld, notes
 from review.reports.gathering import Gathered, gather
-from review.reports.report import make_report
 from review.reports.verdict import verdict_of
 from tests.factories import make_answer_set, make_judge, make_user, unique
 from tests.review.api.clients import Caller
@@ -33,6 +32,7 @@ from tests.review.builders import (
     decide,
     draw_into,
     imported_rating,
+    make_report,
     metric,
     queue_for,
     rate,

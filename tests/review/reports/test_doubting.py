@@ -22,13 +22,13 @@ from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
 from review.reports.gate import Gate, gate_reasons
 from review.reports.provenance import Doubt, ServedModel
-from review.reports.report import make_report
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
 from tests.review.api.clients import Caller
+from tests.review.builders import make_report
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]

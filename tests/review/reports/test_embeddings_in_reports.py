@@ -13,13 +13,13 @@ from django.utils import translation
 
 from evaluation.models import Run, Score
 from review.management.demo.loading import HERE
-from review.reports.report import make_report
 from review.web.pages.judges import provenance_facts
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model
 from tests.evaluation.scoring.embedded import endpoint_of
 from tests.factories import make_project
 from tests.judge_server import JudgeServer
 from tests.judge_server.fixture import judge_server
+from tests.review.builders import make_report
 
 __all__ = ["judge_server"]
 pytestmark = pytest.mark.django_db

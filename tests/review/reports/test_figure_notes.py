@@ -11,10 +11,10 @@ from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.reports.exporting import export
 from review.reports.figure import Figure, notes, why_withheld, withheld
-from review.reports.report import category_tables, make_report
+from review.reports.report import category_tables
 from tests.factories import make_user
 from tests.pages.markup import compact
-from tests.review.builders import answers_to, run_over
+from tests.review.builders import answers_to, make_report, run_over
 from tests.review.sampled import fill, rate_half
 
 

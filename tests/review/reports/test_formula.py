@@ -10,8 +10,7 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
 from review.reports.formula import Formula, formula_in_words, formula_of, other_profiles_in_words
 from review.reports.gathering import gather
-from review.reports.report import make_report
-from tests.review.builders import NOT_APPLICABLE, answers_to, run_over, score_all
+from tests.review.builders import NOT_APPLICABLE, answers_to, make_report, run_over, score_all
 
 pytestmark = pytest.mark.django_db
 

@@ -18,7 +18,7 @@ from review.comparisons.gating import GateAsked, gate_of
 from review.reports.as_json import summary_json
 from review.reports.exporting import export
 from review.reports.lines import MetricLine
-from review.reports.report import Report, make_report
+from review.reports.report import Report
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.factories import make_profile, make_user
 from tests.review.api.clients import Caller
@@ -31,6 +31,7 @@ from tests.review.builders import (
     decide,
     draw_into,
     imported_rating,
+    make_report,
     metric,
     queue_for,
     rate,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluation.judging.calls import Rung, reply_words
 from evaluation.judging.formulas import scores_ask
-from evaluation.judging.wire import read_completion, read_error, request_body
+from evaluation.judging.providers.openai import read_completion, read_error, request_body
 from evaluation.network.outcomes import Outcome, storable
 from tests.evaluation.judging.samples import EN, call
 

@@ -1,5 +1,4 @@
-"""What makes a request safe to repeat (``Idempotency-Key``) and what has it act on nothing that changed meanwhile
-(``ETag``, ``If-None-Match``, ``If-Match``)."""
+"""Requests that are safe to repeat (``Idempotency-Key``)."""
 
 from __future__ import annotations
 
@@ -10,11 +9,8 @@ from typing import Any
 
 import orjson
 from django.conf import settings
-from django.db import models, transaction
-from django.http import HttpRequest
+from django.db import transaction
 from django.utils import timezone
-from django.utils.cache import get_conditional_response
-from django.utils.http import parse_etags, quote_etag
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from rest_framework import status
@@ -36,14 +32,6 @@ class KeyReused(APIException):
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "key_reused"
     default_detail = gettext_lazy("This Idempotency-Key was sent with another request within a day. Make a new one.")
-
-
-class Changed(APIException):
-    """412 for a thing that is no longer as the caller saw it."""
-
-    status_code = status.HTTP_412_PRECONDITION_FAILED
-    default_code = "changed_meanwhile"
-    default_detail = gettext_lazy("It is no longer as If-Match has it. Read it again and decide anew.")
 
 
 def once(method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -77,29 +65,6 @@ def once(method: Callable[..., Response], request: Request, *args: Any, **kwargs
         row.answer = None if response.data is None else orjson.loads(_rendered(response.data))
         row.save(update_fields=["status", "answer"])
     return response
-
-
-def tag(data: Any) -> str:
-    """The ETag of an answer."""
-    return quote_etag(hashlib.sha256(_rendered(data)).hexdigest()[:32])
-
-
-def tagged(request: HttpRequest, response: Response) -> Response:
-    """The answer with its ETag, or 304 where the caller has it already."""
-    response["ETag"] = tag(response.data)
-    same: Any = get_conditional_response(request, etag=response["ETag"], response=response)
-    return response if same is response else Response(status=304, headers={"ETag": response["ETag"]})
-
-
-def as_seen(request: Request, one: models.Model, current: Callable[[], Any]) -> None:
-    """Within the transaction that acts: lock the thing and look whether it is as ``If-Match`` has it.
-
-    :raises Changed: where it is not.
-    """
-    type(one)._default_manager.select_for_update().filter(pk=one.pk).order_by().values_list("pk").first()
-    tags = parse_etags(request.headers["If-Match"])
-    if tags != ["*"] and tag(current()) not in tags:
-        raise Changed
 
 
 def _rendered(data: Any) -> bytes:

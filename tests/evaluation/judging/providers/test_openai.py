@@ -21,7 +21,7 @@ from aiohttp import web
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeReply
-from evaluation.judging.client import OpenAIJudge
+from evaluation.judging.providers.openai import OpenAIJudge
 from evaluation.network.outcomes import Outcome, outcome_of_status
 from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
 from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
@@ -95,7 +95,7 @@ def test_azure_is_asked_for_the_deployment_with_its_own_header(judge_server: Jud
 
     async def with_key(key: str, model: str) -> Outcome:
         judge_server.enqueue(act)
-        async with judge(judge_server, base_url=judge_server.origin, azure="2024-10-21", key=key) as client:
+        async with judge(judge_server, base_url=judge_server.origin, azure_api_version="2024-10-21", key=key) as client:
             return (await client.call(replace(call(), model=model))).outcome
 
     assert asyncio.run(with_key(KEY, "mini")) is Outcome.OK
@@ -169,7 +169,7 @@ def test_the_package_is_imported_when_a_client_is_opened() -> None:
     program = (
         "import os, sys, django; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings'); django.setup();"
         "from django.core.management import call_command; call_command('check');"
-        "from evaluation.judging.client import OpenAIJudge; from evaluation.runs import draining;"
+        "from evaluation.judging.providers.openai import OpenAIJudge; from evaluation.runs import draining;"
         "judge = OpenAIJudge(base_url='http://127.0.0.1:9/v1', allowed_origins=['http://127.0.0.1:9']);"
         "print([name for name in ('openai', 'httpx2') if name in sys.modules])"
     )
@@ -255,8 +255,11 @@ def test_a_call_has_two_minutes_unless_told_otherwise() -> None:
 
 @pytest.mark.parametrize("announced", [True, False])
 @pytest.mark.parametrize("code", [200, 500])
-def test_c2_a_body_of_50_megabytes_is_dropped_at_the_cap(judge_server: JudgeServer, announced: bool, code: int) -> None:
-    reply = ask(judge_server, actions.huge(50, announced=announced, code=code), most_bytes=1_000_000)
+def test_c2_a_body_of_50_megabytes_is_dropped_at_the_cap(
+    judge_server: JudgeServer, monkeypatch: pytest.MonkeyPatch, announced: bool, code: int
+) -> None:
+    monkeypatch.setattr(OpenAIJudge, "most_bytes", 1_000_000)
+    reply = ask(judge_server, actions.huge(50, announced=announced, code=code))
     assert reply.outcome is Outcome.TOO_LARGE
     assert reply.raw == ""
 

@@ -1,0 +1,27 @@
+"""Every judge provider by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evaluation.core.errors import UnknownName
+from evaluation.judging.providers.baseline import BASELINE
+from evaluation.judging.providers.openai import OPENAI
+from evaluation.judging.providers.protocol import Provider
+
+PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (OPENAI, BASELINE)}
+
+
+def endpoint_providers() -> list[Provider]:
+    """Providers that an endpoint may have."""
+    return [provider for provider in PROVIDERS.values() if provider.remote]
+
+
+def provider_named(name: str) -> Provider:
+    """Provider of an endpoint.
+
+    :raises UnknownName: for a name that none has.
+    """
+    if name not in PROVIDERS:
+        raise UnknownName("judge provider", name, [provider.name for provider in endpoint_providers()])
+    return PROVIDERS[name]

@@ -1,0 +1,149 @@
+"""Providers by name, and what a provider behind a server shares with all others, shown with one that is made up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from aiohttp import web
+from django.core.exceptions import ValidationError
+
+from evaluation.core.errors import UnknownName
+from evaluation.core.registry import Bilingual
+from evaluation.judges.clients import client_of, provider_of
+from evaluation.judging.calls import JudgeCall, JudgeReply, Rung
+from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probed, probe
+from evaluation.judging.providers import catalogue
+from evaluation.judging.providers.baseline import BASELINE, BaselineJudge
+from evaluation.judging.providers.openai import OPENAI, OpenAIJudge
+from evaluation.judging.providers.protocol import EndpointJudge, Provider, messages_of
+from evaluation.models import Endpoint, JudgeVersion
+from evaluation.network.outcomes import Outcome, outcome_of_status
+from evaluation.network.transport import HttpResponse
+from tests.evaluation.judging.samples import call
+from tests.judge_server import JudgeServer
+from tests.judge_server.received import Received
+
+KEY = "sk-secret-0123456789"
+
+
+class EchoJudge(EndpointJudge):
+    """Replies are plain text; the key goes in a header of its own, the model in the path."""
+
+    @staticmethod
+    def credentials(key: str) -> dict[str, object]:
+        return {"headers": {"X-Echo-Key": key}}
+
+    def path(self, request: JudgeCall) -> str:
+        return f"/models/{request.model}:judge"
+
+    def body(self, request: JudgeCall) -> bytes:
+        return json.dumps({"messages": messages_of(request)}).encode()
+
+    def read(self, response: HttpResponse) -> JudgeReply:
+        outcome = Outcome.OK if response.status == 200 else outcome_of_status(response.status)
+        return JudgeReply(outcome, raw=response.body.decode(), http_status=response.status)
+
+
+ECHO = Provider("echo", Bilingual("Echo", "메아리"), EchoJudge, rungs=(Rung.JSON_OBJECT, Rung.TEXT))
+
+
+def test_names_are_those_of_the_catalogue_and_only_servers_have_endpoints() -> None:
+    assert all(catalogue.provider_named(name).name == name for name in catalogue.PROVIDERS)
+    assert set(catalogue.PROVIDERS) - {provider.name for provider in catalogue.endpoint_providers()} == {"baseline"}
+    with pytest.raises(UnknownName, match="opanai"):
+        catalogue.provider_named("opanai")
+
+
+def test_a_judge_is_opened_by_the_provider_of_its_endpoint(settings: object) -> None:
+    settings.CONCORD_JUDGE_ORIGINS = ["https://llm.example"]  # type: ignore[attr-defined]
+    endpoint = Endpoint(base_url="https://llm.example", azure_api_version="2024-10-21")
+    judge = JudgeVersion(endpoint=endpoint, model="m")
+    client = client_of(judge)
+    assert isinstance(client, OpenAIJudge)
+    assert client._transport.azure == "2024-10-21"
+    assert isinstance(client_of(JudgeVersion(model="lexical")), BaselineJudge)
+    endpoint.provider = "gone"
+    with pytest.raises(UnknownName, match="gone"):
+        provider_of(judge)
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"), [(200, "ok"), (401, "unauthorised"), (429, "rate_limited"), (503, "overloaded")]
+)
+def test_a_provider_decides_path_key_and_reading(judge_server: JudgeServer, status: int, outcome: str) -> None:
+    received: list[tuple[str, str | None, str | None]] = []
+
+    async def act(_: Received, http: web.Request) -> web.StreamResponse:
+        received.append((http.path, http.headers.get("X-Echo-Key"), http.headers.get("Authorization")))
+        return web.Response(text=f"key {KEY}", status=status, headers={"Retry-After": "7"})
+
+    async def reply() -> JudgeReply:
+        url = f"{judge_server.origin}/other"
+        async with EchoJudge(base_url=url, key=KEY, allowed_origins=[judge_server.origin]) as client:
+            return await client.call(replace(call(), model="m1"))
+
+    judge_server.enqueue(act)
+    result = asyncio.run(reply())
+    assert received == [("/other/models/m1:judge", KEY, None)]
+    assert (result.outcome, result.http_status) == (outcome, status)
+    assert (result.raw, result.retry_after) == ((f"key {KEY}", None) if status == 200 else ("key …", 7.0))
+    assert result.elapsed_seconds > 0
+
+
+@pytest.mark.parametrize("rung", list(Rung))
+def test_the_schema_is_in_the_prompt_where_the_server_is_not_sent_it(rung: Rung) -> None:
+    last = messages_of(replace(call(), rung=rung))[-1]["content"]
+    assert ("JSON schema: {" in last) == (rung in {Rung.JSON_OBJECT, Rung.TEXT})
+    assert ("VERDICT:" in last) == (rung is Rung.TEXT)
+
+
+class Scripted:
+    """Reads on some rungs only, and notes what it is asked."""
+
+    def __init__(self, *reads: Rung) -> None:
+        self.reads, self.calls = reads, list[tuple[Rung, bool]]()
+
+    async def call(self, request: JudgeCall) -> JudgeReply:
+        self.calls.append((request.rung, "logprobs" in request.parameters))
+        verdict = json.dumps({"connection_test": {"reason": "Right.", "score": 2}})
+        raw = f"VERDICT: {verdict}" if request.rung is Rung.TEXT else verdict
+        return JudgeReply(Outcome.OK, raw=raw if request.rung in self.reads else "none", http_status=200)
+
+    async def __aenter__(self) -> Scripted:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        return None
+
+
+def probed(client: Scripted, *, expects: bool = False) -> Probed:
+    return asyncio.run(probe(client, "m", {}, expects=expects, rungs=ECHO.rungs, logprobs=ECHO.logprobs))
+
+
+def test_a_preflight_tries_what_the_provider_has_and_nothing_else() -> None:
+    best, second, none, expecting = Scripted(*Rung), Scripted(Rung.TEXT), Scripted(Rung.TOOL), Scripted(*Rung)
+    assert (probed(best).rung, best.calls) == (Rung.JSON_OBJECT, [(Rung.JSON_OBJECT, False)])
+    found = probed(second)
+    assert (found.rung, found.logprobs) == (Rung.TEXT, False)
+    assert second.calls == [(Rung.JSON_OBJECT, False), (Rung.TEXT, False)]
+    assert (probed(none).outcome, len(none.calls)) == (NO_RUNG, 2)
+    assert (probed(expecting, expects=True).outcome, {asked for _, asked in expecting.calls}) == (NO_LOGPROBS, {False})
+
+
+@pytest.mark.parametrize("field", ["embedding_model", "azure_api_version", "batches"])
+def test_an_endpoint_has_no_setting_that_its_provider_lacks(monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+    monkeypatch.setattr(catalogue, "PROVIDERS", {"openai": OPENAI, "echo": ECHO})
+    Endpoint(name="e", provider="echo").clean()
+    Endpoint(name="e", provider="openai", **{field: "2024-10-21"}).clean()
+    with pytest.raises(ValidationError) as refused:
+        Endpoint(name="e", provider="echo", **{field: "2024-10-21"}).clean()
+    assert list(refused.value.message_dict) == [field]
+
+
+def test_choices_follow_the_catalogue_without_a_migration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "PROVIDERS", {"openai": OPENAI, "echo": ECHO, "baseline": BASELINE})
+    choices = Endpoint._meta.get_field("provider").choices
+    assert [name for name, _ in choices or ()] == ["openai", "echo"]
