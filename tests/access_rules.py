@@ -221,6 +221,7 @@ API = {
     ("POST", "api-gold-set-retire"): LEADS,
     ("POST", "api-gold-set-open"): LEADS,
     ("GET", "api-gold-set-hold-out"): EVALUATES,
+    ("GET", "api-gold-set-openings"): EVALUATES,
     ("GET", "api-gold-set-export"): EVALUATES,
     ("GET", "api-gold-set-forecast"): EVALUATES,
     ("GET", "api-calibration-list"): LOGGED_IN,

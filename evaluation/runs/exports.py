@@ -28,6 +28,7 @@ class HourlyThrottle(SimpleRateThrottle):
     """A throttle of the REST framework for one person, which pages use too, counted in the database."""
 
     cache = caches["shared"]
+    duration: int
 
     def __init__(self, person: User, scope: str, limit: int) -> None:
         self.person, self.scope, self.rate = person, scope, f"{limit}/hour"

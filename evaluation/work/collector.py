@@ -14,7 +14,7 @@ _before: list[tuple[int, int, int]] = []  # one for each that holds it back; the
 def held_back() -> Iterator[None]:
     """Collect the cycles among new objects alone, and seldom, until the last of those who ask for it is done: a full
     collection walks every object of the process and stops all its threads for 0.1 s and more, the one that sends calls
-    too, and where many values are read it took a third of the time."""
+    too. ``agreement`` of 8,000 answers takes 2.7 s of CPU time with it and 3.6 s without."""
     with _turn:
         _before.append(gc.get_threshold())
         if len(_before) == 1:
