@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +54,7 @@ LEAD_PAGES = {
     "new-evaluation": "/evaluations/new/",
 }
 ADMINISTRATOR = ("admin", "a-password-of-pictures")
+PATIENCE = 300.0  # seconds for the demo to answer and for a page to load, on a busy machine
 
 
 @contextmanager
@@ -93,14 +93,15 @@ def served_demo() -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
 
 
 def _wait(address: str) -> None:
-    for _ in range(150):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
         try:
-            urllib.request.urlopen(f"{address}/login/", timeout=10).close()
-        except urllib.error.URLError:
+            urllib.request.urlopen(f"{address}/login/", timeout=30).close()
+        except OSError:  # refused, or no answer in time
             time.sleep(0.2)
         else:
             return
-    raise RuntimeError("the demo is not reachable")
+    raise RuntimeError(f"the demo did not answer at {address} within {PATIENCE:.0f} s")
 
 
 class Camera:
@@ -109,6 +110,7 @@ class Camera:
     def __init__(self, browser: Browser, address: str, language: str, width: int) -> None:
         self.address, self.language, self.width = address, language, width
         context = browser.new_context(viewport={"width": width, "height": 900}, locale=language)
+        context.set_default_timeout(PATIENCE * 1000)
         context.add_cookies([{"name": "django_language", "value": language, "url": address}])
         self.page: Page = context.new_page()
         self.errors: list[str] = []
@@ -135,7 +137,7 @@ class Camera:
             answer = self.page.goto(f"{self.address}{path}")
             assert answer
             assert answer.ok, f"{path}: {answer.status}"
-        self.page.wait_for_selector("#figures[hx-get]", state="detached", timeout=60_000)  # intervals come later
+        self.page.wait_for_selector("#figures[hx-get]", state="detached")  # intervals come later
         self.page.wait_for_timeout(300)
         OUT.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(
