@@ -94,6 +94,7 @@ def test_outside_development_a_missing_or_weak_key_refuses_to_boot(tmp_path: Pat
     assert not (tmp_path / "secret_key").exists()
 
 
+@pytest.mark.slow
 def test_outside_development_a_strong_key_boots(tmp_path: Path) -> None:
     done = start(tmp_path, DEBUG="0", SECRET_KEY=STRONG, ALLOWED_HOSTS="concord.example")
     assert done.returncode == 0, done.stderr

@@ -17,6 +17,7 @@ def found(sample_data: Path) -> Judged:
     return read(sample_data / "ragtruth_qa")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("place", [1, 2], ids=["en", "ko"])
 def test_the_tables_are_what_the_command_prints(name: str, place: int, found: Judged) -> None:

@@ -67,6 +67,7 @@ def test_it_retrieves_and_quotes_without_an_endpoint() -> None:
     assert korean.answer.text == "급여는 매월 25일에 지급한다. [1]"
 
 
+@pytest.mark.slow
 def test_what_the_corpus_does_not_hold_it_says_in_the_questions_language() -> None:
     project = make_project()
     _corpus(project)

@@ -58,6 +58,7 @@ def test_what_others_kill_is_started_again_without_end(monkeypatch: pytest.Monke
     child.end()
 
 
+@pytest.mark.slow
 def test_a_process_below_a_child_that_ends_is_told_once() -> None:
     code = "from subprocess import Popen; p = [Popen(['sleep', s]) for s in '91']; p[1].wait(); p[0].wait()"
     child = Child("child", [sys.executable, "-c", code])

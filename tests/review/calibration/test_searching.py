@@ -102,6 +102,7 @@ def test_examples_are_of_the_examples_part_and_judged_on_validation_alone(gold: 
     assert judged_by(stand.active) == part(gold, "examples", "validation")
 
 
+@pytest.mark.slow
 def test_each_kind_picks_what_it_says(gold: GoldSet, judge: JudgeVersion) -> None:
     calibrate("examples")
     bench = bench_of(gold, judge, FAMILY)
@@ -113,6 +114,7 @@ def test_each_kind_picks_what_it_says(gold: GoldSet, judge: JudgeVersion) -> Non
     assert {one.cell[0] for one in diverse} == {"tables", "dates"}
 
 
+@pytest.mark.slow
 def test_a_version_s_own_examples_are_no_disagreements_of_it(gold: GoldSet, judge: JudgeVersion) -> None:
     calibrate("examples")
     bench = bench_of(gold, judge, FAMILY)
@@ -138,6 +140,7 @@ def test_a_hostile_answer_stands_in_its_example_as_seen_text(gold: GoldSet, judg
     assert len(EXAMPLE.findall(rubric.instruction)) == 1
 
 
+@pytest.mark.slow
 def test_where_nothing_is_better_nothing_is_offered(gold: GoldSet, judge: JudgeVersion, server: JudgeServer) -> None:
     server.behave(judging(lambda right, number, prompt: 2 if number % 2 else -2))
     assert calibrate("examples")["outcome"] == "nothing_better"
@@ -219,6 +222,7 @@ def test_a_rewriting_that_is_no_draft_ends_the_search(
     assert not RubricVersion.objects.exclude(project=None).exists()
 
 
+@pytest.mark.slow
 def test_a_reply_that_was_heard_before_a_crash_is_not_asked_for_again(
     gold: GoldSet, judge: JudgeVersion, server: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +263,7 @@ def test_a_search_stops_at_its_budget(gold: GoldSet, judge: JudgeVersion, priced
     assert not Run.objects.filter(state__in=["running", "paused"]).exists()
 
 
+@pytest.mark.slow
 def test_workers_take_a_search_step_by_step(gold: GoldSet, judge: JudgeVersion) -> None:
     from evaluation.runs.draining import drain
 
@@ -294,6 +299,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(gold: GoldSet, j
     assert not Search.objects.exists()
 
 
+@pytest.mark.slow
 def test_an_evaluator_begins_one_on_the_page_and_goes_on_with_what_stands_still(
     gold: GoldSet, judge: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
