@@ -311,7 +311,8 @@ SENTENCES = {
     "passages_unmatched": _(
         "Not one of the passages that the answers name is among those that should be found, so recall would be 0 "
         "everywhere. The file has: %(given)s. The questions have: %(expected)s. If they do mean the same passages, "
-        "correct the ids; if nothing was found indeed, say so (--accept-unknown-passages)."
+        "correct the ids. If the system really found none of them, import the file as it is (by command with "
+        "--accept-unknown-passages)."
     ),
     "answers_missing": _("%(questions)s question(s) have no answer: %(ids)s."),
     "question_text_differs": _(
