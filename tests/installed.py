@@ -8,7 +8,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
 from django.apps import apps
+
+from evaluation.extensions import has
 
 
 def sites() -> list[ModuleType]:
@@ -18,6 +21,11 @@ def sites() -> list[ModuleType]:
         for app in apps.get_app_configs()
         if app.name.startswith("contrib.") and Path(app.path, "tests", "site.py").exists()
     ]
+
+
+def needs(*features: str) -> pytest.MarkDecorator:
+    """Return a mark that skips a test where a feature is not installed."""
+    return pytest.mark.skipif(not all(map(has, features)), reason=f"not installed: {', '.join(features)}")
 
 
 def merged(name: str) -> Mapping[Any, Any]:

@@ -18,6 +18,7 @@ from evaluation.runs.making import resume_run
 from evaluation.runs.progress import spending
 from evaluation.work.units import State
 from tests.evaluation.runs.remote import remote_run, worked_off
+from tests.installed import needs
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import fitting
 
@@ -78,6 +79,7 @@ def test_a_budget_that_could_not_hold_is_refused(judge: JudgeServer, unpriced: N
     assert refused.value.params["models"] == ["judge-1"]
 
 
+@needs("batches")
 def test_a_budget_and_batches_exclude_each_other(judge: JudgeServer, priced: None) -> None:
     with pytest.raises(Refused, match="budget_of_batches"):
         remote_run(judge, 2, budget=Decimal(1), batch=True)

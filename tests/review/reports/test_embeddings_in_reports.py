@@ -17,6 +17,7 @@ from review.web.pages.judges import provenance_facts
 from tests.evaluation.embedding.tiny import LAYERS, tiny_model
 from tests.evaluation.scoring.embedded import endpoint_of
 from tests.factories import make_project
+from tests.installed import needs
 from tests.judge_server import JudgeServer
 from tests.judge_server.fixture import judge_server
 from tests.review.builders import make_report
@@ -44,6 +45,7 @@ def evaluated(project: str, path: Path, **options: Any) -> dict[str, Any]:
     return dict(json.loads(path.read_text("utf-8")))
 
 
+@needs("local_embeddings")
 def test_with_an_endpoint_ragas_has_all_its_figures_and_names_the_model(
     project: str, judge_server: JudgeServer, settings: Any, tmp_path: Path
 ) -> None:
