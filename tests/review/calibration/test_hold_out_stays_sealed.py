@@ -25,6 +25,7 @@ from review.calibration import accepting
 from review.models import GoldItem, Look
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_user
+from tests.prepared import analyze
 from tests.review.builders import metric, score
 from tests.review.calibration.addresses import addresses, body_of
 from tests.review.calibration.place import Place, scripted
@@ -103,7 +104,9 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(prepared_world: World) -> Site:
-    return Site(prepared_world, Place(200))  # so many that a hundred are held out
+    made = Site(prepared_world, Place(200))  # so many that a hundred are held out
+    analyze()
+    return made
 
 
 def test_no_table_holds_it(site: Site, tmp_path: Path) -> None:
