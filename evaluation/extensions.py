@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from evaluation.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
     from evaluation.models import JudgeVersion, Run, User
+    from evaluation.work.jobs import JobKind
 
 OFF = "feature_off"
 
@@ -123,16 +124,18 @@ class JudgeAttacks:
 class Feature:
     """Extensions that one app brings; every part but the name is optional.
 
-    ``urls`` and ``api_urls`` are modules of addresses. ``periodic`` runs once a minute, ``after_drain`` after work in a
-    process without workers. ``due_runs`` are runs to enqueue although no unit of theirs is claimable, ``problems``
-    describes what is wrong with the background work. Over projects by id, ``gauges`` are monitoring figures and
-    ``calls`` are calls of other ledgers than that of runs. ``waiting`` are to-dos of a person. ``demo`` adds to the two
-    runs of the demo, once, for its reviewers and lead. ``attacks`` shows how a judge stood up to attacks.
+    ``urls`` and ``api_urls`` are modules of addresses. ``jobs`` are kinds of background work, ``periodic`` runs once a
+    minute, ``after_drain`` after work in a process without workers. ``due_runs`` are runs to enqueue although no unit
+    of theirs is claimable, ``problems`` describes what is wrong with the background work. Over projects by id,
+    ``gauges`` are monitoring figures and ``calls`` are calls of other ledgers than that of runs. ``waiting`` are to-dos
+    of a person. ``demo`` adds to the two runs of the demo, once, for its reviewers and lead. ``attacks`` shows how a
+    judge stood up to attacks.
     """
 
     name: str
     urls: str = ""
     api_urls: str = ""
+    jobs: tuple[JobKind, ...] = ()
     periodic: tuple[Callable[[], object], ...] = ()
     after_drain: tuple[Callable[[], object], ...] = ()
     batches: BatchHooks | None = None

@@ -6,4 +6,8 @@ from evaluation.accounts.audit import seal_settled
 from evaluation.extensions import Feature
 from evaluation.runs import large_uploads
 
-FEATURE = Feature(name="evaluation", periodic=(large_uploads.ring_waiting, seal_settled))
+FEATURE = Feature(
+    name="evaluation",
+    jobs=(large_uploads.process_upload,),
+    periodic=(large_uploads.drop_leftovers, seal_settled),
+)

@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from evaluation.extensions import features
 from evaluation.models import Heartbeat
 from evaluation.runs.draining import drain
+from evaluation.work import jobs
 from evaluation.work.dispatch import sweep
 
 
@@ -17,8 +18,9 @@ def drain_run(run_id: int) -> None:
 
 
 def sweep_all(_: int = 0) -> None:
-    """Enqueue every run that has something to do; then do the periodic tasks of the features."""
+    """Enqueue every run and job that has something to do; then do the periodic tasks of the features."""
     sweep()
+    jobs.ring_due()
     for feature in features():
         for task in feature.periodic:
             task()

@@ -10,11 +10,10 @@ from review.queues import directing
 
 FEATURE = Feature(
     name="review",
+    jobs=(looking.take_look, searching.advance_search, anchors.check_anchors),
     periodic=(
         directing.remind_all,
-        looking.ring_waiting,
-        searching.ring_waiting,
-        anchors.check_all,
+        anchors.begin_due_checks,
         working.ring_waiting,
         making.ring_waiting,
     ),

@@ -729,13 +729,30 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
+                name='Job',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
+                    ('kind', models.CharField(max_length=40)),
+                    ('object_id', models.PositiveBigIntegerField()),
+                    ('state', models.CharField(choices=[('waiting', 'Waiting'), ('working', 'Working'), ('done', 'Done'), ('stopped', 'Stopped')], default='waiting', max_length=8)),
+                    ('token', models.UUIDField(null=True, unique=True)),
+                    ('until', models.DateTimeField(null=True)),
+                    ('next_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                    ('attempts', models.PositiveIntegerField(default=0)),
+                    ('problem', models.CharField(blank=True, default='', max_length=100)),
+                    ('notes', models.JSONField(default=dict)),
+                ],
+                options={
+                    'constraints': [models.UniqueConstraint(fields=('kind', 'object_id'), name='one_job_per_object'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'stopped'), _negated=True), models.Q(('problem', ''), _negated=True), _connector='OR'), name='stopped_job_says_why')],
+                    'indexes': [],
+                },
+            ),
+            migrations.CreateModel(
                 name='ImportWork',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('token', models.UUIDField(null=True)),
-                    ('until', models.DateTimeField(null=True)),
-                    ('reason', models.CharField(blank=True, default='', max_length=100)),
                     ('batch', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='work', to='evaluation.importbatch')),
                     ('size', models.PositiveBigIntegerField()),
                     ('done', models.PositiveBigIntegerField(default=0)),

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import PROTECT, Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models.accounts import Project
@@ -137,9 +138,45 @@ class Turn(Row):
         abstract = True
 
 
-class ImportWork(Turn):
-    """A worker's turn at a large upload: how much of it is ``done`` of ``total`` (bytes while it is checked, answers
-    while they are stored), what the check ``found``, or its ``problems``; and the set the answers are stored in."""
+class Job(Row):
+    """Background work on the object ``object_id`` of a ``kind`` (:mod:`evaluation.work.jobs`).
+
+        waiting <-> working -> done | stopped
+
+    While it is working, ``token`` is the worker's until the lease ``until`` ends. It is due from ``next_at`` on;
+    ``attempts`` counts turns that crashed or failed since the last orderly one. ``problem`` is the reason why it is
+    stopped or waits after a failure. ``notes`` are facts for later turns.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        WORKING = "working"
+        DONE = "done"
+        STOPPED = "stopped"
+
+    kind = models.CharField(max_length=40)
+    object_id = models.PositiveBigIntegerField()
+    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    token = models.UUIDField(null=True, unique=True)
+    until = models.DateTimeField(null=True)
+    next_at = models.DateTimeField(db_default=Now())
+    attempts = models.PositiveIntegerField(default=0)
+    problem = models.CharField(max_length=100, blank=True, default="")
+    notes = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "object_id"], name="one_job_per_object"),
+            models.CheckConstraint(condition=~Q(state="stopped") | ~Q(problem=""), name="stopped_job_says_why"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.object_id}"
+
+
+class ImportWork(Row):
+    """Progress of a large upload: how much of it is ``done`` of ``total`` (bytes while it is checked, answers while
+    they are stored), what the check ``found``, or its ``problems``; and the set the answers are stored in."""
 
     batch = models.OneToOneField(ImportBatch, on_delete=models.CASCADE, related_name="work")
     size = models.PositiveBigIntegerField()

@@ -13,12 +13,12 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, BinaryIO
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from evaluation.accounts import audit
@@ -32,11 +32,9 @@ from evaluation.models import Heartbeat, ImportBatch, ImportChunk, ImportWork, Q
 from evaluation.questions.uploads import ANSWERS, expire_uploads, seems_western
 from evaluation.runs.answer_files import Checked, completed, prepared
 from evaluation.runs.answer_matching import Answered
-from evaluation.work.dispatch import ring_for
+from evaluation.work.jobs import AT_ONCE, Lease, job
 from evaluation.work.lifecycle import start
-from evaluation.work.turns import TurnInHands, take_turn, turn_at
 
-WORK = "evaluation.runs.large_uploads.work_on"
 LARGE_BYTES = 2 * 1024 * 1024  # from here on a worker reads the file
 MOST_ROWS = 500_000
 CHUNK_BYTES = 512 * 1024
@@ -84,7 +82,7 @@ def keep_large(
     with transaction.atomic():
         ImportBatch.objects.filter(pk=batch.pk).update(file_sha256=digest.hexdigest())
         ImportWork.objects.create(batch=batch, size=size, total=size)
-        ring_for(WORK, batch.pk, seconds=LONGEST_SECONDS)
+        process_upload.enqueue(batch.pk)
     batch.refresh_from_db()
     return batch
 
@@ -96,7 +94,7 @@ def confirm_large(batch: ImportBatch, by: User | None) -> bool:
         if claimed:
             ImportWork.objects.filter(batch=batch).update(done=0, total=batch.rows)
             audit.record(by, "upload.confirmed", batch, sha256=batch.file_sha256)
-            ring_for(WORK, batch.pk, seconds=LONGEST_SECONDS)
+            process_upload.enqueue(batch.pk)
     batch.refresh_from_db()
     return claimed
 
@@ -114,44 +112,32 @@ def cancel_large(batch: ImportBatch, by: User | None) -> bool:
     return cancelled
 
 
-def ring_waiting() -> None:
-    """Wake workers for files that nobody has in hands, and drop what is left of those that nobody wants any more."""
-    free = Q(until=None) | Q(until__lt=Now())
-    for pk in ImportWork.objects.filter(free, batch__state__in=WORKING).values_list("batch_id", flat=True):
-        ring_for(WORK, pk, seconds=LONGEST_SECONDS)
+def drop_leftovers() -> None:
+    """Expire previews, and delete pieces of files that are not to be imported any more."""
     expire_uploads()
     left = ImportChunk.objects.exclude(batch__state__in=[*WORKING, State.PARSED]).values_list("batch", flat=True)
     for batch in ImportBatch.objects.filter(pk__in=left.distinct()):
         _drop(batch)
 
 
-def work_on(batch_id: int) -> None:
-    """A worker's turn, until the file is checked or stored."""
-    work = ImportWork.objects.select_related("batch__project", "batch__created_by", "answer_set").get(batch=batch_id)
-    take_turn(ImportWork.objects.filter(pk=work.pk), lambda _: _worked(work), WORK, batch_id)
-
-
 class Stopped(Exception):
     """The file was cancelled, or is in another worker's hands."""
 
 
-def _worked(work: ImportWork) -> bool:
-    rows = ImportWork.objects.filter(pk=work.pk)
-    with turn_at(rows, float("inf")) as turn:
-        if turn is None:
-            return True
-        work.refresh_from_db()
-        work.batch.refresh_from_db()
-        try:
-            if work.batch.state == State.CHECKING:
-                _check(work, _Watch(work, turn))
-            elif work.batch.state == State.IMPORTING:
-                _store(work, _Watch(work, turn))
-        except Stopped:
-            pass
-        except InvalidFile as refused:
-            _refuse(work, refused.problems)
-    return True
+@job("upload", seconds=LONGEST_SECONDS)
+def process_upload(batch_id: int, lease: Lease) -> timedelta | None:
+    """Check the file or store its answers."""
+    work = ImportWork.objects.select_related("batch__project", "batch__created_by", "answer_set").get(batch=batch_id)
+    try:
+        if work.batch.state == State.CHECKING:
+            _check(work, _Watch(work, lease))
+        elif work.batch.state == State.IMPORTING:
+            _store(work, _Watch(work, lease))
+    except Stopped:
+        return AT_ONCE
+    except InvalidFile as refused:
+        _refuse(work, refused.problems)
+    return None
 
 
 @dataclass(slots=True)
@@ -159,7 +145,7 @@ class _Watch:
     """Looks, about once a second, whether to go on, and says how far the work is."""
 
     work: ImportWork
-    turn: TurnInHands
+    lease: Lease
     told: float = 0.0
 
     def __call__(self, done: int) -> None:
@@ -168,7 +154,7 @@ class _Watch:
             return
         self.told = time.monotonic()
         state = ImportBatch.objects.values_list("state", flat=True).get(pk=self.work.batch_id)
-        if state != self.work.batch.state or not self.turn.more():
+        if state != self.work.batch.state or not self.lease.more():
             raise Stopped
         ImportWork.objects.filter(pk=self.work.pk).update(done=done)
         # A cluster whose only worker is here still lives.

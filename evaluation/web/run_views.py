@@ -32,6 +32,7 @@ from evaluation.runs.large_uploads import (
     cancel_large,
     confirm_large,
     keep_large,
+    process_upload,
 )
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
@@ -71,7 +72,8 @@ class LargeUpload:
     @classmethod
     def of(cls, batch: ImportBatch) -> LargeUpload:
         """The upload with its work."""
-        return cls(batch, ImportWork.objects.filter(batch=batch).first())
+        work = ImportWork.objects.annotate(waits_for=process_upload.problem("batch"))
+        return cls(batch, work.filter(batch=batch).first())
 
     @property
     def live(self) -> bool:

@@ -90,6 +90,7 @@ SENTENCES = {
     # Work
     "upstream": _("A step this one needs has failed."),
     "crash_loop": _("The worker broke down on it several times; it was parked."),
+    "job_failed": _("It failed several times. Request it again; if it fails again, ask the operator for the log."),
     "turn_lost": _("Another process has taken the comparison over."),
     "cancelled": _("The run was cancelled."),
     "paused": _("The run was paused."),

@@ -12,14 +12,14 @@ from enum import Enum
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluation.extensions import features
-from evaluation.models import AuditEvent, Endpoint, ProcessRestart, Run, System, WorkUnit
+from evaluation.models import AuditEvent, Endpoint, Job, ProcessRestart, Run, System, WorkUnit
 from evaluation.storage import append_only, guards
-from evaluation.work import units
+from evaluation.work import jobs, units
 from evaluation.work.database import TRIAL_SECONDS, is_short_of_space, try_writing, unavailable
 from evaluation.work.dispatch import heartbeat_is_fresh
 from evaluation.work.units import State, claimable, resting
@@ -94,6 +94,14 @@ def _work() -> Iterator[Finding]:
         yield Finding("extra", problem)
 
 
+def _jobs() -> Iterator[Finding]:
+    quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    for job in jobs.due().filter(Q(until=None) | Q(until__lt=quiet), next_at__lt=quiet):
+        yield Finding("job_stalled", f"job {job} is due and nobody works on it")
+    for job in Job.objects.filter(state=Job.State.STOPPED, problem=jobs.FAILED):
+        yield Finding("job_failed", f"job {job} failed {job.attempts} times; the log of its workers says why")
+
+
 def _rules() -> Iterator[Finding]:
     for table in append_only.missing():
         yield Finding("triggers_missing", f"append-only triggers are missing on {table}")
@@ -130,7 +138,7 @@ def _restarts() -> Iterator[Finding]:
         yield Finding("restarted", f"{row.part} of {row.host} {when}: {row.reason}", Weight.NOTE)
 
 
-LOOKS: tuple[Callable[[], Iterator[Finding]], ...] = (_disk, _work, _rules, _backup, _endpoints, _restarts)
+LOOKS: tuple[Callable[[], Iterator[Finding]], ...] = (_disk, _work, _jobs, _rules, _backup, _endpoints, _restarts)
 
 
 def stalled_runs() -> list[int]:

@@ -30,7 +30,7 @@ from evaluation.criteria.rubrics import LONGEST_REASON, rubrics_for
 from evaluation.models import HoldOutOpening, JudgeVersion, RubricVersion, Run
 from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
 from review.calibration.anchors import PROOFS, CheckTold, ask_for_check, told_of
-from review.calibration.looking import ask_for_look
+from review.calibration.looking import ask_for_look, take_look
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.gold.freezing import LONGEST_NAME, freeze, grow, secret_seed
 from review.gold.opening import open_hold_outs, openings_of
@@ -154,7 +154,7 @@ class LookSerializer(ModelSerializer[Look]):
     active = CharField(read_only=True)
     against = CharField(default=None, allow_null=True, read_only=True)
     gold_set = CharField(read_only=True)
-    waits_for = CharField(source="turn.reason", default="", read_only=True)
+    waits_for = CharField(default="", read_only=True)
     outcome = CharField(source="result.outcome", default=None, allow_null=True, read_only=True)
     ended_at = DateTimeField(source="result.created_at", default=None, allow_null=True, read_only=True)
 
@@ -259,8 +259,8 @@ class CalibrationViewSet(RowsViewSet):
     """Looks at hold-outs, newest first. A POST by a lead has a worker take one; ``outcome`` is what it answers."""
 
     rows: ClassVar[QuerySet[Any]] = Look.objects.select_related(
-        "gold_set", "judge_version", "candidate", "active", "against", "result", "turn"
-    )
+        "gold_set", "judge_version", "candidate", "active", "against", "result"
+    ).annotate(waits_for=take_look.problem())
     path = "project_id"
     serializer_class = LookSerializer
 

@@ -23,7 +23,7 @@ from evaluation.accounts.access import fetch
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, written_by
 from evaluation.core.roles import Action
 from evaluation.models import JudgeVersion
-from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
+from review.calibration.searching import MOST_ROUNDS, advance_search, ask_for_search, open_search
 from review.gold.overview import families_in
 from review.models import GoldSet, Search
 
@@ -49,7 +49,7 @@ class SearchSerializer(ModelSerializer[Search]):
     judge = CharField(source="judge_version.name", read_only=True)
     active = CharField(read_only=True)
     runs = SerializerMethodField()
-    waits_for = CharField(source="turn.reason", default="", read_only=True)
+    waits_for = CharField(default="", read_only=True)
     outcome = CharField(source="result.outcome", default=None, allow_null=True, read_only=True)
     version: Any = PrimaryKeyRelatedField(source="result.version", default=None, allow_null=True, read_only=True)
     figures = ListField(child=DictField(), source="result.figures", default=list, read_only=True)
@@ -71,9 +71,11 @@ class SearchSerializer(ModelSerializer[Search]):
 class SearchViewSet(RowsViewSet):
     """Searches for better judge prompts, newest first. A POST by an evaluator has workers go on one."""
 
-    rows: ClassVar[QuerySet[Any]] = Search.objects.select_related(
-        "gold_set", "judge_version", "active", "result__version", "turn"
-    ).prefetch_related("runs")
+    rows: ClassVar[QuerySet[Any]] = (
+        Search.objects.select_related("gold_set", "judge_version", "active", "result__version")
+        .prefetch_related("runs")
+        .annotate(waits_for=advance_search.problem())
+    )
     path = "gold_set__project_id"
     serializer_class = SearchSerializer
 

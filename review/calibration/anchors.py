@@ -16,7 +16,6 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from evaluation.accounts import audit
@@ -26,16 +25,13 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, User
-from evaluation.work.dispatch import ring_for
-from evaluation.work.shares import ENDPOINT_BUSY
-from evaluation.work.turns import take_turn, turn_at
+from evaluation.work.jobs import AT_ONCE, Lease, job
 from review.calibration.accepting import hold_out_items, sealed_verdicts, versions_of
-from review.calibration.turns import Left, judge_left
+from review.calibration.turns import Left, judge_left, model_of
 from review.calibration.workbench import Bench
-from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult, LookTurn
+from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of
 
-WORK = "review.calibration.anchors.work_on"
 MOST, LEAST = 100, 20  # anchors
 YEAR = timedelta(days=365)
 PROOFS = LookResult.objects.filter(outcome=LookResult.Outcome.ACCEPTED).select_related(
@@ -87,6 +83,7 @@ def begin_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
     if (found := _reference(proof).values("answer").distinct().count()) < LEAST:
         raise Refused("anchors_too_few", answers=found, least=LEAST)
     check = AnchorCheck.objects.create(result=proof, number=newest.number + 1, step=_step(proof))
+    check_anchors.add(check.pk)
     audit.record(by, "anchors.begun", look, number=check.number, step=check.step)
     return check
 
@@ -98,7 +95,7 @@ def keep_reference(proof: LookResult) -> AnchorCheck:
     lock_project(look.project_id)
     if (made := proof.checks.filter(number=0).first()) is not None:
         return made
-    model = LookTurn.objects.filter(look=look).values_list("model", flat=True).first() or ""
+    model = proof.licences.values_list("model", flat=True).first() or ""
     check = AnchorCheck.objects.create(result=proof, number=0, step=0, model=model, ended_at=timezone.now())
     for rubric in versions_of(look):
         verdicts = sealed_verdicts(look, rubric)
@@ -152,8 +149,10 @@ def check_now(proof: LookResult, *, by: User | None) -> AnchorCheck:
     :raises Refused: see :func:`begin_check`; ``judge_away``, which leaves the check open; ``look_in_hands``.
     """
     check = begin_check(proof, by=by)
-    if not _worked(check, deadline=float("inf")):
-        raise Refused("look_in_hands", look=str(proof.look))
+    with check_anchors.claimed(check.pk) as lease:
+        if lease is None:
+            raise Refused("look_in_hands", look=str(proof.look))
+        lease.done = _judge_anchors(check, lease)
     return AnchorCheck.objects.get(pk=check.pk)
 
 
@@ -164,49 +163,42 @@ def ask_for_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
     :raises Refused: see :func:`begin_check`.
     """
     check = begin_check(proof, by=by)
-    AnchorCheck.objects.filter(pk=check.pk).update(reason="")
-    ring_for(WORK, check.pk)
+    check_anchors.enqueue(check.pk)
     return check
 
 
-def work_on(check_id: int) -> None:
-    """A worker's turn at a check."""
+@job("anchor_check")
+def check_anchors(check_id: int, lease: Lease) -> timedelta | None:
+    """Judge the anchors of a check."""
     check = AnchorCheck.objects.get(pk=check_id)
-    open_ones = AnchorCheck.objects.filter(pk=check_id, ended_at=None)
-    take_turn(open_ones, lambda deadline: _worked(check, deadline), WORK, check_id)
+    return None if check.ended_at or _judge_anchors(check, lease) else AT_ONCE
 
 
-def check_all() -> None:
-    """Begin the checks that are due, and wake workers for those that nobody has in hands and that wait for no person.
-    Nothing is due by itself where ``CONCORD_ANCHOR_DAYS`` is 0."""
+def begin_due_checks() -> None:
+    """Begin the checks that are due; none is by itself where ``CONCORD_ANCHOR_DAYS`` is 0."""
     if settings.CONCORD_ANCHOR_DAYS:
         since = timezone.now() - timedelta(days=settings.CONCORD_ANCHOR_DAYS)
         due = PROOFS.annotate(newest=Max("checks__created_at")).filter(Q(newest=None) | Q(newest__lt=since))
         for proof in proofs_in_force(due):
             with suppress(Refused):  # too few anchors: the page says so
                 begin_check(proof, by=None)
-    waiting = AnchorCheck.objects.filter(ended_at=None, reason__in=["", ENDPOINT_BUSY])
-    for pk in waiting.filter(Q(until=None) | Q(until__lt=Now())).values_list("pk", flat=True):
-        ring_for(WORK, pk)
 
 
-def _worked(check: AnchorCheck, deadline: float) -> bool:
+def _judge_anchors(check: AnchorCheck, lease: Lease) -> bool:
     """Whether the check has ended."""
     proof = PROOFS.get(pk=check.result_id)
-    with turn_at(AnchorCheck.objects.filter(pk=check.pk), deadline) as turn:
-        if turn is None:
-            return False
-        metrics, groups = _anchors(proof)
+    metrics, groups = _anchors(proof)
 
-        def keep(rubric: RubricVersion, answer: Answer, _: int, results: Mapping[str, Result]) -> None:
-            of = {"check_of": check, "rubric_version": rubric, "answer": answer, "group": groups[answer.pk]}
-            rows = [AnchorVerdict(metric=one, value=results[one.name].value, **of) for one in metrics]
-            AnchorVerdict.objects.bulk_create(rows, ignore_conflicts=True)
+    def keep(rubric: RubricVersion, answer: Answer, _: int, results: Mapping[str, Result]) -> None:
+        of = {"check_of": check, "rubric_version": rubric, "answer": answer, "group": groups[answer.pk]}
+        rows = [AnchorVerdict(metric=one, value=results[one.name].value, **of) for one in metrics]
+        AnchorVerdict.objects.bulk_create(rows, ignore_conflicts=True)
 
-        if not judge_left(turn, proof.look.judge_version, lambda: _left(check, proof, set(groups)), keep):
-            return False
+    done = judge_left(lease, proof.look.judge_version, lambda: _left(check, proof, set(groups)), keep)
+    AnchorCheck.objects.filter(pk=check.pk).update(model=model_of(lease))
+    if done:
         _close(check, proof)
-        return True
+    return done
 
 
 def _anchors(proof: LookResult) -> tuple[list[MetricDefinition], dict[int, str]]:
@@ -290,7 +282,7 @@ class CheckTold:
 def told_of(checks: QuerySet[AnchorCheck]) -> list[CheckTold]:
     """What checks tell, each proof's in their order. Three queries."""
     rows = checks.select_related("result__look__judge_version", "result__look__candidate")
-    counted = rows.annotate(anchors=Count("verdicts__answer", distinct=True))
+    counted = rows.annotate(anchors=Count("verdicts__answer", distinct=True), waits_for=check_anchors.problem())
     return [
         CheckTold(
             judge=one.result.look.judge_version.name,
@@ -299,7 +291,7 @@ def told_of(checks: QuerySet[AnchorCheck]) -> list[CheckTold]:
             at=one.ended_at.date().isoformat() if one.ended_at else "",
             model=one.model,
             anchors=one.anchors,
-            waits_for=one.reason,
+            waits_for=one.waits_for,
             shifts=[
                 ShiftTold(of.metric.name, of.answers, of.change, of.low, of.high, of.moved) for of in one.shifts.all()
             ],

@@ -1,20 +1,17 @@
 """Taking a look: who has it in hands, asking the judge as far as that is not done, and the end. A command works on one
-itself; pages and REST ask for one, and workers take it in turns (:mod:`evaluation.work.turns`)."""
+itself; pages and REST ask for one, which is a job of workers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 
 from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
 from evaluation.models import JudgeVersion, RubricVersion, User
-from evaluation.work.dispatch import ring_for
-from evaluation.work.shares import ENDPOINT_BUSY
-from evaluation.work.turns import take_turn, turn_at
+from evaluation.work.jobs import AT_ONCE, Lease, job
 from review.calibration.accepting import (
     Answered,
     close_look,
@@ -24,11 +21,9 @@ from review.calibration.accepting import (
     versions_of,
 )
 from review.calibration.anchors import keep_reference
-from review.calibration.turns import Left, judge_left
-from review.models import GoldSet, Look, LookResult, LookTurn, SealedVerdict
+from review.calibration.turns import Left, judge_left, model_of
+from review.models import GoldSet, Look, LookResult, SealedVerdict
 from review.statistics.acceptance import Claim
-
-WORK = "review.calibration.looking.work_on"
 
 
 def accept(
@@ -47,11 +42,14 @@ def accept(
     :raises Refused: see :func:`open_look`; ``judge_away`` where the judge cannot be asked, which leaves the look open;
         ``look_in_hands`` where somebody is at it.
     """
-    look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, beside=beside)
-    told = _worked(look, deadline=float("inf"))
-    if told is None:
-        raise Refused("look_in_hands", look=str(look))
-    return told
+    with transaction.atomic():
+        look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, beside=beside)
+        take_look.add(look.pk)
+    with take_look.claimed(look.pk) as lease:
+        if lease is None or (answered := _judge_hold_out(look, lease)) is None:
+            raise Refused("look_in_hands", look=str(look))
+        lease.done = True
+        return answered
 
 
 @transaction.atomic
@@ -71,38 +69,27 @@ def ask_for_look(
     :raises Refused: see :func:`open_look`.
     """
     look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, beside=beside)
-    LookTurn.objects.filter(look=look).update(reason="")
-    ring_for(WORK, look.pk)
+    take_look.enqueue(look.pk)
     return look
 
 
-def work_on(look_id: int) -> None:
-    """A worker's turn at a look."""
+@job("look")
+def take_look(look_id: int, lease: Lease) -> timedelta | None:
+    """Judge the hold-out, and end the look."""
     look = Look.objects.select_related("gold_set", "judge_version__endpoint").get(pk=look_id)
-    take_turn(LookTurn.objects.filter(look=look), lambda deadline: _worked(look, deadline), WORK, look_id)
+    return AT_ONCE if _judge_hold_out(look, lease) is None else None
 
 
-def ring_waiting() -> None:
-    """Wake workers for looks that nobody has in hands and that wait for no person."""
-    waiting = Look.objects.filter(result=None).filter(Q(turn__until=None) | Q(turn__until__lt=Now()))
-    for pk in waiting.filter(Q(turn=None) | Q(turn__reason__in=["", ENDPOINT_BUSY])).values_list("pk", flat=True):
-        ring_for(WORK, pk)
-
-
-def _worked(look: Look, deadline: float) -> Answered | None:
-    """How the look ended; ``None`` where time ran out before, or somebody else is at it."""
-    LookTurn.objects.get_or_create(look=look)
-    with turn_at(LookTurn.objects.filter(look=look), deadline) as turn:
-        if turn is None:
-            return None
-        items = hold_out_items(look.gold_set, look.candidate, look.since).values()
-        held = {one.answer_id for several in items for one in several}
-        if not judge_left(turn, look.judge_version, lambda: _left(look, held), partial(keep_sealed, look)):
-            return None
-        answered = close_look(look, LookTurn.objects.get(look=look).model)
-        if answered.outcome == LookResult.Outcome.ACCEPTED:
-            keep_reference(LookResult.objects.get(look=look))
-        return answered
+def _judge_hold_out(look: Look, lease: Lease) -> Answered | None:
+    """How the look ended; ``None`` where time ran out before, or another worker has it."""
+    items = hold_out_items(look.gold_set, look.candidate, look.since).values()
+    held = {one.answer_id for several in items for one in several}
+    if not judge_left(lease, look.judge_version, lambda: _left(look, held), partial(keep_sealed, look)):
+        return None
+    answered = close_look(look, model_of(lease))
+    if answered.outcome == LookResult.Outcome.ACCEPTED:
+        keep_reference(LookResult.objects.get(look=look))
+    return answered
 
 
 def _left(look: Look, held: set[int]) -> Iterator[Left]:

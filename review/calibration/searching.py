@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Now
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
@@ -27,19 +26,17 @@ from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, MetricDefinition, RubricVersion, Run, Standing, User
 from evaluation.runs.budgets import check_budget, spent
 from evaluation.scoring.side_calls import spent_on
-from evaluation.work.dispatch import ring_for
+from evaluation.work.jobs import AT_ONCE, IN_A_MINUTE, Lease, job
 from evaluation.work.lifecycle import RunConfig, cancel, resume
-from evaluation.work.turns import turn_at
 from review.calibration.accepting import Verdicts, compared_on
 from review.calibration.examples import PICKS, with_examples
 from review.calibration.rewriting import rewrite
 from review.calibration.workbench import Bench, answer_sets, bench_of, run_over
-from review.models import GoldItem, GoldSet, Search, SearchResult, SearchRun, SearchTurn, SearchVersion
+from review.models import GoldItem, GoldSet, Search, SearchResult, SearchRun, SearchVersion
 from review.statistics.acceptance import MOST_MISSING
 from review.statistics.gold_split import Split
 from review.statistics.score_maps import MapProof, fitted, proved
 
-WORK = "review.calibration.searching.work_on"
 Strategy, Outcome = Search.Strategy, SearchResult.Outcome
 MOST_ROUNDS = 10
 ENDED = (Run.State.COMPLETED, Run.State.INCOMPLETE, Run.State.CANCELLED)
@@ -84,7 +81,7 @@ def open_search(
         raise Refused("map_of_map", rubric=str(bench.active))
     check_budget(budget, [judge], RunConfig())
     made = Search.objects.create(active=bench.active, created_by=by, **asked)
-    SearchTurn.objects.create(search=made)
+    advance_search.add(made.pk)
     audit.record(by, "search.opened", made, strategy=strategy, gold=gold_set.content_hash, budget=str(budget))
     return made
 
@@ -93,31 +90,24 @@ def ask_for_search(search: Search) -> None:
     """Have workers go on with a search; what stands still for a person is tried again."""
     for one in search.runs.filter(run__state=Run.State.PAUSED).exclude(run__reason__in=OUT_OF_MONEY):
         resume(one.run, search.created_by)
-    SearchTurn.objects.filter(search=search).update(reason="")
-    ring_for(WORK, search.pk)
+    advance_search.enqueue(search.pk)
 
 
-def work_on(search_id: int) -> None:
-    """A worker's turn: one step, if none of the search's runs is under way. Runs wake workers themselves."""
+@job("search")
+def advance_search(search_id: int, lease: Lease) -> timedelta | None:
+    """Take steps until a run of the search is under way. Runs wake workers themselves."""
     search = Search.objects.get(pk=search_id)
-    reason = ""
-    try:
-        while (run := step(search)) is not None and run.state in ENDED:
-            pass  # worked off where it was started
-        reason = run.reason if run and run.state == Run.State.PAUSED else ""
-    except Refused as refused:
-        reason = str(refused.params.get("reason", refused.code))
-    if reason:
-        SearchTurn.objects.filter(search=search).update(reason=reason[:100])
-
-
-def ring_waiting() -> None:
-    """Wake workers for searches that nobody has in hands and that wait for no person."""
-    free = Q(turn__until=None) | Q(turn__until__lt=Now())
-    working = SearchRun.objects.exclude(run__state__in=[*ENDED, Run.State.PAUSED]).values("search")
-    waiting = Search.objects.filter(free, result=None, turn__reason="").exclude(pk__in=working)
-    for pk in waiting.values_list("pk", flat=True):
-        ring_for(WORK, pk)
+    if search.runs.exclude(run__state__in=[*ENDED, Run.State.PAUSED]).exists():
+        return IN_A_MINUTE
+    while lease.more():
+        run = _next_run(search)
+        if run is None:
+            return None
+        if run.state == Run.State.PAUSED and run.reason:
+            raise Refused("judge_away", reason=run.reason)
+        if run.state not in ENDED:
+            return IN_A_MINUTE
+    return AT_ONCE
 
 
 def step(search: Search) -> Run | None:
@@ -125,12 +115,16 @@ def step(search: Search) -> Run | None:
 
     :raises Refused: ``search_in_hands``; ``judge_away`` where the model that rewrites cannot be asked.
     """
-    with turn_at(SearchTurn.objects.filter(search=search), float("inf")) as turn:
-        if turn is None:
+    with advance_search.claimed(search.pk) as lease:
+        if lease is None:
             raise Refused("search_in_hands", search=str(search))
-        if SearchResult.objects.filter(search=search).exists():
-            return None
-        return _Going(search).on()
+        run = _next_run(search)
+        lease.done = run is None
+        return run
+
+
+def _next_run(search: Search) -> Run | None:
+    return None if SearchResult.objects.filter(search=search).exists() else _Going(search).on()
 
 
 def spent_by(search: Search) -> Decimal:

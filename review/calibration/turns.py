@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-from django.db.models import QuerySet
 
 from evaluation.core.samples import Result
 from evaluation.models import Answer, JudgeVersion, RubricVersion
 from evaluation.scoring.aside import judged_aside, reach
-from evaluation.work.turns import TurnInHands
+from evaluation.work.jobs import Lease
 
 Left = tuple[RubricVersion, int, Sequence[int]]
 """What is still to be judged: by which version, the how-manieth time, which answers."""
 Keep = Callable[[RubricVersion, Answer, int, Mapping[str, Result]], None]
 
 
-def judge_left(turn: TurnInHands, judge: JudgeVersion, left: Callable[[], Iterable[Left]], keep: Keep) -> bool:
+def judge_left(lease: Lease, judge: JudgeVersion, left: Callable[[], Iterable[Left]], keep: Keep) -> bool:
     """Have judged what is left, as far as the turn's time goes; whether nothing is left now.
 
     :raises Refused: ``judge_away``; what was heard before is kept.
@@ -27,16 +24,20 @@ def judge_left(turn: TurnInHands, judge: JudgeVersion, left: Callable[[], Iterab
     wanted = Answer.objects.filter(pk__in={pk for *_, missing in waiting for pk in missing})
     answers = wanted.select_related("question").prefetch_related("contexts").in_bulk()
     found = reach(judge)
-    _keep_model(turn.rows, found.model)
+    _note_model(lease, found.model)
     for rubric, repeat, missing in waiting:
         several = [answers[pk] for pk in missing]
-        for answer, results in judged_aside(judge, rubric.rubric, several, rung=found.rung, more=turn.more):
+        for answer, results in judged_aside(judge, rubric.rubric, several, rung=found.rung, more=lease.more):
             keep(rubric, answer, repeat, results)
     return not any(left())
 
 
-def _keep_model(rows: QuerySet[Any], model: str) -> None:
-    """Remember in the one row of the turn which model answers; where it is another than before, both."""
-    names = [name for name in rows.values_list("model", flat=True).get().split(", ") if name]
+def model_of(lease: Lease) -> str:
+    """The models that answered under the judge's name so far."""
+    return str(lease.job.notes.get("model", ""))
+
+
+def _note_model(lease: Lease, model: str) -> None:
+    names = list(filter(None, model_of(lease).split(", ")))
     if model and model not in names:
-        rows.update(model=", ".join([*names, model])[:400])
+        lease.note(model=", ".join([*names, model])[:400])

@@ -239,23 +239,6 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='LookTurn',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('token', models.UUIDField(null=True)),
-                    ('until', models.DateTimeField(null=True)),
-                    ('reason', models.CharField(blank=True, default='', max_length=100)),
-                    ('look', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='turn', to='review.look')),
-                    ('model', models.CharField(blank=True, default='', max_length=400)),
-                ],
-                options={
-                    'abstract': False,
-                    'indexes': [],
-                    'constraints': [],
-                },
-            ),
-            migrations.CreateModel(
                 name='LookResult',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -309,9 +292,6 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('token', models.UUIDField(null=True)),
-                    ('until', models.DateTimeField(null=True)),
-                    ('reason', models.CharField(blank=True, default='', max_length=100)),
                     ('result', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='checks', to='review.lookresult')),
                     ('number', models.PositiveIntegerField()),
                     ('step', models.PositiveIntegerField()),
@@ -763,22 +743,6 @@ class Migration(migrations.Migration):
                     'verbose_name_plural': 'searches for better prompts',
                     'constraints': [models.CheckConstraint(condition=models.Q(('rounds__gte', 1), ('rounds__lte', 10)), name='rounds_of_search'), models.CheckConstraint(condition=models.Q(('budget', None), ('budget__gt', 0), _connector='OR'), name='budget_of_search_is_positive')],
                     'indexes': [],
-                },
-            ),
-            migrations.CreateModel(
-                name='SearchTurn',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('token', models.UUIDField(null=True)),
-                    ('until', models.DateTimeField(null=True)),
-                    ('reason', models.CharField(blank=True, default='', max_length=100)),
-                    ('search', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='turn', to='review.search')),
-                ],
-                options={
-                    'abstract': False,
-                    'indexes': [],
-                    'constraints': [],
                 },
             ),
             migrations.CreateModel(

@@ -19,7 +19,6 @@ from review.models.gold import (
     Licence,
     Look,
     LookResult,
-    LookTurn,
     SealedVerdict,
 )
 from review.models.kept import Kept, Revision, Touched
@@ -38,7 +37,7 @@ from review.models.queues import (
     ReviewQueue,
 )
 from review.models.ratings import Exposure, KeptFigures, Override, Rating, RatingPart, SuggestedAnswer
-from review.models.searches import Search, SearchCall, SearchReply, SearchResult, SearchRun, SearchTurn, SearchVersion
+from review.models.searches import Search, SearchCall, SearchReply, SearchResult, SearchRun, SearchVersion
 
 __all__ = [
     "AnchorCheck",
@@ -66,7 +65,6 @@ __all__ = [
     "Licence",
     "Look",
     "LookResult",
-    "LookTurn",
     "Override",
     "QueueMember",
     "QueueMetric",
@@ -83,7 +81,6 @@ __all__ = [
     "SearchReply",
     "SearchResult",
     "SearchRun",
-    "SearchTurn",
     "SearchVersion",
     "SuggestedAnswer",
     "Touched",

@@ -5,8 +5,7 @@ from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Project, RubricEvent, RubricVersion
-from evaluation.models.work import Turn
-from evaluation.storage.append_only import AppendOnly, Authored
+from evaluation.storage.append_only import AppendOnly, Authored, Row
 
 
 class GoldSet(AppendOnly, Authored):
@@ -109,17 +108,6 @@ class Look(AppendOnly, Authored):
         return f"{self.lineage} #{self.number}"
 
 
-class LookTurn(Turn):
-    """In whose hands a look is. ``model`` is what answered under the judge's name, several names where that changed
-    meanwhile."""
-
-    look = models.OneToOneField(Look, on_delete=PROTECT, related_name="turn")
-    model = models.CharField(max_length=400, blank=True, default="")
-
-    def __str__(self) -> str:
-        return f"{self.look_id} {self.reason}"
-
-
 class LookResult(AppendOnly):
     """How a look ended: accepted, not accepted, not accepted for its residual variance alone, or refused (too many
     verdicts missing), which spends nothing. ``event`` is the activation that an acceptance made."""
@@ -186,7 +174,7 @@ class SealedVerdict(AppendOnly):
         ]
 
 
-class AnchorCheck(Turn):
+class AnchorCheck(Row):
     """Validation answers judged again by the version that an acceptance put in force, to notice that the judge moved.
     ``number`` counts the checks of a proof; 0 is the reference, in which the version before judges them too. ``step``
     counts the tests for drift of the judges of the name in the year before, 0 for a reference. ``model`` answered."""

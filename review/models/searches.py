@@ -5,7 +5,7 @@ from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import JudgeVersion, RubricVersion, Run
-from evaluation.models.work import ReplyRow, Turn
+from evaluation.models.work import ReplyRow
 from evaluation.storage.append_only import AppendOnly, Authored
 from review.models.gold import GoldSet
 
@@ -37,12 +37,6 @@ class Search(AppendOnly, Authored):
 
     def __str__(self) -> str:
         return f"{self.family}: {self.get_strategy_display()} #{self.pk}"
-
-
-class SearchTurn(Turn):
-    """In whose hands a search is."""
-
-    search = models.OneToOneField(Search, on_delete=PROTECT, related_name="turn")
 
 
 class SearchVersion(AppendOnly):

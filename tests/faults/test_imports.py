@@ -52,8 +52,9 @@ assert confirm_large(ImportBatch.objects.get(), None)
 """
 WORK = """
 from evaluation.models import ImportBatch
-from evaluation.runs.large_uploads import work_on
-work_on(ImportBatch.objects.get().pk)
+from evaluation.runs.large_uploads import process_upload
+from evaluation.work.jobs import work_on
+work_on(process_upload.jobs.get(object_id=ImportBatch.objects.get().pk).pk)
 """
 
 

@@ -21,6 +21,8 @@ from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason
 from review.calibration.accepting import Foreseen, foresee
 from review.calibration.anchors import CheckTold, proof_of, proves, told_of
+from review.calibration.looking import take_look
+from review.calibration.searching import advance_search
 from review.calibration.workbench import (
     Bench,
     Disagreement,
@@ -261,7 +263,7 @@ def workbench_page(
 
 def _with_names(looks: QuerySet[Look]) -> QuerySet[Look]:
     names = ("candidate", "active", "judge_version", "against__candidate", "against__judge_version")
-    return looks.select_related(*names, "result", "turn")
+    return looks.select_related(*names, "result").annotate(waits_for=take_look.problem())
 
 
 def _searches(bench: Bench) -> list[Search]:
@@ -272,7 +274,8 @@ def _searches(bench: Bench) -> list[Search]:
         judge_version__name=bench.judge.name,
         family=bench.family,
     )
-    return list(rows.select_related("active", "result__version", "turn").prefetch_related("runs__run").order_by("-pk"))
+    rows = rows.select_related("active", "result__version").prefetch_related("runs__run")
+    return list(rows.annotate(waits_for=advance_search.problem()).order_by("-pk"))
 
 
 def _wanted(asked: QueryDict) -> Wanted:

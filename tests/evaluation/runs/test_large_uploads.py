@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
@@ -20,7 +21,7 @@ from evaluation.models import (
     AuditEvent,
     ImportBatch,
     ImportChunk,
-    ImportWork,
+    Job,
     QuestionSet,
     Run,
     User,
@@ -28,10 +29,13 @@ from evaluation.models import (
 )
 from evaluation.runs import answer_files, large_uploads
 from evaluation.runs.answer_files import Checked
-from evaluation.runs.large_uploads import cancel_large, confirm_large, keep_large, work_on
+from evaluation.runs.large_uploads import cancel_large, confirm_large, keep_large, process_upload
 from evaluation.runs.selectors import newest_answers
 from evaluation.web import run_views
+from evaluation.work import jobs
+from evaluation.work.jobs import ring_due
 from tests.factories import make_project, make_question_set, make_user, question_spec
+from tests.jobs import catch_rings, work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COUNT = 25
@@ -75,7 +79,7 @@ def kept(asked: QuestionSet, by: User, data: bytes = b"") -> ImportBatch:
 
 @pytest.fixture
 def nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_uploads, "ring_for", lambda *_, **__: None)
+    catch_rings(monkeypatch)
 
 
 def client_of(user: User) -> Client:
@@ -134,7 +138,7 @@ def test_a_file_that_waits_shows_how_far_it_is_and_is_cancelled_for_good(asked: 
     client, address = client_of(lead), reverse("answers-preview", args=[batch.uuid])
     assert "The file is being read and checked." in client.get(address).content.decode()
     client.post(reverse("answers-cancel", args=[batch.uuid]))
-    work_on(batch.pk)
+    work(process_upload, batch.pk)
     batch.refresh_from_db()
     assert batch.state == "cancelled"
     assert not ImportChunk.objects.exists()
@@ -152,6 +156,21 @@ def broken_off(monkeypatch: pytest.MonkeyPatch, then: Any) -> None:
             yield stored
 
     monkeypatch.setattr(Checked, "store", store)
+
+
+@pytest.mark.usefixtures("nobody_works")
+def test_a_file_whose_workers_fail_for_good_says_so_and_can_be_cancelled(
+    asked: QuestionSet, lead: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = kept(asked, lead)
+    Job.objects.update(attempts=jobs.MOST_ATTEMPTS - 1)
+    monkeypatch.setattr(large_uploads, "_check", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        work(process_upload, batch.pk)
+    client, address = client_of(lead), reverse("answers-preview", args=[batch.uuid])
+    assert "It failed several times." in client.get(address).content.decode()
+    client.post(reverse("answers-cancel", args=[batch.uuid]))
+    assert "Nothing of it counts." in client.get(address).content.decode()
 
 
 def test_what_was_stored_before_it_was_cancelled_never_counts(
@@ -185,7 +204,10 @@ def test_a_worker_that_died_is_followed_by_one_that_stores_what_is_missing(
             confirm_large(batch, lead)
     batch.refresh_from_db()
     assert (batch.state, Answer.objects.count()) == ("importing", 10)
-    large_uploads.ring_waiting()
+    ring_due()
+    assert Answer.objects.count() == 10  # it is retried after a pause
+    Job.objects.update(next_at=Now())
+    ring_due()
     batch.refresh_from_db()
     assert batch.state == "confirmed"
     assert AnswerSet.objects.get().answers.count() == Answer.objects.count() == COUNT
@@ -194,8 +216,8 @@ def test_a_worker_that_died_is_followed_by_one_that_stores_what_is_missing(
 def test_a_worker_whose_lease_was_lost_stops(asked: QuestionSet, lead: User, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = kept(asked, lead)
     with monkeypatch.context() as patch:
-        patch.setattr("evaluation.work.turns._RENEW_SECONDS", -1.0)
-        broken_off(patch, lambda: ImportWork.objects.update(token="0" * 32))
+        patch.setattr(jobs, "_RENEW_SECONDS", -1.0)
+        broken_off(patch, lambda: Job.objects.update(token="0" * 32))
         confirm_large(batch, lead)
     assert Answer.objects.count() == 10
     assert not AnswerSet.objects.exists()

@@ -19,25 +19,27 @@ from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import activate
 from evaluation.judges.shipping import profile_row
 from evaluation.judging.calls import JudgeReply, Rung
-from evaluation.models import RubricVersion
+from evaluation.models import Job, RubricVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring.aside import Reached
+from evaluation.work import jobs
 from review.calibration import anchors, turns
 from review.calibration.anchors import (
     PROOFS,
     begin_check,
-    check_all,
+    begin_due_checks,
+    check_anchors,
     check_now,
     keep_reference,
     proofs_in_force,
-    work_on,
 )
 from review.gold.licences import licences_of
 from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_user
+from tests.jobs import catch_rings, work
 from tests.review.calibration.place import Place
 from tests.review.gold.labelled import Scripted
 
@@ -69,6 +71,11 @@ def proof(place: Place, monkeypatch: pytest.MonkeyPatch) -> LookResult:
     place.accept(place.drafted("SKILLED"))
     place.script.calls.clear()
     return PROOFS.get()
+
+
+def sweep() -> None:
+    begin_due_checks()
+    jobs.ring_due()
 
 
 def moving(place: Place) -> Moving:
@@ -166,30 +173,29 @@ def test_only_what_is_in_force_and_not_too_old_is_watched(place: Place, proof: L
 def test_checks_begin_when_they_are_due_and_by_workers(
     place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    rung: list[int] = []
-    monkeypatch.setattr(anchors, "ring_for", lambda _, pk: rung.append(pk))
+    rung = catch_rings(monkeypatch)
     settings.CONCORD_ANCHOR_DAYS = 0
-    check_all()
+    sweep()
     assert (rung, AnchorCheck.objects.count()) == ([], 1)  # the reference
     settings.CONCORD_ANCHOR_DAYS = 30
-    check_all()
+    sweep()
     assert rung == []  # nothing is due
     ago = timezone.now() - timedelta(days=31)
     AnchorCheck.objects.update(created_at=ago)
-    check_all()
-    check_all()
+    sweep()
+    sweep()
     check = AnchorCheck.objects.get(number=1)
     assert rung == [check.pk, check.pk]
-    work_on(check.pk)
+    work(check_anchors, check.pk)
     rung.clear()
-    check_all()
+    sweep()
     assert rung == []
     AnchorCheck.objects.update(created_at=ago)
-    check_all()
+    sweep()
     assert AnchorCheck.objects.count() == 3
     settings.CONCORD_LICENCE_DAYS = -1  # a proof that holds for nobody is not watched
     AnchorCheck.objects.update(created_at=ago, ended_at=ago)
-    check_all()
+    sweep()
     assert AnchorCheck.objects.count() == 3
 
 
@@ -204,9 +210,9 @@ def test_an_interrupted_check_goes_on_and_asks_nothing_twice(
 
     monkeypatch.setattr(judge, "call", call)
     check = begin_check(proof, by=None)
-    work_on(check.pk)
+    work(check_anchors, check.pk)
     check.refresh_from_db()
-    assert (check.reason, check.ended_at) == (str(Outcome.BLOCKED), None)
+    assert (Job.objects.get(kind="anchor_check").problem, check.ended_at) == (str(Outcome.BLOCKED), None)
     kept = AnchorVerdict.objects.filter(check_of=check).count()
     monkeypatch.setattr(judge, "call", speak)
     judge.calls.clear()
@@ -225,7 +231,7 @@ def test_too_few_anchors_are_refused(place: Place, proof: LookResult, monkeypatc
     with pytest.raises(Refused, match="anchors_too_few"):
         begin_check(proof, by=None)
     AnchorCheck.objects.update(created_at=timezone.now() - timedelta(days=31))
-    check_all()
+    sweep()
     assert AnchorCheck.objects.count() == 1
 
 
@@ -246,7 +252,7 @@ def test_the_command_tells_what_moved(place: Place, proof: LookResult) -> None:
 
 
 def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchors, "ring_for", lambda _, pk: work_on(pk))
+    monkeypatch.setattr(jobs, "ring_for", lambda _, pk, **_more: jobs.work_on(pk))
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     url = reverse("calibration", args=[place.gold.pk])

@@ -11,16 +11,16 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.judging.calls import JudgeReply
-from evaluation.models import Standing
+from evaluation.models import Job, Standing
 from evaluation.network.outcomes import Outcome
-from evaluation.work import turns
-from evaluation.work.turns import TurnInHands
+from evaluation.work.jobs import Lease, ring_due
 from review.calibration import looking
-from review.calibration.looking import ask_for_look, ring_waiting, work_on
-from review.models import Licence, Look, LookResult, LookTurn, SealedVerdict
+from review.calibration.looking import ask_for_look, take_look
+from review.models import Licence, Look, LookResult, SealedVerdict
 from review.statistics.acceptance import Claim
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_project
+from tests.jobs import catch_rings, work
 from tests.review.builders import metric, run_over, score
 from tests.review.calibration.place import Place
 
@@ -30,10 +30,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The looks for which workers were woken."""
-    found: list[int] = []
-    for module in (looking, turns):
-        monkeypatch.setattr(module, "ring_for", lambda task, about: found.append(about))
-    return found
+    return catch_rings(monkeypatch)
 
 
 def asked(place: Place, version: Any) -> dict[str, Any]:
@@ -50,7 +47,7 @@ def test_a_lead_asks_by_rest_a_worker_looks_and_the_word_is_all_that_is_told(pla
     assert not Look.objects.exists()
     told = callers[Role.LEAD].post("calibrations/", asked(place, version))
     assert (told.status_code, told.json()["outcome"], rung) == (202, None, [Look.objects.get().pk])
-    work_on(rung[0])
+    work(take_look, rung[0])
     seen = callers[Role.VIEWER].get(f"calibrations/{rung[0]}/").json()
     assert (seen["outcome"], seen["waits_for"]) == ("accepted", "")
     event = LookResult.objects.get().event
@@ -73,19 +70,19 @@ def test_time_runs_out_and_the_next_turn_goes_on(
 ) -> None:
     look = ask_for_look(place.gold, place.judge, place.drafted("SKILLED"), by=None)
     settings.CONCORD_BUDGET_SECONDS = 0
-    work_on(look.pk)
+    work(take_look, look.pk)
     assert (SealedVerdict.objects.count(), rung) == (0, [look.pk, look.pk])
     asks = [0]
 
-    def more(turn: TurnInHands) -> bool:
+    def more(lease: Lease) -> bool:
         asks[0] += 1
         return asks[0] % 5 != 0
 
-    monkeypatch.setattr(TurnInHands, "more", more)
+    monkeypatch.setattr(Lease, "more", more)
     turns = 0
     while not LookResult.objects.exists():
         turns += 1
-        work_on(look.pk)
+        work(take_look, look.pk)
         assert turns < 100
     assert turns > 2
     assert len(place.script.calls) == 240  # 120 answers by two versions, none twice
@@ -96,18 +93,18 @@ def test_one_worker_at_a_time_and_a_lapsed_turn_is_taken_again(place: Place, run
     version = place.drafted("SKILLED")
     look = ask_for_look(place.gold, place.judge, version, by=None)
     hour = timedelta(hours=1)
-    LookTurn.objects.create(look=look, token="0" * 32, until=timezone.now() + hour)
+    Job.objects.update(state="working", token="0" * 32, until=timezone.now() + hour)
     rung.clear()
-    work_on(look.pk)
-    ring_waiting()
+    work(take_look, look.pk)
+    ring_due()
     with pytest.raises(Refused, match="look_in_hands"):
         place.accept(version)
     assert (place.script.calls, rung) == ([], [])
-    LookTurn.objects.update(until=timezone.now() - hour)
-    ring_waiting()
+    Job.objects.update(until=timezone.now() - hour)
+    ring_due()
     assert rung == [look.pk]
-    work_on(look.pk)
-    ring_waiting()
+    work(take_look, look.pk)
+    ring_due()
     assert (LookResult.objects.get().outcome, rung) == ("accepted", [look.pk])
 
 
@@ -121,14 +118,14 @@ def test_a_look_that_cannot_go_on_says_why_and_waits_for_a_person(
 
     monkeypatch.setattr(place.script, "call", call)
     look = ask_for_look(place.gold, place.judge, version, by=None)
-    work_on(look.pk)
+    work(take_look, look.pk)
     rung.clear()
-    ring_waiting()
-    assert (LookTurn.objects.get().reason, rung) == (str(Outcome.BLOCKED), [])
+    ring_due()
+    assert (Job.objects.get().problem, rung) == (str(Outcome.BLOCKED), [])
     monkeypatch.setattr(place.script, "call", speak)
     assert ask_for_look(place.gold, place.judge, version, by=None) == look
     assert rung == [look.pk]
-    work_on(look.pk)
+    work(take_look, look.pk)
     assert LookResult.objects.get().outcome == "accepted"
 
 
@@ -144,8 +141,9 @@ def test_a_model_that_changed_between_turns_stands_in_the_licence_with_the_other
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = looking.open_look(place.gold, place.judge, place.drafted("SKILLED"), by=None, claim=Claim.BETTER)
-    LookTurn.objects.create(look=look, model="model-0")
-    work_on(look.pk)
+    take_look.add(look.pk)
+    Job.objects.update(notes={"model": "model-0"})
+    work(take_look, look.pk)
     assert Licence.objects.get().model == "model-0, model-1"
 
 

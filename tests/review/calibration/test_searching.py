@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from django.core.management import call_command
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
@@ -21,16 +22,18 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.judges.shipping import save_judge
-from evaluation.models import Endpoint, JudgeVersion, Reply, RubricVersion, Run, Score, Standing, WorkUnit
+from evaluation.models import Endpoint, Job, JudgeVersion, Reply, RubricVersion, Run, Score, Standing, WorkUnit
 from evaluation.network.outcomes import Outcome
+from evaluation.work.jobs import ring_due
 from review.calibration import searching
 from review.calibration.examples import PICKS, graded, with_examples
-from review.calibration.searching import ask_for_search, open_search, ring_waiting, step, work_on
+from review.calibration.searching import advance_search, ask_for_search, open_search, step
 from review.calibration.workbench import Wanted, bench_of, disagreements
 from review.gold.freezing import freeze
-from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun, SearchTurn
+from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_project, make_user
+from tests.jobs import catch_rings, work
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import Action, completion
 from tests.judge_server.received import Received
@@ -270,8 +273,9 @@ def test_workers_take_a_search_step_by_step(gold: GoldSet, judge: JudgeVersion) 
     search = open_search(gold, judge, FAMILY, "examples", by=None)
     ask_for_search(search)
     for _ in range(10):
-        work_on(search.pk)
-        ring_waiting()
+        Job.objects.update(next_at=Now())
+        work(advance_search, search.pk)
+        ring_due()
         for row in SearchRun.objects.exclude(run__state="completed"):
             drain(row.run_id, seconds=60)
         if SearchResult.objects.exists():
@@ -282,7 +286,7 @@ def test_workers_take_a_search_step_by_step(gold: GoldSet, judge: JudgeVersion) 
 def test_one_at_a_time(gold: GoldSet, judge: JudgeVersion) -> None:
     search = open_search(gold, judge, FAMILY, "examples", by=None)
     with (
-        searching.turn_at(SearchTurn.objects.filter(search=search), float("inf")),
+        advance_search.claimed(search.pk),
         pytest.raises(Refused, match="search_in_hands"),
     ):
         step(search)
@@ -303,8 +307,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(gold: GoldSet, j
 def test_an_evaluator_begins_one_on_the_page_and_goes_on_with_what_stands_still(
     gold: GoldSet, judge: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung: list[int] = []
-    monkeypatch.setattr(searching, "ring_for", lambda task, about: rung.append(about))
+    rung = catch_rings(monkeypatch)
     evaluator = Client()
     evaluator.force_login(make_user(Role.EVALUATOR, gold.project))
     post, at = reverse("calibration-search", args=[gold.pk]), reverse("calibration", args=[gold.pk])
@@ -315,11 +318,11 @@ def test_an_evaluator_begins_one_on_the_page_and_goes_on_with_what_stands_still(
     evaluator.post(post, here)
     search = Search.objects.get()
     assert (rung, search.rounds, search.strategy) == ([search.pk], 1, "map")
-    SearchTurn.objects.update(reason="judge_away")
+    Job.objects.update(state="stopped", problem="judge_away")
     page = evaluator.get(at, here).content.decode()
     assert "stands still" in page
     evaluator.post(post, here)
-    assert (rung, SearchTurn.objects.get().reason) == ([search.pk] * 2, "")
+    assert (rung, Job.objects.get().problem) == ([search.pk] * 2, "")
     calibrate("map")
     page = evaluator.get(at, here).content.decode()
     assert "offered as a candidate" in page
@@ -328,8 +331,7 @@ def test_an_evaluator_begins_one_on_the_page_and_goes_on_with_what_stands_still(
 def test_by_rest_for_evaluators_of_the_project(
     gold: GoldSet, judge: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung: list[int] = []
-    monkeypatch.setattr(searching, "ring_for", lambda task, about: rung.append(about))
+    rung = catch_rings(monkeypatch)
     body = {"gold_set": gold.pk, "judge": judge.pk, "family": FAMILY, "strategy": "examples"}
     evaluator, stranger = Caller(Role.EVALUATOR, gold.project), Caller(Role.LEAD, make_project())
     assert Caller(Role.VIEWER, gold.project).post("calibrations/searches/", body).status_code == 403

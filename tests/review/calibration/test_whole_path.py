@@ -22,11 +22,13 @@ from evaluation.judging.drafting import as_yaml
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from review.calibration.looking import ring_waiting, work_on
+from evaluation.work.jobs import ring_due
+from review.calibration.looking import take_look
 from review.gold.freezing import freeze
 from review.gold.licences import licences_of
 from review.models import GoldSet, Look
 from tests.factories import make_user
+from tests.jobs import work
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import Action, completion, fitting
 from tests.judge_server.received import Received
@@ -96,10 +98,10 @@ def test_a_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: Judg
     assert after.measures[0].loss < before.measures[0].loss
     assert after.forecast[0].forecast.power > 0.9
     lead.post(reverse("calibration-look", args=[gold.pk]), here)
-    ring_waiting()
+    ring_due()
     look = Look.objects.get()
     if not hasattr(look, "result"):  # no worker runs here
-        work_on(look.pk)
+        work(take_look, look.pk)
     assert "<b>accepted</b>" in compact(lead.get(at, here).content.decode())
     (one,) = [one for one in licences_of(_new_run(run, judge)) if one.metric == "correctness"]
     assert (one.state, one.answers) == ("licensed", 120)

@@ -18,6 +18,7 @@ from review.calibration import looking, turns, workbench
 from review.calibration.workbench import Wanted, bench_of, disagreements, history, measured
 from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResult
 from tests.factories import make_user
+from tests.jobs import catch_rings, work
 from tests.pages.markup import compact
 from tests.review.builders import metric, run_over, score
 from tests.review.calibration.place import Place
@@ -152,8 +153,7 @@ def test_what_another_gold_set_locks_is_not_open_here(place: Place) -> None:
 
 
 def test_an_evaluator_drafts_and_a_lead_looks_in_the_browser(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    rung: list[int] = []
-    monkeypatch.setattr(looking, "ring_for", lambda task, about: rung.append(about))
+    rung = catch_rings(monkeypatch)
     evaluator, lead = client_of(place, Role.EVALUATOR), client_of(place, Role.LEAD)
     at = reverse("calibration", args=[place.gold.pk])
     active = place.slot.active
@@ -171,7 +171,7 @@ def test_an_evaluator_drafts_and_a_lead_looks_in_the_browser(place: Place, monke
     assert b"Take a look</button>" in lead.get(at).content
     lead.post(look, here(place, version))
     assert b"under way" in lead.get(at, here(place, version)).content
-    looking.work_on(rung[0])
+    work(looking.take_look, rung[0])
     assert Look.objects.get().result.outcome == "accepted"
     page = compact(lead.get(at, here(place, version)).content.decode())
     assert "<b>accepted</b>" in page
