@@ -110,7 +110,19 @@ def test_a_worker_that_is_killed_is_followed_by_another(site: Site, path: str) -
     assert site.rows(state) == [("confirmed",)]
     assert site.rows(FINISHED) == [(ANSWERS, ANSWERS)]
     assert site.rows("SELECT COUNT(*) FROM evaluation_importchunk") == [(0,)]
+    assert site.rows("SELECT state, attempts FROM evaluation_job") == [("done", 0)]
     assert site.rows("SELECT state, COUNT(*) FROM evaluation_run GROUP BY state") == [("running", 1)]
+
+
+def test_of_two_workers_at_once_one_stores_the_answers(site: Site, path: str) -> None:
+    run(site, KEEP.format(path=path))
+    for then in ("", CONFIRM):
+        run(site, then)
+        workers = [site.start("manage.py", "shell", "--no-imports", "-c", WORK) for _ in range(2)]
+        assert [worker.wait(120) for worker in workers] == [0, 0]
+    assert site.rows(FINISHED) == [(ANSWERS, ANSWERS)]
+    assert site.rows("SELECT state, attempts, problem FROM evaluation_job") == [("done", 0, "")]
+    assert site.rows("SELECT COUNT(*) FROM evaluation_run") == [(1,)]
 
 
 OTHERS_WRITE = """
