@@ -3,28 +3,27 @@ requests, repairs and strict reading as in a run."""
 
 from __future__ import annotations
 
-import heapq
 import random
-import time
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Status
-from evaluation.judging.calls import Case, JudgeCall, JudgeReply, Results, Rung, Talk, reason_with_words
+from evaluation.judging.call_loop import CallLoop, Calls
+from evaluation.judging.calls import Case, Heard, JudgeCall, JudgeReply, Results, Rung, Talk, reason_with_words
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.gates import ruled
-from evaluation.judging.prompt import hear, judge_call, repaired, with_first_failure
+from evaluation.judging.prompt import judge_call
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import REPAIRABLE, GiveUp, Retry, decide
+from evaluation.network.retrying import REPAIRABLE
 
 FOLDER = Path(__file__).parent
 FAMILY = "answer_quality"  # the rubric by which attacks are judged
@@ -150,20 +149,8 @@ def attacks_hash() -> str:
 
 
 AT_ONCE = 4
-_WAIT_SECONDS = 0.5
 # A judge that says something unusable was not fooled; where a call came to nothing, it was not even asked.
 _SAID = REPAIRABLE | {Outcome.OK, Outcome.REFUSED, Outcome.FILTERED, Outcome.UNKNOWN_ENDING}
-
-
-class Calls(Protocol):
-    """Makes calls, several at a time, as a ``CallPool`` does."""
-
-    @property
-    def in_hands(self) -> int: ...
-
-    def submit(self, calls: Iterable[tuple[Hashable, JudgeCall]]) -> None: ...
-
-    def collect(self, timeout: float) -> list[tuple[Hashable, JudgeReply]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +193,12 @@ class NoJudge(Exception):
 
 @dataclass(slots=True)
 class _Facing:
-    """An attack in the judge's hands: the conversation, and how earlier tries of the call it is at ended."""
+    """An attack in the judge's hands, and the conversation about it."""
 
     attacks: AttackSet
     attack: Attack
     talk: Talk
-    call: JudgeCall
     replies: list[JudgeReply] = field(default_factory=list)
-    earlier: list[Outcome] = field(default_factory=list)
 
 
 @dataclass
@@ -230,7 +215,10 @@ class Attacker:
     rng: random.Random = field(default_factory=random.Random)
     replies: list[JudgeReply] = field(default_factory=list)
     _open: dict[int, _Facing] = field(default_factory=dict)
-    _due: list[tuple[float, int]] = field(default_factory=list)  # what is to be sent when, in monotonic seconds
+
+    def __post_init__(self) -> None:
+        # A few at once, so that little is paid for where the check ends early.
+        self._loop = CallLoop[int](calls=self.calls, at_once=AT_ONCE, defers=False, record=self._keep, rng=self.rng)
 
     def face_all(self) -> tuple[Faced, ...]:
         """Every shipped attack in both languages, with the rubric in the judge's language.
@@ -244,13 +232,12 @@ class Attacker:
             if by_rule is not None:
                 faced[number] = by_rule
         while self._open:
-            self._send_due()
-            done = self.calls.collect(self._patience())
-            self.replies += [reply for _, reply in done]
-            for key, reply in done:
-                number = int(str(key))
+            ended = self._loop.turn()
+            if self._loop.away:
+                raise NoJudge(self._loop.away)
+            for number, heard in ended:
                 one = self._open[number]
-                self._hear(number, one, reply)
+                self._hear(number, one, heard)
                 if one.talk.ask is None:
                     faced[number] = Faced(
                         one.attacks.language, one.attack, one.talk.results, replies=tuple(one.replies)
@@ -267,8 +254,8 @@ class Attacker:
             gate = next((str(one.detail["gate"]) for one in results.values() if "gate" in one.detail), "")
             return Faced(attacks.language, attack, results, gate=gate)
         talk = Talk(family.judge(Case(rubric, question, answer, family.metrics, expects=self.expects)))
-        self._open[number] = _Facing(attacks, attack, talk, self._call(attacks, attack, talk))
-        self._send_after(0.0, number)
+        self._open[number] = _Facing(attacks, attack, talk)
+        self._loop.add(number, self._call(attacks, attack, talk))
         return None
 
     def _call(self, attacks: AttackSet, attack: Attack, talk: Talk) -> JudgeCall:
@@ -284,43 +271,16 @@ class Attacker:
             rung=self.rung,
         )
 
-    def _hear(self, number: int, one: _Facing, reply: JudgeReply) -> None:
-        one.replies.append(reply)
-        heard = hear(reply, one.call.ask, one.call.rung)
-        decision = decide(heard.outcome, len(one.earlier) + 1, reply.retry_after, self.rng, earlier=one.earlier)
-        if isinstance(decision, GiveUp):
-            heard = with_first_failure(heard, one.earlier)
-        one.earlier.append(heard.outcome)
-        if isinstance(decision, Retry):
-            if heard.outcome in REPAIRABLE:
-                one.call = repaired(one.call, heard.outcome)
-            self._send_after(decision.seconds, number)
-            return
-        if not isinstance(decision, GiveUp) or heard.outcome not in _SAID:
-            raise NoJudge(reason_with_words(str(heard.outcome), reply))
+    def _keep(self, number: Hashable, _call: JudgeCall, reply: JudgeReply, _heard: Heard) -> None:
+        self.replies.append(reply)
+        self._open[int(str(number))].replies.append(reply)
+
+    def _hear(self, number: int, one: _Facing, heard: Heard) -> None:
+        if heard.outcome not in _SAID:
+            raise NoJudge(reason_with_words(str(heard.outcome), one.replies[-1]))
         one.talk.hear(heard)
         if one.talk.ask is not None:
-            one.call, one.earlier = self._call(one.attacks, one.attack, one.talk), []
-            self._send_after(0.0, number)
-
-    def _send_after(self, seconds: float, number: int) -> None:
-        heapq.heappush(self._due, (time.monotonic() + seconds, number))
-
-    def _send_due(self) -> None:
-        """No more than a few are in hands, so that little is paid for once the check ends early."""
-        now, due = time.monotonic(), list[int]()
-        while self._due and self._due[0][0] <= now and self.calls.in_hands + len(due) < AT_ONCE:
-            due.append(heapq.heappop(self._due)[1])
-        self.calls.submit((number, self._open[number].call) for number in due)
-
-    def _patience(self) -> float:
-        """How long to wait for replies; where none is to come, that wait is here."""
-        has_room = self.calls.in_hands < AT_ONCE
-        until = self._due[0][0] - time.monotonic() if self._due and has_room else _WAIT_SECONDS
-        seconds = max(0.0, min(until, _WAIT_SECONDS))
-        if not self.calls.in_hands:
-            time.sleep(seconds)
-        return seconds
+            self._loop.add(number, self._call(one.attacks, one.attack, one.talk))
 
 
 def _with_bounds(faced: list[Faced]) -> tuple[Faced, ...]:
