@@ -10,11 +10,10 @@ from review.queues import directing
 
 FEATURE = Feature(
     name="review",
-    jobs=(looking.take_look, searching.advance_search, anchors.check_anchors),
+    jobs=(looking.take_look, searching.advance_search, anchors.check_anchors, working.write_questions),
     periodic=(
         directing.remind_all,
         anchors.begin_due_checks,
-        working.ring_waiting,
         making.ring_waiting,
     ),
     after_drain=(making.make_waiting,),

@@ -126,18 +126,6 @@ class Reply(ReplyRow):
         verbose_name_plural = "replies"
 
 
-class Turn(Row):
-    """In whose hands something is, so that no two ask at once: ``token`` is the worker's until the lease ``until``
-    ends. ``reason`` says why it stands still, where it was given back with work left."""
-
-    token = models.UUIDField(null=True)
-    until = models.DateTimeField(null=True)
-    reason = models.CharField(max_length=100, blank=True, default="")
-
-    class Meta:
-        abstract = True
-
-
 class Job(Row):
     """Background work on the object ``object_id`` of a ``kind`` (:mod:`evaluation.work.jobs`).
 

@@ -34,7 +34,7 @@ from review.generation.services import (
     make_set,
     open_generation,
 )
-from review.generation.working import ask_for
+from review.generation.working import ask_for, write_questions
 from review.models import DraftDecision, DraftQuestion, Generation
 
 DRAFTS = DraftQuestion.objects.select_related("generation__corpus__project").prefetch_related("decisions")
@@ -62,7 +62,7 @@ class GenerationSerializer(ModelSerializer[Generation]):
     project = IntegerField(source="corpus.project_id", read_only=True)
     corpus = CharField(read_only=True)
     judge = CharField(source="judge_version.name", read_only=True)
-    waits_for = CharField(source="turn.reason", default="", read_only=True)
+    waits_for = CharField(default="", read_only=True)
     outcome = CharField(source="result.outcome", default=None, allow_null=True, read_only=True)
     figures = DictField(source="result.figures", default=dict, read_only=True)
 
@@ -126,7 +126,9 @@ def _to_lead(rows: QuerySet[Any], path: str) -> Callable[[Any, int], Any]:
 class GenerationViewSet(RowsViewSet):
     """Generated question sets, newest first. A POST by an evaluator has workers go on one; a lead makes the set."""
 
-    rows: ClassVar[QuerySet[Any]] = Generation.objects.select_related("corpus", "judge_version", "result", "turn")
+    rows: ClassVar[QuerySet[Any]] = Generation.objects.select_related("corpus", "judge_version", "result").annotate(
+        waits_for=write_questions.problem()
+    )
     path = "corpus__project_id"
     serializer_class = GenerationSerializer
 

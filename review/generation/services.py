@@ -31,8 +31,8 @@ from review.generation.drawing import long_enough, passages_of
 from review.generation.kinds import KINDS
 from review.generation.prompts import Asking, writer_version
 from review.generation.selectors import decided
-from review.generation.working import OTHERS
-from review.models import DraftDecision, DraftQuestion, Generation, GenerationResult, GenerationTurn
+from review.generation.working import OTHERS, write_questions
+from review.models import DraftDecision, DraftQuestion, Generation, GenerationResult
 
 MOST_PASSAGES = 1_000
 MOST_PER_PASSAGE = 10
@@ -134,7 +134,7 @@ def open_generation(corpus: Corpus, judge: JudgeVersion, wanted: Wanted, *, by: 
             return one
     seed = secrets.randbelow(2**31) if wanted.seed is None else wanted.seed
     made = Generation.objects.create(created_by=by, seed=seed, **asked)
-    GenerationTurn.objects.create(generation=made)
+    write_questions.add(made.pk)
     audit.record(by, "generation.opened", made, corpus=corpus.content_hash, writer=made.writer, seed=seed)
     return made
 

@@ -8,12 +8,11 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property, partial
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Now
 
 from evaluation.accounts import audit
 from evaluation.core.samples import QuestionSpec
@@ -22,8 +21,7 @@ from evaluation.judging.calls import Heard, JudgeCall, Rung
 from evaluation.network.outcomes import Outcome
 from evaluation.scoring.aside import reach
 from evaluation.scoring.side_calls import Ledger, hear_all, spent_on
-from evaluation.work.dispatch import ring_for
-from evaluation.work.turns import TurnInHands, take_turn, turn_at
+from evaluation.work.jobs import AT_ONCE, Lease, job
 from review.generation.drawing import Place, draw, passages_of
 from review.generation.filters import (
     Filter,
@@ -40,44 +38,36 @@ from review.models import (
     GenerationCall,
     GenerationReply,
     GenerationResult,
-    GenerationTurn,
 )
 
-WORK = "review.generation.working.work_on"
 OTHERS = 4  # passages beside its own among which a question's is looked for
 _LOOKED_AT = 10
 
 
 def ask_for(generation: Generation) -> None:
     """Have workers go on; what stands still for a person is tried again."""
-    GenerationTurn.objects.filter(generation=generation).update(reason="")
-    ring_for(WORK, generation.pk)
+    write_questions.enqueue(generation.pk)
 
 
-def work_on(generation_id: int) -> None:
-    """A worker's turn."""
-    generation = Generation.objects.get(pk=generation_id)
-    rows = GenerationTurn.objects.filter(generation=generation)
-    take_turn(rows, lambda deadline: step(generation, deadline), WORK, generation_id)
+@job("generation")
+def write_questions(generation_id: int, lease: Lease) -> timedelta | None:
+    """Write and check questions."""
+    return None if _write(Generation.objects.get(pk=generation_id), lease) else AT_ONCE
 
 
-def ring_waiting() -> None:
-    """Wake workers for generations that nobody has in hands and that wait for no person."""
-    free = Q(turn__until=None) | Q(turn__until__lt=Now())
-    waiting = Generation.objects.filter(free, result=None, turn__reason="")
-    for pk in waiting.values_list("pk", flat=True):
-        ring_for(WORK, pk)
-
-
-def step(generation: Generation, deadline: float = float("inf")) -> bool:
-    """Go on until ``deadline`` (monotonic seconds); whether it has ended. Also ``True`` while somebody else has it.
+def step(generation: Generation) -> bool:
+    """Write and check questions here; whether the generation has ended. Also ``True`` while a worker has it.
 
     :raises Refused: ``judge_away`` where the model cannot be asked; what was heard before is kept.
     """
-    with turn_at(GenerationTurn.objects.filter(generation=generation), deadline) as turn:
-        if turn is None or GenerationResult.objects.filter(generation=generation).exists():
-            return True
-        return _Going(generation, turn).on()
+    with write_questions.claimed(generation.pk) as lease:
+        if lease is not None:
+            lease.done = _write(generation, lease)
+        return lease is None or lease.done
+
+
+def _write(generation: Generation, lease: Lease) -> bool:
+    return GenerationResult.objects.filter(generation=generation).exists() or _Going(generation, lease).on()
 
 
 @dataclass(slots=True)
@@ -95,8 +85,8 @@ class _Candidate:
 class _Going:
     """A generation in hands."""
 
-    def __init__(self, generation: Generation, turn: TurnInHands) -> None:
-        self.generation, self.turn = generation, turn
+    def __init__(self, generation: Generation, lease: Lease) -> None:
+        self.generation, self.lease = generation, lease
         self.judge = generation.judge_version
         self.passages = passages_of(generation.corpus)
         self.search = partial(search, generation.corpus)
@@ -132,12 +122,9 @@ class _Going:
     @cached_property
     def asking(self) -> Asking:
         """Found out once, so that a reply that is kept is read as it was asked for."""
-        rows = self.turn.rows
-        rung = rows.values_list("rung", flat=True).get()
-        if not rung:
-            rung = str(reach(self.judge).rung)
-            rows.update(rung=rung)
-        return Asking(self.judge.model, self.judge.parameters, Rung(rung))
+        if "rung" not in self.lease.job.notes:
+            self.lease.note(rung=str(reach(self.judge).rung))
+        return Asking(self.judge.model, self.judge.parameters, Rung(self.lease.job.notes["rung"]))
 
     def _heard(self, calls: Mapping[str, JudgeCall]) -> Iterator[tuple[str, Heard]]:
         return hear_all(self._ledger, self.judge, calls, rung=self.asking.rung, more=self._more)
@@ -156,7 +143,7 @@ class _Going:
         if budget is not None and spent_on(GenerationCall.objects.filter(generation=self.generation)) >= budget:
             self.out_of_money = True
             return False
-        return self.turn.more()
+        return self.lease.more()
 
     def _candidates(self, places: list[Place], written: Mapping[str, Heard]) -> Iterator[_Candidate]:
         """What was written, in the order of places; more than was asked for is left out."""

@@ -42,23 +42,6 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='GenerationTurn',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('token', models.UUIDField(null=True)),
-                    ('until', models.DateTimeField(null=True)),
-                    ('reason', models.CharField(blank=True, default='', max_length=100)),
-                    ('generation', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='turn', to='review.generation')),
-                    ('rung', models.CharField(blank=True, default='', max_length=20)),
-                ],
-                options={
-                    'abstract': False,
-                    'indexes': [],
-                    'constraints': [],
-                },
-            ),
-            migrations.CreateModel(
                 name='GenerationCall',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

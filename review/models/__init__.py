@@ -7,7 +7,6 @@ from review.models.generation import (
     GenerationCall,
     GenerationReply,
     GenerationResult,
-    GenerationTurn,
 )
 from review.models.gold import (
     AnchorCheck,
@@ -55,7 +54,6 @@ __all__ = [
     "GenerationCall",
     "GenerationReply",
     "GenerationResult",
-    "GenerationTurn",
     "GoldItem",
     "GoldRetirement",
     "GoldSet",

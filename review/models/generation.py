@@ -5,7 +5,7 @@ from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Corpus, JudgeVersion
-from evaluation.models.work import ReplyRow, Turn
+from evaluation.models.work import ReplyRow
 from evaluation.storage.append_only import AppendOnly, Authored
 
 
@@ -43,13 +43,6 @@ class Generation(AppendOnly, Authored):
 
     def __str__(self) -> str:
         return f"{self.name} #{self.pk}"
-
-
-class GenerationTurn(Turn):
-    """In whose hands a generation is. ``rung`` is how its model can be asked, found out by its first calls."""
-
-    generation = models.OneToOneField(Generation, on_delete=PROTECT, related_name="turn")
-    rung = models.CharField(max_length=20, blank=True, default="")
 
 
 class GenerationCall(AppendOnly):

@@ -36,7 +36,6 @@ from review.models import (
     Draw,
     Generation,
     GenerationResult,
-    GenerationTurn,
     GoldSet,
     ItemEvent,
     Look,
@@ -148,7 +147,6 @@ def drafted_question(corpus: Corpus, judge: JudgeVersion) -> DraftQuestion:
     sizes = {"language": "en", "kinds": ["single_hop"], "passages": 1, "per_passage": 1, "seed": 0, "writer": "w"}
     generation, made = Generation.objects.get_or_create(**about, defaults=sizes)
     if made:
-        GenerationTurn.objects.create(generation=generation)
         GenerationResult.objects.create(generation=generation, outcome="done")
         written = {"question": "How many books?", "answer": "Ten.", "keywords": ["ten"], "required_info": []}
         question = read_question(written, KINDS["single_hop"], [corpus.chunks.earliest("position").chunk_id])

@@ -26,11 +26,13 @@ from evaluation.runs.planning import plan_sentences
 from evaluation.wording.messages import explain, explain_refusal
 from review.generation.selectors import Counts, Overview, acceptance_by_writer, counts_of, decided, overview
 from review.generation.services import decide, edited, make_set, open_generation, plan_of
-from review.generation.working import ask_for
+from review.generation.working import ask_for, write_questions
 from review.models import DraftDecision, DraftQuestion, Generation
 from review.web.forms.generation import KIND_LABELS, DraftForm, GenerationForm
 
-GENERATIONS = Generation.objects.select_related("corpus__project", "judge_version", "result", "turn")
+GENERATIONS = Generation.objects.select_related("corpus__project", "judge_version", "result").annotate(
+    waits_for=write_questions.problem()
+)
 PATH = "corpus__project_id"
 SHOWN = 100
 ON_A_PAGE = 10  # questions with their passages and forms: as many as somebody decides on before the page grows slow

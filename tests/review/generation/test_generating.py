@@ -20,13 +20,15 @@ from django.urls import reverse
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
-from evaluation.models import Corpus, Endpoint, JudgeVersion, Project, Question, QuestionSet
+from evaluation.models import Corpus, Endpoint, Job, JudgeVersion, Project, Question, QuestionSet
+from evaluation.work.jobs import ring_due
 from review.generation.selectors import acceptance_by_writer, overview
 from review.generation.services import Wanted, decide, edited, make_set, open_generation, plan_of
-from review.generation.working import ask_for, ring_waiting, step, work_on
-from review.models import DraftQuestion, Generation, GenerationCall, GenerationReply, GenerationResult, GenerationTurn
+from review.generation.working import ask_for, step, write_questions
+from review.models import DraftQuestion, Generation, GenerationCall, GenerationReply, GenerationResult
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_project, make_user
+from tests.jobs import catch_rings, work
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import status
 from tests.review.generation.writing import BAD, corpus_of, facts, writer
@@ -235,19 +237,16 @@ def test_the_command_says_what_it_takes_and_then_does_it(corpus: Corpus, judge: 
 
 
 def test_workers_take_turns_and_a_sweep_wakes_them(corpus: Corpus, judge: JudgeVersion, monkeypatch: Any) -> None:
-    from review.generation import working
-
-    rung: list[int] = []
-    monkeypatch.setattr(working, "ring_for", lambda task, about: rung.append(about))
+    rung = catch_rings(monkeypatch)
     made = open_generation(corpus, judge, SINGLE, by=None)
     ask_for(made)
-    ring_waiting()
+    ring_due()
     assert rung == [made.pk, made.pk]
-    work_on(made.pk)
+    work(write_questions, made.pk)
     assert GenerationResult.objects.filter(generation=made).exists()
-    ring_waiting()
+    ring_due()
     assert len(rung) == 2
-    assert GenerationTurn.objects.get().token is None
+    assert Job.objects.get().state == "done"
 
 
 def test_korean_questions_over_pages_and_rest(project: Project, judge: JudgeVersion, client: Client) -> None:
