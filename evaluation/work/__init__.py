@@ -2,6 +2,6 @@
 
 Above ``accounts``. Losing or repeating a message changes nothing: all truth is rows (``docs/decisions/0001``).
 
-Door: ``lifecycle.RunConfig``, ``start``, ``pause`` and ``retry_failed``, ``units``, ``dispatch``,
+Door: ``lifecycle.RunConfig``, ``start``, ``pause`` and ``retry_failed``, ``units``, ``jobs``, ``dispatch``,
 ``database.retry_on_db_error``, ``serving``.
 """

@@ -18,6 +18,7 @@ from review.calibration import anchors, looking
 from review.gold.licences import licences_of
 from review.models import AnchorCheck, GoldSet, Look
 from tests.factories import make_user
+from tests.jobs import work
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
 from tests.pages.browser import LONG_VIEWS, VIEW_IDS, visit, wrong_with
@@ -121,7 +122,7 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
         window.click_through(f"form[action='{at}look/'] button")
         taken = Look.objects.get()
         if not hasattr(taken, "result"):  # nobody works here but this test
-            looking.work_on(taken.pk)
+            work(looking.take_look, taken.pk)
         window.open(here)
         look("4-accepted")
         assert window.page.locator("#proof ~ div b, section[aria-labelledby=proof] b").inner_text() == (
@@ -130,7 +131,7 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
         for _ in range(2):
             window.click_through(f"form[action='{at}check/'] button")
             for check in AnchorCheck.objects.filter(ended_at=None):
-                anchors.work_on(check.pk)
+                work(anchors.check_anchors, check.pk)
         window.open(here)
         look("5-watched")
         after = judged(rated, judge)
