@@ -11,12 +11,12 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
-from importlib import import_module
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
+from django.utils.module_loading import import_string
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
@@ -34,18 +34,24 @@ BEAT = "evaluation.tasks.beat"
 
 def ring(run_id: int) -> None:
     """Wake a worker for a run, now (after the current transaction)."""
-    _ring(DRAIN, run_id)
+    ring_for(DRAIN, run_id)
 
 
 def ring_for(task: str, about: int, *, seconds: int | None = None) -> None:
     """Wake a worker for a task, the dotted name of a function that takes one number; ``seconds`` is how long it may
     take where that is more than usual."""
-    _ring(task, about, seconds)
+    if settings.CONCORD_DISPATCHER == "django_q":
+        longer = {} if seconds is None else {"timeout": seconds}
+        async_task(task, about, save=False, **longer)
+    elif settings.CONCORD_DISPATCHER == "local":
+        transaction.on_commit(lambda: import_string(task)(about))
+    else:
+        raise UnknownName("dispatcher", settings.CONCORD_DISPATCHER, ["django_q", "local"])
 
 
 def ring_canary() -> None:
     """Ask the cluster for a sign of life."""
-    _ring(BEAT, 0)
+    ring_for(BEAT, 0)
 
 
 def ring_on_schedule() -> None:
@@ -55,17 +61,6 @@ def ring_on_schedule() -> None:
             name="concord sweep",
             defaults={"func": SWEEP, "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
         )
-
-
-def _ring(name: str, argument: int, seconds: int | None = None) -> None:
-    if settings.CONCORD_DISPATCHER == "django_q":
-        longer = {} if seconds is None else {"timeout": seconds}
-        async_task(name, argument, save=False, **longer)
-    elif settings.CONCORD_DISPATCHER == "local":
-        module, function = name.rsplit(".", 1)
-        transaction.on_commit(lambda: getattr(import_module(module), function)(argument))
-    else:
-        raise UnknownName("dispatcher", settings.CONCORD_DISPATCHER, ["django_q", "local"])
 
 
 def sweep() -> list[int]:
