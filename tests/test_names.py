@@ -11,9 +11,9 @@ from evaluation.core.registry import Direction, ReviewForm, ScaleKind
 from evaluation.core.registry import Kind as MetricKind
 from evaluation.core.roles import Action, Role
 from evaluation.core.samples import Status
-from evaluation.files.rating_rows import Phase, Rater
-from evaluation.files.reading import FileFormat
-from evaluation.files.tree import Kind as NodeKind
+from evaluation.formats.rating_rows import Phase, Rater
+from evaluation.formats.reading import FileFormat
+from evaluation.formats.tree import Kind as NodeKind
 from evaluation.judging.calls import Rung
 from evaluation.judging.formulas import JuryRule
 from evaluation.judging.gates import Gate

@@ -15,7 +15,7 @@ from contrib.pairs.making import card_of
 from contrib.pairs.models import PairSet, Preference
 from evaluation.core.errors import Refused
 from evaluation.core.registry import Scale
-from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
+from evaluation.formats.export import Cell, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
 from evaluation.judging.lexical import retold
 from evaluation.models import Answer, User
 from evaluation.wording.messages import explain_reason

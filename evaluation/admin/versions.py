@@ -372,7 +372,7 @@ class ProfileVersionAdmin(VersionAdmin):
 
     def values_of(self, row: ProfileVersion) -> dict[str, Any]:
         """Its project and text."""
-        return {"project": row.project_id, "text": _yaml(row.spec)}
+        return {"project": row.project_id, "text": spec_as_yaml(row.spec)}
 
 
 @admin.register(MetricDefinition)
@@ -385,5 +385,5 @@ class MetricDefinitionAdmin(ReadOnlyAdmin):
     search_fields = ("name",)
 
 
-def _yaml(spec: dict[str, Any]) -> str:
+def spec_as_yaml(spec: dict[str, Any]) -> str:
     return yaml.safe_dump(spec, allow_unicode=True, sort_keys=False, width=110)

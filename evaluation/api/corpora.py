@@ -32,7 +32,7 @@ from evaluation.corpora.importing import import_corpus
 from evaluation.corpora.indexing import search
 from evaluation.corpora.selectors import chunks_named
 from evaluation.corpora.splitting import Splitting
-from evaluation.files.documents import read_documents
+from evaluation.formats.documents import read_documents
 from evaluation.models import Chunk, Corpus, Document
 
 MOST_FOUND, LONGEST_SEARCH = 50, 1_000

@@ -37,7 +37,7 @@ from evaluation.api.requests import (
     limited,
 )
 from evaluation.core.roles import Action
-from evaluation.files.reading import ENCODINGS
+from evaluation.formats.reading import ENCODINGS
 from evaluation.models import Project, User
 
 Method = Callable[..., Any]

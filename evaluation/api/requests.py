@@ -26,7 +26,7 @@ from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 
 from evaluation.accounts.logging_in import TOKEN
-from evaluation.files.reading import recoded
+from evaluation.formats.reading import recoded
 from evaluation.models import ApiToken, User
 from evaluation.wording.messages import in_words
 

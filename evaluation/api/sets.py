@@ -42,10 +42,10 @@ from evaluation.api.filters import AnswerSetFilter, ByNameInProject, QuestionFil
 from evaluation.api.requests import PagesInOrder
 from evaluation.api.run_serializers import RunState, RunSummarySerializer
 from evaluation.core.roles import Action
-from evaluation.files.reading import read_answers
-from evaluation.files.shaping import MAP_BYTES, Shape, read_map
-from evaluation.files.streaming import Content, read_question_set
-from evaluation.files.tree import MAX_BYTES
+from evaluation.formats.reading import read_answers
+from evaluation.formats.shaping import MAP_BYTES, Shape, read_map
+from evaluation.formats.streaming import Content, read_question_set
+from evaluation.formats.tree import MAX_BYTES
 from evaluation.models import AnswerSet, Question, QuestionSet
 from evaluation.questions.importing import import_question_set, set_name
 from evaluation.questions.uploads import Preview, preview_file
@@ -89,7 +89,7 @@ class ReadByMap(TextOptions):
     )
 
 
-def _shape(options: dict[str, Any]) -> Shape | None:
+def shape_from(options: dict[str, Any]) -> Shape | None:
     """The map that was given.
 
     :raises InvalidFile: where the text is no map.
@@ -204,7 +204,7 @@ class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
             Content(body.content),
             body.file_name,
             group_by=options["group_by"],
-            shape=_shape(options),
+            shape=shape_from(options),
             qrels=options["qrels"].encode(),
             max_bytes=limit,
         )
@@ -303,7 +303,7 @@ class AnswerSetViewSet(UploadEndpoint, RowsViewSet):
         imported = import_answers(
             asked,
             options["system"],
-            read_answers(body.content, body.file_name, shape=_shape(options), max_bytes=limit),
+            read_answers(body.content, body.file_name, shape=shape_from(options), max_bytes=limit),
             data=body.sent,
             file_name=body.file_name,
             by=person(request),

@@ -17,7 +17,7 @@ from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person
 from evaluation.api.requests import Body, FileBody, TooLarge
 from evaluation.api.run_serializers import RunState
 from evaluation.api.sets import ANSWER_SETS, ImportedAnswersSerializer
-from evaluation.files.traces import PERSONAL, protobuf_answer
+from evaluation.formats.traces import PERSONAL, protobuf_answer
 from evaluation.runs.answer_files import score_by_rules
 from evaluation.runs.traces import QUIET_SECONDS, Sampling, import_received, receive, waiting
 

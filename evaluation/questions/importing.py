@@ -17,8 +17,8 @@ from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import canonical_texts, clean_name, composed, normal_form
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import display_name
+from evaluation.formats.question_rows import QuestionFile
+from evaluation.formats.reading import display_name
 from evaluation.models import Project, Question, QuestionSet, User
 from evaluation.storage.statements import insert_values
 

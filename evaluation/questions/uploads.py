@@ -20,11 +20,11 @@ from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import WESTERN, display_name, recoded
-from evaluation.files.shaping import map_of_columns, read_map
-from evaluation.files.streaming import Content, read_question_set
-from evaluation.files.tree import Columns
+from evaluation.formats.question_rows import QuestionFile
+from evaluation.formats.reading import WESTERN, display_name, recoded
+from evaluation.formats.shaping import map_of_columns, read_map
+from evaluation.formats.streaming import Content, read_question_set
+from evaluation.formats.tree import Columns
 from evaluation.models import ImportBatch, Project, QuestionSet, User
 from evaluation.questions.importing import (
     Difference,

@@ -24,10 +24,10 @@ from evaluation.asking.systems import version_with
 from evaluation.core.canonical import canonical_json, clean_name, composed
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import ContextSpec
-from evaluation.files.answer_rows import AnswerFile, AnswerRow
-from evaluation.files.aside import KeptAside
-from evaluation.files.reading import display_name, read_answers
-from evaluation.files.streaming import AnswerStream, Source
+from evaluation.formats.answer_rows import AnswerFile, AnswerRow
+from evaluation.formats.aside import KeptAside
+from evaluation.formats.reading import display_name, read_answers
+from evaluation.formats.streaming import AnswerStream, Source
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Answer, AnswerSet, Context, ProfileVersion, Project, QuestionSet, Run, SystemVersion, User
 from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, Answered, Matching

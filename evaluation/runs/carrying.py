@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaluation.core.errors import Refused
 from evaluation.corpora.rechunking import Carried, carry
-from evaluation.files.question_rows import QuestionFile
+from evaluation.formats.question_rows import QuestionFile
 from evaluation.models import Corpus, QuestionSet, User
 from evaluation.questions.importing import Imported, import_question_set
 

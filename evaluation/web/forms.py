@@ -19,8 +19,8 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts import access, audit
 from evaluation.accounts.logging_in import LONGEST_TOKEN, minutes_to_wait, new_token
 from evaluation.core.roles import Action
-from evaluation.files.shaping import CHOSEN, MAP_BYTES, QUESTIONS, field_names
-from evaluation.files.tree import Columns
+from evaluation.formats.shaping import CHOSEN, MAP_BYTES, QUESTIONS, field_names
+from evaluation.formats.tree import Columns
 from evaluation.models import ApiToken, ImportBatch, Project, User
 from evaluation.questions.uploads import Preview
 from evaluation.runs.answer_uploads import AnswersPreview

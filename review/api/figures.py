@@ -28,8 +28,8 @@ from rest_framework.serializers import (
 from evaluation.accounts.access import LARGEST_ID, Person, fetch, projects_with
 from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person, verb
 from evaluation.core.roles import Action
-from evaluation.files.export import ExportFile
-from evaluation.files.records import OWN, forms
+from evaluation.formats.export import ExportFile
+from evaluation.formats.records import OWN, forms
 from evaluation.models import Run
 from evaluation.runs.exports import download, take_export, take_figures, uncounted_if_later
 from evaluation.runs.monitoring import exposition

@@ -14,7 +14,7 @@ from evaluation.accounts.access import may
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import draft
-from evaluation.files.question_rows import QuestionFile
+from evaluation.formats.question_rows import QuestionFile
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Answer, MetricDefinition, Project, Question, RubricVersion, User
 from evaluation.questions.importing import Imported, import_question_set, newest_version

@@ -18,7 +18,7 @@ from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.question_rows import QuestionFile
+from evaluation.formats.question_rows import QuestionFile
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.models import Chunk, Corpus, JudgeVersion, User

@@ -20,8 +20,8 @@ from evaluation.core.registry import JUDGED, Direction, Kind, Scale, ScaleKind, 
 from evaluation.core.samples import Finding as Part
 from evaluation.core.samples import Status
 from evaluation.criteria.services import active
-from evaluation.files.rating_rows import Rater, RatingRow, read_definitions
-from evaluation.files.reading import display_name, read_label_studio, read_ratings
+from evaluation.formats.rating_rows import Rater, RatingRow, read_definitions
+from evaluation.formats.reading import display_name, read_label_studio, read_ratings
 from evaluation.judges.shipping import declared, define, shown_names
 from evaluation.models import Criterion, ImportedJudge, MetricDefinition, Run, Score, User
 from evaluation.scoring.writing import Row, derive, insert_scores, score_row

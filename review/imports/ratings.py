@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from evaluation.core.canonical import composed, content_hash
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.files.label_studio import answer_key
-from evaluation.files.rating_rows import Phase, RatingFile, RatingRow
+from evaluation.formats.label_studio import answer_key
+from evaluation.formats.rating_rows import Phase, RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, figure_from_parts
 from evaluation.models import MetricDefinition, Run
 from review.evidence.answers import run_answers

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.utils.translation import get_language
 from pydantic import TypeAdapter
 
-from evaluation.files.export import FORMATS, ExportFile
+from evaluation.formats.export import FORMATS, ExportFile
 from evaluation.models import Answer, MetricDefinition, Run
 from review.comparisons.gating import NO_GATE, GateAsked, asked_of, gate_of, unlicensed
 from review.comparisons.summaries import Headline

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import get_language
 
-from evaluation.files.export import Cell
+from evaluation.formats.export import Cell
 from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective
 from review.reports.around import around

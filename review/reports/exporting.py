@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import get_language, override
 
-from evaluation.files.export import ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
+from evaluation.formats.export import ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
 from evaluation.models import Answer, Run
 from evaluation.runs.experiments import experiment_of
 from evaluation.runs.progress import spending_by_answer

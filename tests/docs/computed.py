@@ -15,9 +15,9 @@ from evaluation.corpora import rechunking, searching
 from evaluation.corpora.importing import ID_LENGTH
 from evaluation.corpora.searching import Retriever, WordIndex, found_by
 from evaluation.corpora.splitting import Splitting, split
-from evaluation.files import documents
-from evaluation.files.documents import read_documents
-from evaluation.files.reading import read_questions
+from evaluation.formats import documents
+from evaluation.formats.documents import read_documents
+from evaluation.formats.reading import read_questions
 from evaluation.metrics.depths import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
 from evaluation.scoring import side_calls

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.files.reading import recoded
+from evaluation.formats.reading import recoded
 from evaluation.management.commands.import_questions import add_encoding
 from evaluation.management.site_command import SiteCommand
 from evaluation.wording.messages import explain

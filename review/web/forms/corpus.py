@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.corpora.splitting import Splitting
-from evaluation.files.documents import ENDINGS
+from evaluation.formats.documents import ENDINGS
 from evaluation.models import Project
 
 MOST_FILES = 200

@@ -15,7 +15,7 @@ from django.utils.translation import get_language, gettext
 from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.extensions import BatchesOut
-from evaluation.files.records import forms
+from evaluation.formats.records import forms
 from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import Calls, Progress, Spending
 from evaluation.wording import numbers

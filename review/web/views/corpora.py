@@ -21,7 +21,7 @@ from evaluation.corpora.coverage import asked_counts, coverage_of, newest_corpor
 from evaluation.corpora.importing import SourceDocument, difference, import_corpus
 from evaluation.corpora.indexing import search
 from evaluation.corpora.selectors import chunks_named
-from evaluation.files.documents import read_documents
+from evaluation.formats.documents import read_documents
 from evaluation.models import Corpus, Document, QuestionSet
 from evaluation.wording.messages import explain, explain_refusal
 from review.comparisons.set_quality import set_quality

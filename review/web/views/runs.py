@@ -19,8 +19,8 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Later, Refused
 from evaluation.core.roles import Action, allowed
 from evaluation.criteria.services import active_in
-from evaluation.files.export import ExportFile
-from evaluation.files.records import OWN, forms
+from evaluation.formats.export import ExportFile
+from evaluation.formats.records import OWN, forms
 from evaluation.judging.probing import Probed
 from evaluation.models import JudgeVersion, Project, Run
 from evaluation.runs.exports import download, take_export, uncounted_if_later

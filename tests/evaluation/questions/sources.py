@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import read_questions
+from evaluation.formats.question_rows import QuestionFile
+from evaluation.formats.reading import read_questions
 
 
 def question(number: int, **fields: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.files.reading import read_answers
+from evaluation.formats.reading import read_answers
 from evaluation.models import Answer, AnswerSet, ImportBatch, QuestionSet, Run, SystemVersion
 from evaluation.questions.importing import import_question_set
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, store_upload

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.files.reading import read_answers, read_questions
+from evaluation.formats.reading import read_answers, read_questions
 from evaluation.models import Answer, Question, Run
 from evaluation.questions.importing import import_question_set
 from evaluation.runs.answer_files import import_answers, score_by_rules

@@ -8,7 +8,7 @@ from unicodedata import normalize
 import pytest
 
 from evaluation.core.errors import InvalidFile, Refused
-from evaluation.files.reading import read_answers
+from evaluation.formats.reading import read_answers
 from evaluation.models import Answer, AnswerSet, AuditEvent, Context, QuestionSet, Run, Score, System, SystemVersion
 from evaluation.questions.importing import import_question_set
 from evaluation.runs.answer_files import ImportedAnswers, import_answer_file, import_answers

@@ -9,9 +9,9 @@ import pytest
 from django.utils.translation import override
 
 from evaluation.core.errors import InvalidFile, Problem, Refused
-from evaluation.files.rating_rows import KNOWN_FAILURES
-from evaluation.files.reading import read_questions
-from evaluation.files.tree import PARAMETERS
+from evaluation.formats.rating_rows import KNOWN_FAILURES
+from evaluation.formats.reading import read_questions
+from evaluation.formats.tree import PARAMETERS
 from evaluation.judging.rubric import parse_rubric
 from evaluation.wording import problems, reasons
 from evaluation.wording.messages import REFUSALS, explain, explain_reason, explain_refusal, in_words

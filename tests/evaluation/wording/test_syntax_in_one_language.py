@@ -10,7 +10,7 @@ import pytest
 from django.utils import translation
 
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.files.reading import read_answers, read_questions
+from evaluation.formats.reading import read_answers, read_questions
 from evaluation.wording.messages import explain
 from evaluation.wording.problems import UNTOLD
 

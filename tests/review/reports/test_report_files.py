@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.export import FORMATS
+from evaluation.formats.export import FORMATS
 from evaluation.models import Run
 from review.comparisons.gating import GateAsked, gate_of
 from review.plans.ahead import planned_review
