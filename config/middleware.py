@@ -21,7 +21,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from evaluation.api.errors import PROBLEM, problem
 from evaluation.core.errors import Refused, TooOften
 from evaluation.extensions import second_factor
-from evaluation.wording.messages import explain_refusal
+from evaluation.messages.sentences import explain_refusal
 from evaluation.work.database import unavailable
 from evaluation.work.health import readiness
 from review.evidence.seals import read_as

@@ -31,10 +31,10 @@ from evaluation.criteria.services import (
     try_out,
 )
 from evaluation.judges.shipping import baseline_judge
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.web.criterion_form import CriterionForm, filled
 from evaluation.web.pages import STATES, Choices, CriterionPage, preview_of, state_of
-from evaluation.wording.messages import explain_refusal
 
 MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first
 OF_PROJECT = "criterion__project_id"

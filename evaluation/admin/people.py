@@ -26,8 +26,8 @@ from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.extensions import second_factor
 from evaluation.judges.shipping import BASELINE, judge_names, profile_names
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
-from evaluation.wording.messages import explain_reason
 
 
 class AdministratorsOnly(RoleAdmin):

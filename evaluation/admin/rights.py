@@ -16,9 +16,9 @@ from django.utils.translation import gettext
 from evaluation.accounts import access, audit
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.messages.sentences import explain_reason, explain_refusal
 from evaluation.models import JudgeVersion, Project, User
 from evaluation.scoring.aside import asked_once
-from evaluation.wording.messages import explain_reason, explain_refusal
 
 
 class RoleAdmin(ModelAdmin):

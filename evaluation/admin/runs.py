@@ -21,6 +21,7 @@ from evaluation.admin.rights import ReadOnlyAdmin, TriedAdmin
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.judges.secrets import may_hold_key, store_key
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import (
     AnswerSet,
     Endpoint,
@@ -34,7 +35,6 @@ from evaluation.models import (
 )
 from evaluation.network.origins import AllowList, origin_of
 from evaluation.runs.making import resume_run
-from evaluation.wording.messages import explain_refusal
 from evaluation.work import lifecycle
 
 

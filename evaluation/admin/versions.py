@@ -28,9 +28,9 @@ from evaluation.criteria.services import check_metric_names, rubrics_of_others
 from evaluation.judges.shipping import BASELINE, save_judge, save_profile
 from evaluation.judging.drafting import as_yaml, check_draft
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
+from evaluation.messages.sentences import explain, explain_refusal, in_words
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion
 from evaluation.profiles.spec import ProfileSpec, load_profile
-from evaluation.wording.messages import explain, explain_refusal, in_words
 
 Sections = tuple[tuple[Any, dict[str, Any]], ...]
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]

@@ -14,7 +14,7 @@ from rest_framework.serializers import CharField, DictField, IntegerField, ListF
 from rest_framework.views import exception_handler
 
 from evaluation.core.errors import InvalidFile, Later, Refused, TooOften, UnknownName
-from evaluation.wording.messages import explain, explain_refusal
+from evaluation.messages.sentences import explain, explain_refusal
 
 
 class SentenceField(CharField):

@@ -27,8 +27,8 @@ from rest_framework.request import Request
 
 from evaluation.accounts.logging_in import TOKEN
 from evaluation.formats.reading import recoded
+from evaluation.messages.sentences import in_words
 from evaluation.models import ApiToken, User
-from evaluation.wording.messages import in_words
 
 REFUSED = "unknown, revoked or expired token"
 

@@ -30,6 +30,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
 from evaluation.judging.formulas import JuryRule
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
 from evaluation.runs.making import Asking, Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.planning import planned
@@ -37,7 +38,6 @@ from evaluation.runs.progress import progress
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
-from evaluation.wording.messages import explain_reason
 from evaluation.work.lifecycle import answers_in, retry_failed
 
 

@@ -14,9 +14,9 @@ from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, writ
 from evaluation.api.filters import ByNameInProject
 from evaluation.asking.systems import save_system
 from evaluation.core.roles import Action
+from evaluation.messages.system_settings import explain_setting
 from evaluation.models import Project, System, SystemVersion
 from evaluation.systems.catalogue import CONNECTORS, BadSettings
-from evaluation.wording.system_settings import explain_setting
 
 
 class SystemVersionSerializer(serializers.ModelSerializer[SystemVersion]):

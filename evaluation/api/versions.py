@@ -28,6 +28,7 @@ from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, propose, retire
 from evaluation.criteria.services import newest_events, rubrics_of_others
 from evaluation.judging.rubric import parse_rubric
+from evaluation.messages.sentences import explain
 from evaluation.models import (
     CriterionEvent,
     CriterionVersion,
@@ -36,7 +37,6 @@ from evaluation.models import (
     RubricEvent,
     RubricVersion,
 )
-from evaluation.wording.messages import explain
 
 
 class JudgeSerializer(ModelSerializer[JudgeVersion]):

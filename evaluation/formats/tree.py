@@ -2,7 +2,7 @@
 problem of the file, so that a person can mend all of them before trying again.
 
 A tree is built from a stream of events with an explicit stack. What a file may cost before it is refused are caps that
-hold before anything is walked or built. ``evaluation/wording/problems.py`` holds the sentence of each problem's code.
+hold before anything is walked or built. ``evaluation/messages/problems.py`` holds the sentence of each problem's code.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ State = ImportBatch.State
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a confirmation would import. ``remarks`` are explained by ``evaluation.wording.messages.explain``.
+    """What a confirmation would import. ``remarks`` are explained by ``evaluation.messages.sentences.explain``.
 
     ``categories`` are (name, questions) in the file's order. ``selects`` is the version that has exactly this content
     already, with the metadata keys it would not take over; else ``newest`` is the version the next one follows and

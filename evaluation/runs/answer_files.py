@@ -46,7 +46,7 @@ PATIENCE = 3600.0  # seconds that rules may take before the rest is left to the 
 @dataclass(frozen=True, slots=True)
 class ImportedAnswers:
     """The answer set and run of a file. ``created`` is false where both existed already; ``remarks`` (explained by
-    ``evaluation.wording.messages.explain``) say so, and what else a person should know. ``missing`` are the ids of
+    ``evaluation.messages.sentences.explain``) say so, and what else a person should know. ``missing`` are the ids of
     questions without an answer, in the order of the set."""
 
     run: Run

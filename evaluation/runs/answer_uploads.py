@@ -25,7 +25,7 @@ from evaluation.runs.answer_matching import Answered, matched
 class AnswersPreview:
     """What a confirmation would import: ``answers`` rows, of which ``failed`` say why there is no answer and
     ``passages`` came with retrieved passages. ``missing`` are ids of questions without any; ``remarks`` are explained
-    by ``evaluation.wording.messages.explain``; ``first`` are rows with their questions' ids. ``shape`` is the known
+    by ``evaluation.messages.sentences.explain``; ``first`` are rows with their questions' ids. ``shape`` is the known
     shape or map by which the file was read, ``columns`` what became of each column."""
 
     question_set: QuestionSet

@@ -22,11 +22,11 @@ from django.utils.translation import gettext
 
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply
+from evaluation.messages.numbers import about, money
 from evaluation.models import Answer, AnswerSet, JudgeVersion, Reply, Run, RunJudge, SystemVersion, User, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import Asking, Wanted, draft_run
 from evaluation.scoring.judges import Conversation, settings_of
-from evaluation.wording.numbers import about, money
 from evaluation.work.lifecycle import (
     RunConfig,
     answers_in,

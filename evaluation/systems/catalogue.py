@@ -24,7 +24,7 @@ CONNECTORS: Mapping[str, Connector] = {one.name: one for one in (HTTP, COMMAND_L
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
     """What is wrong with one setting: its path (``reply.answer``; empty for all together), a code and its parameters
-    (``evaluation/wording/system_settings.py``), and the sentence in English."""
+    (``evaluation/messages/system_settings.py``), and the sentence in English."""
 
     field: str
     code: str

@@ -26,7 +26,7 @@ _DETAIL = 300  # characters of a reason's detail
 
 
 class AskFailed(ConcordError):
-    """The system gave no answer; ``code`` is the reason of the failed answer (``evaluation/wording/reasons.py``).
+    """The system gave no answer; ``code`` is the reason of the failed answer (``evaluation/messages/reasons.py``).
 
     ``outcome`` is how the call ended, which decides whether it is made again.
     """

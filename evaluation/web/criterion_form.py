@@ -22,8 +22,8 @@ from evaluation.judging.criteria.spec import (
     read_criterion,
 )
 from evaluation.judging.rubric import Offline, Slot
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import CriterionVersion, Project
-from evaluation.wording.messages import explain, explain_refusal
 
 FORMS = [
     ("levels", _("levels: whole numbers")),

@@ -15,6 +15,7 @@ from evaluation.judges.shipping import declared, default_profile
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
 from evaluation.judging.lexical import retold
+from evaluation.messages.sentences import explain, explain_reason
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -30,7 +31,6 @@ from evaluation.questions.uploads import Preview
 from evaluation.runs.making import Asking
 from evaluation.web.criterion_form import DIRECTIONS, SLOTS, STAND_INS, key_text
 from evaluation.web.forms import ColumnsForm, EncodingForm, UploadForm, columns_form, encoding_form
-from evaluation.wording.messages import explain, explain_reason
 
 SHOWN_PROBLEMS = 500
 

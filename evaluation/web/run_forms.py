@@ -18,6 +18,8 @@ from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.rubrics import rubrics_for, version_named
 from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names, judge_row
+from evaluation.messages.markdown import language_of
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
 from evaluation.runs.making import Asking, Wanted
 from evaluation.runs.selectors import QuestionFilter
@@ -25,8 +27,6 @@ from evaluation.runs.traces import Sampling
 from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.web.forms import FileForm, UploadForm
 from evaluation.web.pages import ProfileChoice
-from evaluation.wording.markdown import language_of
-from evaluation.wording.messages import explain_refusal
 
 TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
 PERSONAL_TITLES = [

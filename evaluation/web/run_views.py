@@ -21,6 +21,7 @@ from evaluation.asking.trying import try_question
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet
 from evaluation.questions.uploads import ANSWERS
 from evaluation.runs.answer_files import SHOWN, ImportedAnswers
@@ -47,7 +48,6 @@ from evaluation.web.run_forms import (
     TryForm,
 )
 from evaluation.web.views import uploaded
-from evaluation.wording.messages import explain, explain_refusal
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
 from evaluation.extensions import second_factor
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import ApiToken, ImportBatch, QuestionSet, Run, User
 from evaluation.questions.uploads import (
     ANSWERS,
@@ -40,7 +41,6 @@ from evaluation.runs.answer_uploads import AnswersPreview, preview_answers
 from evaluation.runs.making import resume_run
 from evaluation.web.forms import ColumnsForm, EncodingForm, LogInForm, OwnTokenForm, ResumeForm, UploadForm
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
-from evaluation.wording.messages import explain, explain_refusal
 from evaluation.work import lifecycle
 
 YEAR = 365 * 24 * 3600

@@ -20,7 +20,7 @@ from rest_framework.serializers import (
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.core.samples import Status
-from evaluation.wording.messages import explain_reason
+from evaluation.messages.sentences import explain_reason
 from review.ratings.card import Card, CardMetric, JudgeOnClaim
 from review.ratings.reveals import JudgeSaid
 

@@ -27,7 +27,7 @@ from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import Method, StrictSerializer
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
-from evaluation.wording.messages import explain_refusal
+from evaluation.messages.sentences import explain_refusal
 from review.evidence.rating_input import LONGEST_PART, Change, FlagKind, Given, PartGiven
 from review.models.queue_spec import ASKED, MOST_REVIEWS, SETTINGS, Setting
 from review.statistics.sampling.member import DrawParams, Strategy

@@ -64,7 +64,7 @@ class LicenceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lapse:
-    """Why a licence does not hold: a code of ``evaluation/wording/reasons.py`` with what fills its sentence."""
+    """Why a licence does not hold: a code of ``evaluation/messages/reasons.py`` with what fills its sentence."""
 
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
+from evaluation.messages import numbers
 from evaluation.models import Run
-from evaluation.wording import numbers
 from review.plans.design import FLOOR, Design, Errors, Expected, errors_of, strata_ahead
 from review.queues.preview import reading_seconds, usual_seconds
 from review.reports.figure import stratum_in_words

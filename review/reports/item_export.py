@@ -15,8 +15,8 @@ from django.utils.translation import get_language
 
 from evaluation.formats.export import Cell, ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
 from evaluation.formats.label_studio import Control, labelling_config, task
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, Run, User
-from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective, effective_values
 from review.evidence.scorers import Key
 from review.evidence.seals import readable

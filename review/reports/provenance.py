@@ -303,7 +303,7 @@ FORM = 1  # rises when the figures change, so that nothing older is shown
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A code of ``evaluation/wording/reasons.py`` with what fills its sentence."""
+    """A code of ``evaluation/messages/reasons.py`` with what fills its sentence."""
 
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)

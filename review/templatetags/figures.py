@@ -5,7 +5,7 @@ from typing import Protocol
 
 from django import template
 
-from evaluation.wording import numbers
+from evaluation.messages import numbers
 from review.reports.figure import why_withheld
 from review.reports.licence_words import licence_reason, licence_state
 from review.statistics.agreement.pair import PairAgreement

@@ -8,8 +8,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Finding
-from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
 from review.ratings.card import Claim, Passage

@@ -17,8 +17,8 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import override
 
+from evaluation.messages import numbers
 from evaluation.models import Run, User
-from evaluation.wording import numbers
 from review.management.demo.loading import demo_project, load_demo, set_people
 from review.plans.ahead import planned_review
 from review.reports.estimates import WAYS

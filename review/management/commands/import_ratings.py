@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser
 from evaluation.formats.reading import recoded
 from evaluation.management.commands.import_questions import add_encoding
 from evaluation.management.site_command import SiteCommand
-from evaluation.wording.messages import explain
+from evaluation.messages.sentences import explain
 from review.imports.files import import_ratings
 from review.imports.ratings import Sampled
 from review.management.options import refusals, run_named

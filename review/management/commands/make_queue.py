@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from evaluation.judges.shipping import own_names
 from evaluation.management.site_command import SiteCommand
-from evaluation.wording import numbers
+from evaluation.messages import numbers
 from review.management.options import (
     add_queue_options,
     flag,

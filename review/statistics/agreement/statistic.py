@@ -21,7 +21,7 @@ Indices = npt.NDArray[np.int64]
 
 
 class Undefined(StrEnum):
-    """Why a statistic or its interval does not exist; ``evaluation/wording/reasons.py`` has the sentences."""
+    """Why a statistic or its interval does not exist; ``evaluation/messages/reasons.py`` has the sentences."""
 
     NO_PAIRS = "no_pairs"
     JUDGE_CONSTANT = "judge_constant"

@@ -16,9 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.registry import JUDGED
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import MetricDefinition, Run, User
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_refusal
 from review.models.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
 from review.plans.design import GUESS
 from review.queues.criteria import criteria_of, weights

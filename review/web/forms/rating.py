@@ -13,8 +13,8 @@ from django.utils.translation import get_language
 
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import MetricDefinition
-from evaluation.wording.messages import explain_refusal
 from review.evidence.rating_input import Change, Given, PartGiven, is_by_parts
 from review.models import QueueMetric
 

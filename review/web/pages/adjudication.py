@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.judging.rubric import RubricMetric
+from evaluation.messages import numbers
 from evaluation.models import User
-from evaluation.wording import numbers
 from review.decisions.cases import Case, CaseShown, Why
 from review.evidence.answers import REMOVING
 from review.models import ItemEvent, Override, Rating, ReviewItem

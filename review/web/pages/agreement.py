@@ -14,9 +14,9 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.registry import Bilingual, Scale
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Run
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_reason
 from review.comparisons.trend import trends_of
 from review.reports.verdict import MetricTrust, judge_sentences, metric_trust
 from review.results.run_agreement import By, kept_agreement

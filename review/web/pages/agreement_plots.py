@@ -15,8 +15,8 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.registry import Scale, ScaleKind
-from evaluation.wording import numbers
-from evaluation.wording.messages import category_name, explain_reason
+from evaluation.messages import numbers
+from evaluation.messages.sentences import category_name, explain_reason
 from review.charts.axis import Plane
 from review.charts.forest import Difference, Differences, Moment, Timeline, differences, timeline
 from review.charts.judge_against_expert import (

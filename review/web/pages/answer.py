@@ -17,9 +17,9 @@ from evaluation.core.samples import QuestionSpec, Status
 from evaluation.criteria.services import rubric_of
 from evaluation.judges.shipping import BASELINE
 from evaluation.judging.rubric import shipped_rubric
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_reason
 from review.charts.path import Drawing, drawn
 from review.evidence.answers import RunAnswer
 from review.evidence.carried import Origin

@@ -16,9 +16,9 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.samples import Result
 from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.drafting import as_yaml, differences
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_reason
 from review.calibration.accepting import Foreseen, foresee
 from review.calibration.anchors import CheckTold, proof_of, proves, told_of
 from review.calibration.workbench import (

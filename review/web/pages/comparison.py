@@ -14,8 +14,8 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.registry import Scale
+from evaluation.messages import numbers
 from evaluation.models import Run
-from evaluation.wording import numbers
 from review.charts.forest import Difference, Differences, differences
 from review.comparisons.difference import MetricDifference, Order, QuestionChange, RunDifference
 from review.comparisons.values import differing_versions

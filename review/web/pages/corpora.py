@@ -10,9 +10,9 @@ from django.utils.translation import gettext
 from evaluation.core.errors import Problem
 from evaluation.corpora.coverage import AskedBy, Coverage, DocumentCoverage
 from evaluation.corpora.importing import CorpusDifference
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain
 from evaluation.models import Chunk, Corpus, Document
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain
 from review.charts.coverage import CoverageMap, coverage_map
 from review.web.pages.agreement_plots import Twin
 

@@ -12,8 +12,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 
 from evaluation.core.registry import Scale
+from evaluation.messages import numbers
 from evaluation.profiles.arithmetic import Label
-from evaluation.wording import numbers
 from review.charts import forest as charts
 from review.charts.forest import Forest, Shape, forest
 from review.evidence.answers import RunAnswer

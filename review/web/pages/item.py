@@ -18,10 +18,10 @@ from evaluation.core.registry import Scale, ScaleKind
 from evaluation.core.samples import ContextSpec
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical import retold
+from evaluation.messages import numbers
+from evaluation.messages.markdown import language_of, render
+from evaluation.messages.marking import Link, Mark
 from evaluation.metrics.citation_coverage import passages_named
-from evaluation.wording import numbers
-from evaluation.wording.markdown import language_of, render
-from evaluation.wording.marking import Link, Mark
 from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, PartGiven, Valued, WhyNot
 from review.ratings.card import CardMetric, Claim, Passage
 

@@ -16,10 +16,10 @@ from evaluation.core.registry import Scale
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.judging.catalogue import families
 from evaluation.judging.drafting import as_yaml
+from evaluation.messages import numbers
 from evaluation.models import JudgeVersion, Preflight, Reply, RubricEvent, RubricVersion, Run, RunJudge
 from evaluation.models.runs import UNPROVEN
 from evaluation.runs.progress import CACHED, UNSENT
-from evaluation.wording import numbers
 from review.calibration.anchors import CheckTold, told_of
 from review.comparisons.trend import judge_records
 from review.models import AnchorCheck, Licence, Look

@@ -15,10 +15,10 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.extensions import JudgeAttacks, features
 from evaluation.judging.calls import Rung
 from evaluation.judging.criteria.spec import CriterionSpec
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import CriterionEvent, CriterionVersion, JudgeVersion
 from evaluation.runs.progress import ASKING, EMBEDDINGS, PREFLIGHT, Spending
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_reason
 from review.comparisons.trend import JudgeRecord, MetricRecord
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 from review.reports.verdict import MetricTrust

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from django.utils.translation import gettext, ngettext
 
 from evaluation.core.registry import Bilingual
+from evaluation.messages import numbers
+from evaluation.messages.sentences import category_name
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.metrics.depths import CURVES
 from evaluation.models import Run
-from evaluation.wording import numbers
-from evaluation.wording.messages import category_name
 from review.charts.curves import STYLES, CurveChart, curve_chart
 from review.results.retrieval import Curves, RetrievalByDepth
 from review.web.pages.agreement_plots import Twin

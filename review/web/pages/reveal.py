@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.registry import ScaleKind
 from evaluation.judging.baseline import DESCRIPTION
-from evaluation.wording.markdown import language_of
-from evaluation.wording.messages import explain_reason
+from evaluation.messages.markdown import language_of
+from evaluation.messages.sentences import explain_reason
 from review.charts.axis import ScaleLine, scale_line
 from review.evidence.rating_input import OverrideReason, PartGiven, parts_given
 from review.models import Assignment, Rating, ReviewQueue

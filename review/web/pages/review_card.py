@@ -16,8 +16,8 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import content_hash
+from evaluation.messages.markdown import render
 from evaluation.models import User
-from evaluation.wording.markdown import render
 from review.evidence.rating_input import FlagKind, Given
 from review.queues.progress import OwnProgress
 from review.ratings.card import CLAIM_METRIC, CODES, DEFAULTS, ON_REVEAL, Card, CardMetric, Claim, KeyAction, keys_from

@@ -16,10 +16,10 @@ from evaluation.core.registry import Bilingual
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.extensions import BatchesOut
 from evaluation.formats.records import forms
+from evaluation.messages import numbers
+from evaluation.messages.sentences import advise, explain_doubt, explain_reason
 from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import Calls, Progress, Spending
-from evaluation.wording import numbers
-from evaluation.wording.messages import advise, explain_doubt, explain_reason
 from review.evidence.answers import RunAnswer
 from review.gold.licences import RunLicence
 from review.plans.ahead import ReviewPlan, guess_note, plan_json

@@ -13,8 +13,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 
 from evaluation.core.canonical import whole_number
+from evaluation.messages import numbers
 from evaluation.models import QuestionSet, Run
-from evaluation.wording import numbers
 from review.charts.axis import Tick
 from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
 from review.comparisons.summaries import Headline

@@ -14,8 +14,8 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import User
-from evaluation.wording.messages import explain, explain_refusal
 from review.decisions.cases import open_cases, show_case
 from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
 from review.models import ReviewItem

@@ -18,10 +18,10 @@ from evaluation.accounts.access import person, signed_in_get, signed_in_post
 from evaluation.core.canonical import composed, whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import Answer, Run, Score, User
 from evaluation.scoring.writing import current
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_refusal
 from review.decisions.overrides import effect_of, may_override, override, override_many, revert
 from review.evidence.answers import expose, expose_answers
 from review.evidence.effective import RunValues, Source, effective_values

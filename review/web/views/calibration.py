@@ -22,8 +22,8 @@ from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import draft, opened_lineage, propose
 from evaluation.judging.rubric import parse_rubric
+from evaluation.messages.sentences import explain, explain_refusal, in_words
 from evaluation.models import JudgeVersion, RubricVersion, Run
-from evaluation.wording.messages import explain, explain_refusal, in_words
 from review.calibration.anchors import ask_for_check, proof_of
 from review.calibration.looking import ask_for_look
 from review.calibration.retiring import HeldOut, hold_out_figures, retire

@@ -22,8 +22,8 @@ from evaluation.corpora.importing import SourceDocument, difference, import_corp
 from evaluation.corpora.indexing import search
 from evaluation.corpora.selectors import chunks_named
 from evaluation.formats.documents import read_documents
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import Corpus, Document, QuestionSet
-from evaluation.wording.messages import explain, explain_refusal
 from review.comparisons.set_quality import set_quality
 from review.web.forms.corpus import CorpusForm
 from review.web.pages.corpora import (

@@ -21,9 +21,9 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.corpora.selectors import chunks_named
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import Chunk, Corpus, JudgeVersion
 from evaluation.runs.planning import plan_sentences
-from evaluation.wording.messages import explain, explain_refusal
 from review.generation.selectors import Counts, Overview, acceptance_by_writer, counts_of, decided, overview
 from review.generation.services import decide, edited, make_set, open_generation, plan_of
 from review.generation.working import ask_for

@@ -16,9 +16,9 @@ from evaluation.accounts.access import person, signed_in_form, signed_in_get
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action, Role
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_refusal
 from review.models import ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.plans.ahead import ExpectedCard, GoalRow, Staff, expected_card, goal_rows, goals

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.wording.messages import explain_refusal
+from evaluation.messages.sentences import explain_refusal
 from review.evidence.rating_input import Change
 from review.models import Assignment, ReviewQueue
 from review.queues.access import own_assignment, own_rated, queue_for_rating

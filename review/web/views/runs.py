@@ -22,12 +22,12 @@ from evaluation.criteria.services import active_in
 from evaluation.formats.export import ExportFile
 from evaluation.formats.records import OWN, forms
 from evaluation.judging.probing import Probed
+from evaluation.messages.markdown import language_of
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import JudgeVersion, Project, Run
 from evaluation.runs.exports import download, take_export, uncounted_if_later
 from evaluation.runs.progress import calls_of, progress
 from evaluation.scoring.aside import asked_once
-from evaluation.wording.markdown import language_of
-from evaluation.wording.messages import explain_refusal
 from review.comparisons.answers import answer_pairs
 from review.comparisons.summaries import attention
 from review.comparisons.trend import judge_records, trends_of

@@ -13,10 +13,10 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
+from evaluation.messages.system_settings import CONNECTOR_TITLES, FIELDS
 from evaluation.models import Answer, Run, SystemVersion
 from evaluation.runs.draining import drain
 from evaluation.systems.catalogue import CONNECTORS
-from evaluation.wording.system_settings import CONNECTOR_TITLES, FIELDS
 from examples.rag_service import RagService
 from tests.evaluation.api.clients import evaluator, viewer
 from tests.evaluation.asking.asking import questions, toy_system

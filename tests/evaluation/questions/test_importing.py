@@ -9,10 +9,10 @@ import pytest
 from django.db import IntegrityError, connection
 
 from evaluation.core.errors import Refused
+from evaluation.messages.sentences import explain
 from evaluation.models import AuditEvent, Question, QuestionSet
 from evaluation.questions import importing
 from evaluation.questions.importing import import_question_set, set_name
-from evaluation.wording.messages import explain
 from tests.evaluation.questions.sources import question, question_file
 from tests.factories import make_project, make_user
 

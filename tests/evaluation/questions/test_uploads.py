@@ -12,11 +12,11 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from evaluation.core.errors import InvalidFile, Refused
+from evaluation.messages.sentences import explain
 from evaluation.models import ImportBatch, QuestionSet
 from evaluation.questions import importing
 from evaluation.questions.importing import import_question_set
 from evaluation.questions.uploads import QUESTIONS, confirm_upload, expire_uploads, preview, store_upload
-from evaluation.wording.messages import explain
 from tests.evaluation.questions.sources import as_json, question, question_file
 from tests.factories import make_project, make_user
 

@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 
 from evaluation.judges.shipping import baseline_judge
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import AnswerSet, Attempt, KeptVector, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.wording.messages import explain_reason
 from evaluation.work.lifecycle import resume, retry_failed
 from tests.evaluation.embedding.tiny import tiny_model
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of, score, similar

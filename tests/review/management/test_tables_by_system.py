@@ -13,8 +13,8 @@ from django.utils import translation
 
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import profile_row
+from evaluation.messages.sentences import category_name
 from evaluation.models import Run
-from evaluation.wording.messages import category_name
 from review.comparisons.whole import compare, comparison_json
 from review.management.sheets import visible
 from review.management.tables import results_sheets, systems_sheets

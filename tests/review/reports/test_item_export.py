@@ -17,8 +17,8 @@ from django.urls import reverse
 from django.utils.translation import override as override_language
 
 from evaluation.judges.shipping import definitions
+from evaluation.messages.sentences import explain, explain_reason
 from evaluation.models import Answer, Context, Run, User
-from evaluation.wording.messages import explain, explain_reason
 from review.decisions.overrides import override
 from review.imports.files import import_ratings
 from review.models import Exposure, Rating, ReviewQueue

@@ -13,8 +13,8 @@ from evaluation.formats.rating_rows import KNOWN_FAILURES
 from evaluation.formats.reading import read_questions
 from evaluation.formats.tree import PARAMETERS
 from evaluation.judging.rubric import parse_rubric
-from evaluation.wording import problems, reasons
-from evaluation.wording.messages import REFUSALS, explain, explain_reason, explain_refusal, in_words
+from evaluation.messages import problems, reasons
+from evaluation.messages.sentences import REFUSALS, explain, explain_reason, explain_refusal, in_words
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.wording.messages import in_words
+from evaluation.messages.sentences import in_words
 
 
 class Problem(Protocol):

@@ -18,7 +18,7 @@ from django.utils.translation import get_language, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.errors import Problem, Refused
-from evaluation.wording import corpora, databases, gold_sets, problems, reasons, retrieval_truth
+from evaluation.messages import corpora, databases, gold_sets, problems, reasons, retrieval_truth
 
 REFUSALS = {
     # Imports

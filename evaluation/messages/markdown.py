@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from evaluation.wording.marking import LOOKS, Link, Mark, put_marks
+from evaluation.messages.marking import LOOKS, Link, Mark, put_marks
 
 _TAGS = frozenset(
     {"p", "br", "hr", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "a"}

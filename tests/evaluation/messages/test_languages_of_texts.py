@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.template import Context, Template
 
-from evaluation.wording.markdown import render
+from evaluation.messages.markdown import render
 
 
 def test_an_english_paragraph_of_a_korean_text_is_named_and_names_and_numbers_are_not() -> None:

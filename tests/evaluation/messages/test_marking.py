@@ -7,8 +7,8 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluation.wording.markdown import render
-from evaluation.wording.marking import Mark
+from evaluation.messages.markdown import render
+from evaluation.messages.marking import Mark
 
 TEXT = """# Rent
 

@@ -11,8 +11,8 @@ from django.utils import translation
 
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.wording.messages import explain
-from evaluation.wording.problems import UNTOLD
+from evaluation.messages.problems import UNTOLD
+from evaluation.messages.sentences import explain
 
 BROKEN = {
     "a.json": [

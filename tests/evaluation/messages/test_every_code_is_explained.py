@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.wording import problems, reasons, system_settings
-from evaluation.wording.messages import REFUSALS
+from evaluation.messages import problems, reasons, system_settings
+from evaluation.messages.sentences import REFUSALS
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCES = {
