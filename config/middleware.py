@@ -22,8 +22,8 @@ from evaluation.api.errors import PROBLEM, problem
 from evaluation.core.errors import Refused, TooOften
 from evaluation.extensions import second_factor
 from evaluation.messages.sentences import explain_refusal
-from evaluation.work.database import unavailable
-from evaluation.work.health import readiness
+from evaluation.worker.database import unavailable
+from evaluation.worker.health import readiness
 from review.evidence.seals import read_as
 
 log = logging.getLogger("concord.web")

@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from evaluation.questions.uploads import ANSWERS, QUESTIONS
 from evaluation.web import run_views, views
-from evaluation.work import lifecycle
+from evaluation.worker import lifecycle
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", views.SignIn.as_view(), name="login"),

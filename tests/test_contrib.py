@@ -27,9 +27,9 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.monitoring import exposition
 from evaluation.runs.progress import calls_of, progress
-from evaluation.work.dispatch import sweep
-from evaluation.work.health import examine
-from evaluation.work.lifecycle import cancel, resume, start
+from evaluation.worker.dispatch import sweep
+from evaluation.worker.health import examine
+from evaluation.worker.lifecycle import cancel, resume, start
 from tests.factories import make_answer_set, make_user
 
 pytestmark = pytest.mark.django_db

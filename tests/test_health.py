@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from evaluation.accounts.logging_in import SessionStore
 from evaluation.models import Endpoint, Heartbeat, ProcessRestart, WriteTrial
-from evaluation.work import database, health
-from evaluation.work.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, try_writing, unavailable
-from evaluation.work.health import Weight, examine
+from evaluation.worker import database, health
+from evaluation.worker.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, try_writing, unavailable
+from evaluation.worker.health import Weight, examine
 from tests.factories import make_user
 
 pytestmark = pytest.mark.both_databases

@@ -32,7 +32,7 @@ from evaluation.judging.probing import Probed
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Endpoint, JudgeVersion, Preflight, User
 from evaluation.network.outcomes import Outcome, storable
-from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
+from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
 
 _RAW_KEPT = 4_000
 

@@ -35,7 +35,7 @@ from evaluation.models import (
 )
 from evaluation.network.origins import AllowList, origin_of
 from evaluation.runs.making import resume_run
-from evaluation.work import lifecycle
+from evaluation.worker import lifecycle
 
 
 @admin.register(QuestionSet)

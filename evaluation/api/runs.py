@@ -38,7 +38,7 @@ from evaluation.runs.progress import progress
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
-from evaluation.work.lifecycle import answers_in, retry_failed
+from evaluation.worker.lifecycle import answers_in, retry_failed
 
 
 class ContextSerializer(ModelSerializer[Context]):

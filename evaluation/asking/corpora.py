@@ -21,7 +21,7 @@ from evaluation.models import Corpus, Endpoint, Project
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Retry, decide
 from evaluation.systems.protocol import AskFailed
-from evaluation.work.shares import SingleCalls
+from evaluation.worker.shares import SingleCalls
 
 _TOKENS_PER_CHARACTER = 0.5
 _AT_ONCE = 500  # texts of one statement

@@ -22,10 +22,10 @@ from evaluation.models import Answer, AnswerSet, Context, Reply, Run, RunEvent, 
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Defer, NeedsPerson, Retry, decide
 from evaluation.systems.protocol import SystemCall, SystemReply, failed
-from evaluation.work import units
-from evaluation.work.sessions import InHands, Session, Sorted
-from evaluation.work.unit_calls import UnitCalls, is_suspect
-from evaluation.work.units import HELD, State
+from evaluation.worker import units
+from evaluation.worker.sessions import InHands, Session, Sorted
+from evaluation.worker.unit_calls import UnitCalls, is_suspect
+from evaluation.worker.units import HELD, State
 
 #: What no question of the run can be answered before somebody has seen to; any other failure is the answer's.
 FOR_A_PERSON = frozenset({Outcome.UNAUTHORISED, Outcome.NO_CREDIT, Outcome.BLOCKED, Outcome.TLS})

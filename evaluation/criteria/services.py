@@ -41,7 +41,7 @@ from evaluation.models import (
     RubricVersion,
     User,
 )
-from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool
+from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool
 
 
 def newest_events() -> QuerySet[CriterionEvent]:

@@ -19,7 +19,7 @@ from evaluation.extensions import batch_hooks
 from evaluation.messages.sentences import advise, explain_alone, explain_reason, explain_refusal
 from evaluation.models import Run
 from evaluation.runs.progress import progress
-from evaluation.work.lifecycle import pause
+from evaluation.worker.lifecycle import pause
 
 #: What starts a command: `concord` where the product is installed as a package.
 PROGRAM = "concord" if Path(sys.argv[0]).name == "concord" else "manage.py"

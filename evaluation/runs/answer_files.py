@@ -35,7 +35,7 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.storage.statements import insert_values
 from evaluation.systems.protocol import RECORDED
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 
 Tick = Callable[[int], None]  # for whoever watches: how many rows are read
 BATCH = 250  # answers in one transaction, which lets others write after a tenth of a second

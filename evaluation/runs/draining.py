@@ -42,11 +42,11 @@ from evaluation.scoring.writing import (
     incomplete_metrics,
     judge_together,
 )
-from evaluation.work import dispatch, tracing, units
-from evaluation.work.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
-from evaluation.work.lifecycle import RunConfig, begin, pause, unpinned
-from evaluation.work.shares import Granted, Share
-from evaluation.work.units import State
+from evaluation.worker import dispatch, tracing, units
+from evaluation.worker.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
+from evaluation.worker.lifecycle import RunConfig, begin, pause, unpinned
+from evaluation.worker.shares import Granted, Share
+from evaluation.worker.units import State
 
 
 def preflight(run: Run, deadline: float) -> None:

@@ -32,9 +32,9 @@ from evaluation.models import Heartbeat, ImportBatch, ImportChunk, ImportWork, Q
 from evaluation.questions.uploads import ANSWERS, expire_uploads, seems_western
 from evaluation.runs.answer_files import Checked, completed, prepared
 from evaluation.runs.answer_matching import Answered
-from evaluation.work.dispatch import ring_for
-from evaluation.work.lifecycle import start
-from evaluation.work.turns import TurnInHands, take_turn, turn_at
+from evaluation.worker.dispatch import ring_for
+from evaluation.worker.lifecycle import start
+from evaluation.worker.turns import TurnInHands, take_turn, turn_at
 
 WORK = "evaluation.runs.large_uploads.work_on"
 LARGE_BYTES = 2 * 1024 * 1024  # from here on a worker reads the file

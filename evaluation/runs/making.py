@@ -40,7 +40,7 @@ from evaluation.models import (
 from evaluation.profiles.spec import ProfileSpec, metrics_by_report_name
 from evaluation.runs.budgets import check_budget, set_budget
 from evaluation.runs.selectors import QuestionFilter
-from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
+from evaluation.worker.lifecycle import RunConfig, cancel, make_run, pause, resume, start
 
 FULL_RAG = "full_rag"
 

@@ -40,11 +40,11 @@ from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Defer, GiveUp, NeedsPerson, decide
 from evaluation.scoring import writing
-from evaluation.work import units
-from evaluation.work.database import retry_on_db_error
-from evaluation.work.lifecycle import RunConfig, pause
-from evaluation.work.shares import SingleCalls
-from evaluation.work.unit_calls import Purse
+from evaluation.worker import units
+from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.lifecycle import RunConfig, pause
+from evaluation.worker.shares import SingleCalls
+from evaluation.worker.unit_calls import Purse
 
 # One text may be at fault, so the others of its batch are asked for without it.
 _SEPARATED = frozenset({Outcome.BAD_REQUEST, Outcome.TOO_LARGE, Outcome.WRONG_CONTENT})

@@ -32,11 +32,11 @@ from evaluation.scoring import writing
 from evaluation.scoring.first_values import ALIKE, first_values
 from evaluation.scoring.replies import Flight
 from evaluation.scoring.sessions import LATELY, CallSession
-from evaluation.work import units
-from evaluation.work.database import retry_on_db_error
-from evaluation.work.lifecycle import RunConfig
-from evaluation.work.sessions import Sorted
-from evaluation.work.unit_calls import Purse, UnitCalls, is_suspect
+from evaluation.worker import units
+from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.lifecycle import RunConfig
+from evaluation.worker.sessions import Sorted
+from evaluation.worker.unit_calls import Purse, UnitCalls, is_suspect
 
 Replies = Mapping[str, JudgeReply]  # by request hash
 

@@ -15,7 +15,7 @@ from evaluation.metrics.normalise import analysis
 from evaluation.models import Answer, Context, Finding, MetricDefinition, Run, Score, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring.writing import PARTS, Outcome, write
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 
 RULE_BATCH = 200
 RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved

@@ -33,8 +33,8 @@ from evaluation.profiles.arithmetic import MOST_FAILED, lost_share
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS, derived_results, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.storage.statements import insert_values
-from evaluation.work import units
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker import units
+from evaluation.worker.lifecycle import RunConfig
 
 
 @dataclass(frozen=True, slots=True)

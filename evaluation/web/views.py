@@ -41,7 +41,7 @@ from evaluation.runs.answer_uploads import AnswersPreview, preview_answers
 from evaluation.runs.making import resume_run
 from evaluation.web.forms import ColumnsForm, EncodingForm, LogInForm, OwnTokenForm, ResumeForm, UploadForm
 from evaluation.web.pages import PreviewPage, SetListPage, SetPage, UploadPage
-from evaluation.work import lifecycle
+from evaluation.worker import lifecycle
 
 YEAR = 365 * 24 * 3600
 

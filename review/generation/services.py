@@ -26,7 +26,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.questions.importing import Imported, import_question_set
 from evaluation.runs.budgets import check_budget
 from evaluation.runs.planning import BYTES_PER_TOKEN, SHORT_REPLY, JudgeCalls, Plan
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from review.generation.drawing import long_enough, passages_of
 from review.generation.kinds import KINDS
 from review.generation.prompts import Asking, writer_version

@@ -17,7 +17,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
 from evaluation.core.registry import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Project, Run, SealedAnswer, User
-from evaluation.work.lifecycle import seal_of
+from evaluation.worker.lifecycle import seal_of
 from review.evidence.changes import touch_project
 from review.evidence.effective import said_of, samples_behind
 from review.evidence.experts import ExpertRating, agreement_ratings

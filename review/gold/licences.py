@@ -20,7 +20,7 @@ from django.db.models import Count
 
 from evaluation.judging.catalogue import family_for
 from evaluation.models import JudgeVersion, Preflight, Run, RunJudge
-from evaluation.work.lifecycle import answers_in
+from evaluation.worker.lifecycle import answers_in
 from review.models import AnchorShift, GoldItem, Licence, LookResult
 
 MOST_UNSEEN = 0.1  # of a run's answers in categories that no label knows

@@ -25,7 +25,7 @@ from evaluation.formats.reading import display_name, read_label_studio, read_rat
 from evaluation.judges.shipping import declared, define, shown_names
 from evaluation.models import Criterion, ImportedJudge, MetricDefinition, Run, Score, User
 from evaluation.scoring.writing import Row, derive, insert_scores, score_row
-from evaluation.work.database import look_again
+from evaluation.worker.database import look_again
 from review.evidence.changes import touch
 from review.imports.ratings import Placed, Sampled, placed_rows, store_ratings
 from review.models import Rating

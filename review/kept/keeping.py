@@ -22,9 +22,9 @@ from django.utils import timezone
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Later, Refused
 from evaluation.models import Run, Score
-from evaluation.work.collector import held_back
-from evaluation.work.database import retry_on_db_error, unwritable
-from evaluation.work.dispatch import ring_for
+from evaluation.worker.collector import held_back
+from evaluation.worker.database import retry_on_db_error, unwritable
+from evaluation.worker.dispatch import ring_for
 from review.evidence.seals import Form, form_of, in_form
 from review.models import Kept, Revision, Touched
 from review.reports.provenance import product_version

@@ -13,7 +13,7 @@ from evaluation.runs.experiments import judges_named
 from evaluation.runs.making import Asking, Wanted, draft_run
 from evaluation.runs.planning import Plan, plan_of, plan_sentences
 from evaluation.runs.selectors import QuestionFilter, answers_of_run, newest_answers, project_named, question_set_named
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.comparisons.gating import gate_of
 from review.management.options import gate_asked, refusals
 from review.management.tables import show_results

@@ -31,7 +31,7 @@ from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run,
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.progress import Spending, altogether, spending_by_rubric
 from evaluation.scoring.writing import counting
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from review.models import Draw
 
 

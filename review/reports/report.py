@@ -15,7 +15,7 @@ from evaluation.core.registry import JUDGED, Scale
 from evaluation.models import Run, WorkUnit
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.work.units import HELD
+from evaluation.worker.units import HELD
 from review.evidence.answers import RunAnswer, lengths_of
 from review.evidence.effective import Said
 from review.gold.licences import RunLicence, licences_of

@@ -18,7 +18,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.registry import Bilingual, Direction, Scale
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Run, Score
-from evaluation.work.database import retry_on_db_error
+from evaluation.worker.database import retry_on_db_error
 from review import models
 from review.evidence.answers import lengths_of
 from review.evidence.effective import Said, said_of, samples_behind

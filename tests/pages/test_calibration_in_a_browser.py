@@ -13,7 +13,7 @@ from evaluation.judging.drafting import as_yaml
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.calibration import anchors, looking
 from review.gold.licences import licences_of
 from review.models import AnchorCheck, GoldSet, Look

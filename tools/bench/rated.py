@@ -50,8 +50,8 @@ def measured(answers: int) -> dict[str, float]:
 
     from evaluation.judges.shipping import profile_row
     from evaluation.models import Run, Score
-    from evaluation.work.collector import held_back
-    from evaluation.work.lifecycle import RunConfig, make_run
+    from evaluation.worker.collector import held_back
+    from evaluation.worker.lifecycle import RunConfig, make_run
     from review.imports.files import import_ratings
     from review.models import Rating
     from review.reports.estimates import three_ways

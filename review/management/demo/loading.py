@@ -24,7 +24,7 @@ from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.provisioning import provision, read_setup
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec

@@ -20,7 +20,7 @@ from evaluation.runs.progress import progress
 from evaluation.runs.results import figures
 from evaluation.runs.selectors import newest_answers
 from evaluation.systems.catalogue import BadSettings
-from evaluation.work.lifecycle import answers_in, cancel, pause, resume, retry_failed, start
+from evaluation.worker.lifecycle import answers_in, cancel, pause, resume, retry_failed, start
 from examples.rag_service import RagService
 from tests.evaluation.asking.asking import asking_run, questions, toy_system
 from tests.together import WAITS, together

@@ -25,7 +25,7 @@ from evaluation.runs.progress import (
     spending_by_answer,
     spending_by_rubric,
 )
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
 
 pytestmark = pytest.mark.django_db

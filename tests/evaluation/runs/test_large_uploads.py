@@ -194,7 +194,7 @@ def test_a_worker_that_died_is_followed_by_one_that_stores_what_is_missing(
 def test_a_worker_whose_lease_was_lost_stops(asked: QuestionSet, lead: User, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = kept(asked, lead)
     with monkeypatch.context() as patch:
-        patch.setattr("evaluation.work.turns._RENEW_SECONDS", -1.0)
+        patch.setattr("evaluation.worker.turns._RENEW_SECONDS", -1.0)
         broken_off(patch, lambda: ImportWork.objects.update(token="0" * 32))
         confirm_large(batch, lead)
     assert Answer.objects.count() == 10

@@ -13,7 +13,7 @@ from evaluation.messages.sentences import explain_reason
 from evaluation.models import AnswerSet, Attempt, KeptVector, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import resume, retry_failed
+from evaluation.worker.lifecycle import resume, retry_failed
 from tests.evaluation.embedding.tiny import tiny_model
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of, score, similar
 from tests.evaluation.scoring.families import profile_of

@@ -24,7 +24,7 @@ from evaluation.models import Attempt, JudgeVersion, Reply, Score, Standing
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
-from evaluation.work.lifecycle import planned_units
+from evaluation.worker.lifecycle import planned_units
 from review.calibration import accepting
 from review.calibration.accepting import foresee
 from review.models import GoldItem, Licence, Look, LookResult, Rating, SealedVerdict

@@ -20,7 +20,7 @@ from evaluation.judging.calls import JudgeReply
 from evaluation.models import RoleGrant, RubricVersion, Run, Score, User
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import planned_units
+from evaluation.worker.lifecycle import planned_units
 from review.calibration import accepting
 from review.models import GoldItem, Look
 from tests.evaluation.api.clients import Caller

@@ -13,7 +13,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.judging.drafting import as_yaml
 from evaluation.models import RubricVersion, Run, Standing
-from evaluation.work.lifecycle import planned_units
+from evaluation.worker.lifecycle import planned_units
 from review.calibration import looking, turns, workbench
 from review.calibration.workbench import Wanted, bench_of, disagreements, history, measured
 from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResult

@@ -33,7 +33,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.pacing import FIRST_REST_SECONDS, Allowance, Notice, Pulse, Rate
 from evaluation.network.pool import CallPool
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
-from evaluation.work.database import retry_on_db_error
+from evaluation.worker.database import retry_on_db_error
 
 RENEW_SECONDS = 1.0
 WAITING_SECONDS = 0.25  # between renewals while one has less than one's fair part

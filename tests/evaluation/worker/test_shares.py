@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evaluation.models import Endpoint, Run
 from evaluation.models.work import EndpointShare
-from evaluation.work.shares import GONE_SECONDS, Granted, Share, fair_parts
+from evaluation.worker.shares import GONE_SECONDS, Granted, Share, fair_parts
 from tests.factories import make_draft_run
 
 pytestmark = pytest.mark.both_databases

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evaluation.models import ProcessRestart
-from evaluation.work import dispatch, serving
-from evaluation.work.serving import Child, Supervisor
+from evaluation.worker import dispatch, serving
+from evaluation.worker.serving import Child, Supervisor
 
 SLEEPS = [sys.executable, "-c", "import time; time.sleep(60)"]
 UNIT = Path(__file__).parents[3] / "examples" / "deploy"

@@ -19,10 +19,10 @@ from django.utils import timezone
 from evaluation.extensions import features
 from evaluation.models import AuditEvent, Endpoint, ProcessRestart, Run, System, WorkUnit
 from evaluation.storage import append_only, guards
-from evaluation.work import units
-from evaluation.work.database import TRIAL_SECONDS, is_short_of_space, try_writing, unavailable
-from evaluation.work.dispatch import heartbeat_is_fresh
-from evaluation.work.units import State, claimable, resting
+from evaluation.worker import units
+from evaluation.worker.database import TRIAL_SECONDS, is_short_of_space, try_writing, unavailable
+from evaluation.worker.dispatch import heartbeat_is_fresh
+from evaluation.worker.units import State, claimable, resting
 
 BACKUP = "backup_taken"  # the verb of the audit event
 

@@ -12,8 +12,8 @@ from hypothesis.extra.django import TestCase
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from evaluation.models import Run, WorkUnit
-from evaluation.work import units
-from evaluation.work.units import MAX_TRIES, State
+from evaluation.worker import units
+from evaluation.worker.units import MAX_TRIES, State
 from tests.examples import examples
 from tests.factories import make_draft_run, make_units
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from evaluation.work.collector import THRESHOLDS, held_back
+from evaluation.worker.collector import THRESHOLDS, held_back
 
 
 class Knot:

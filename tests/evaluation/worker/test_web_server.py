@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evaluation.work.serving import MOST_PROCESSES, port_taken, processes, web_command
+from evaluation.worker.serving import MOST_PROCESSES, port_taken, processes, web_command
 from tests.faults.site import free_port
 
 

@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
-from evaluation.work.dispatch import ring_for
+from evaluation.worker.dispatch import ring_for
 
 _RENEW_SECONDS = 5.0
 

@@ -9,7 +9,7 @@ from evaluation.judging.calls import JudgeReply
 from evaluation.models import Endpoint
 from evaluation.models.work import EndpointShare
 from evaluation.network.outcomes import Outcome
-from evaluation.work.shares import Busy, Share, SharedPool
+from evaluation.worker.shares import Busy, Share, SharedPool
 from tests.evaluation.judging.samples import call
 from tests.evaluation.network.test_pool import Scripted
 from tests.factories import make_project

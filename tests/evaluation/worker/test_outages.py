@@ -18,10 +18,10 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.pacing import FAULTS_IN_A_ROW, Notice
 from evaluation.runs.draining import drain, preflight
 from evaluation.runs.progress import calls_of, progress
-from evaluation.work import dispatch, shares
-from evaluation.work.health import examine
-from evaluation.work.lifecycle import RunConfig, make_run, pause, resume, start
-from evaluation.work.shares import Share
+from evaluation.worker import dispatch, shares
+from evaluation.worker.health import examine
+from evaluation.worker.lifecycle import RunConfig, make_run, pause, resume, start
+from evaluation.worker.shares import Share
 from review.web.pages.run import progress_page
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions

@@ -23,9 +23,9 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.pacing import still_sent
 from evaluation.network.pool import C, CallPool, Given, R
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
-from evaluation.work.collector import held_back
-from evaluation.work.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
-from evaluation.work.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
+from evaluation.worker.collector import held_back
+from evaluation.worker.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
+from evaluation.worker.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
 
 HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
 WAIT_SECONDS = 0.5  # how long one waits for replies before looking at the run again

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluation.models import WorkUnit
-from evaluation.work import units
-from evaluation.work.backups import paid_again
+from evaluation.worker import units
+from evaluation.worker.backups import paid_again
 from tests.factories import make_draft_run, make_units
 
 pytestmark = pytest.mark.both_databases

@@ -13,7 +13,7 @@ import pytest
 from django.utils import timezone
 
 from evaluation.models import WorkUnit
-from evaluation.work import leases, units
+from evaluation.worker import leases, units
 from tests.factories import make_draft_run, make_units
 
 pytestmark = [

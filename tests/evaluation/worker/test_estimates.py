@@ -12,8 +12,8 @@ from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work import database
-from evaluation.work.lifecycle import start
+from evaluation.worker import database
+from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set
 
 pytestmark = pytest.mark.django_db

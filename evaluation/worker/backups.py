@@ -30,7 +30,7 @@ from pydantic import BaseModel, ValidationError
 
 from evaluation.core.errors import Refused
 from evaluation.models import Attempt, Run, WorkUnit
-from evaluation.work.units import HELD
+from evaluation.worker.units import HELD
 
 MANIFEST = "manifest.json"
 CONTENT = "database"

@@ -28,7 +28,7 @@ from django.utils import timezone
 from evaluation.models import Attempt, Reply, Run, WorkUnit
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
 from evaluation.storage.statements import insert_values
-from evaluation.work import leases
+from evaluation.worker import leases
 
 MAX_TRIES = 5
 HELD = (WorkUnit.State.LEASED, WorkUnit.State.BATCHED)  # by a claim, or by the batch that the claim put it into

@@ -23,9 +23,9 @@ from django_q.tasks import async_task
 from evaluation.core.errors import UnknownName
 from evaluation.extensions import features
 from evaluation.models import Heartbeat, Preflight, ProcessRestart, Run, WorkUnit
-from evaluation.work import units
-from evaluation.work.serving import Child
-from evaluation.work.units import State, claimable, resting
+from evaluation.worker import units
+from evaluation.worker.serving import Child
+from evaluation.worker.units import State, claimable, resting
 
 DRAIN = "evaluation.tasks.drain_run"
 SWEEP = "evaluation.tasks.sweep_all"

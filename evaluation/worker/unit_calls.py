@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 from evaluation.models import Attempt, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import PASSING
-from evaluation.work import units
-from evaluation.work.lifecycle import pause
+from evaluation.worker import units
+from evaluation.worker.lifecycle import pause
 
 
 class UnitInHands(Protocol):
@@ -38,7 +38,7 @@ class Purse(Protocol):
 
 
 class UnitCalls:
-    """The hooks of a :class:`evaluation.work.sessions.Session` that go to the units of ``run``. ``purse`` is looked
+    """The hooks of a :class:`evaluation.worker.sessions.Session` that go to the units of ``run``. ``purse`` is looked
     into before anything is claimed."""
 
     run: Run

@@ -47,8 +47,8 @@ from evaluation.models import (
 )
 from evaluation.models.runs import UNPROVEN
 from evaluation.systems.protocol import RECORDED
-from evaluation.work import dispatch
-from evaluation.work.units import UNIT_BATCH, State, insert_units
+from evaluation.worker import dispatch
+from evaluation.worker.units import UNIT_BATCH, State, insert_units
 
 
 class RunConfig(BaseModel):

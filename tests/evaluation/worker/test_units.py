@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from evaluation.models import Attempt, Run, WorkUnit
-from evaluation.work import units
-from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES, State
+from evaluation.worker import units
+from evaluation.worker.units import MAX_TRIES, SUSPECT_TRIES, State
 from tests.factories import make_draft_run, make_units
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
