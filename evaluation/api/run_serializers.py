@@ -24,13 +24,13 @@ from rest_framework.serializers import (
 )
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
+from evaluation.connectors.protocol import FULL_RAG
 from evaluation.extensions import batch_hooks
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, BatchState, Run
 from evaluation.runs.planning import JudgeCalls, Plan
 from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
 from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
-from evaluation.systems.protocol import FULL_RAG
 from evaluation.worker.lifecycle import RunConfig
 
 VERBS = ("pause", "resume", "cancel", "retry-failed")

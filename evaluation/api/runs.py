@@ -26,6 +26,7 @@ from evaluation.api.filters import AnswerFilter, RunFilter
 from evaluation.api.requests import MOST, PagesInOrder
 from evaluation.api.run_serializers import PlanSerializer, RunSerializer, RunState, RunSummarySerializer, RunWhole
 from evaluation.asking.systems import asked_version
+from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
@@ -37,7 +38,6 @@ from evaluation.runs.planning import planned
 from evaluation.runs.progress import progress
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from evaluation.runs.selectors import QuestionFilter
-from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.worker.lifecycle import answers_in, retry_failed
 
 

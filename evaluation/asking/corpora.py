@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 
+from evaluation.connectors.protocol import AskFailed
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.samples import ContextSpec
 from evaluation.corpora.indexing import Passages, passages_of
@@ -20,7 +21,6 @@ from evaluation.judges.embeddings import chosen_embedding, embedder_of, keep_vec
 from evaluation.models import Corpus, Endpoint, Project
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Retry, decide
-from evaluation.systems.protocol import AskFailed
 from evaluation.worker.shares import SingleCalls
 
 _TOKENS_PER_CHARACTER = 0.5

@@ -16,12 +16,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from evaluation.connectors.protocol import SystemCall, SystemReply, failed
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec
 from evaluation.models import Answer, AnswerSet, Context, Reply, Run, RunEvent, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Defer, NeedsPerson, Retry, decide
-from evaluation.systems.protocol import SystemCall, SystemReply, failed
 from evaluation.worker import units
 from evaluation.worker.sessions import InHands, Session, Sorted
 from evaluation.worker.unit_calls import UnitCalls, is_suspect

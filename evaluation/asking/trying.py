@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluation.asking.systems import client_of
+from evaluation.connectors.protocol import AskFailed, SystemCall, SystemReply
 from evaluation.models import SystemVersion
-from evaluation.systems.protocol import AskFailed, SystemCall, SystemReply
 
 
 @dataclass(frozen=True, slots=True)

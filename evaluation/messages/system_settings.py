@@ -12,7 +12,7 @@ from evaluation.messages.sentences import in_words
 
 
 class Problem(Protocol):
-    """What is wrong with a setting; see ``evaluation.systems.catalogue``."""
+    """What is wrong with a setting; see ``evaluation.connectors.catalogue``."""
 
     @property
     def code(self) -> str: ...

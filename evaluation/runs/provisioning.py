@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from evaluation.accounts import audit
 from evaluation.accounts.logging_in import LONGEST_TOKEN, new_token, password_link
 from evaluation.asking.systems import save_system
+from evaluation.connectors.catalogue import BadSettings
 from evaluation.core.described import read_yaml
 from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused, UnknownName
 from evaluation.core.roles import Role
@@ -34,7 +35,6 @@ from evaluation.messages.sentences import explain_refusal
 from evaluation.messages.system_settings import explain_setting
 from evaluation.models import ApiToken, Endpoint, JudgeVersion, Project, RoleGrant, System, User
 from evaluation.network.origins import AllowList, origin_of
-from evaluation.systems.catalogue import BadSettings
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 

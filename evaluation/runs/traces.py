@@ -24,6 +24,7 @@ from django.utils import timezone
 from jmespath.exceptions import JMESPathError
 
 from evaluation.accounts.access import lock_project
+from evaluation.connectors.mapping import searched
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem, Refused
 from evaluation.formats.answer_rows import AnswerFile, AnswerRow
@@ -36,7 +37,6 @@ from evaluation.network.outcomes import storable
 from evaluation.questions.importing import import_question_set
 from evaluation.questions.uploads import claim_upload, expire_uploads, keep_file, kept_file
 from evaluation.runs.answer_files import ImportedAnswers, import_answers
-from evaluation.systems.mapping import searched
 
 TRACES, TRACE_FILE = "traces", "trace_file"
 QUIET_SECONDS = 60.0  # since the last span of a trace came in: then it is taken to be whole

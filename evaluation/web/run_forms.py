@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.access import Person, visible
+from evaluation.connectors.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.roles import Action
@@ -24,7 +25,6 @@ from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
 from evaluation.runs.making import Asking, Wanted
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.runs.traces import Sampling
-from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.web.forms import FileForm, UploadForm
 from evaluation.web.pages import ProfileChoice
 

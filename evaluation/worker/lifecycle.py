@@ -22,6 +22,7 @@ from django.db.models.functions import Now
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluation.accounts import audit
+from evaluation.connectors.protocol import RECORDED
 from evaluation.core.canonical import content_hash, text_hash
 from evaluation.core.errors import Refused
 from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
@@ -46,7 +47,6 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.models.runs import UNPROVEN
-from evaluation.systems.protocol import RECORDED
 from evaluation.worker import dispatch
 from evaluation.worker.units import UNIT_BATCH, State, insert_units
 

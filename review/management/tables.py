@@ -10,11 +10,11 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
 
+from evaluation.connectors.protocol import RETRIEVAL_ONLY
 from evaluation.management.working import exit_code, say_why_paused
 from evaluation.messages.sentences import explain_doubt
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
-from evaluation.systems.protocol import RETRIEVAL_ONLY
 from review.charts.forest import Shape
 from review.comparisons.difference import MetricDifference, Order, RunDifference
 from review.comparisons.values import differing_versions

@@ -16,12 +16,12 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.connectors.protocol import RETRIEVAL_ONLY
 from evaluation.core.registry import JUDGED, Bilingual, Scale
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
-from evaluation.systems.protocol import RETRIEVAL_ONLY
 from review.evidence.scorers import RULES
 from review.reports.report import Report
 from review.statistics.agreement.trust import FEW, JudgeTrust, Trust

@@ -9,6 +9,7 @@ from itertools import starmap
 import numpy as np
 
 from config.environment import KNOWN
+from evaluation.connectors import corpus as corpus_system
 from evaluation.core.registry import RuleSettings, Scale
 from evaluation.core.samples import AnswerSpec
 from evaluation.corpora import rechunking, searching
@@ -21,7 +22,6 @@ from evaluation.formats.reading import read_questions
 from evaluation.metrics.depths import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
 from evaluation.scoring import side_calls
-from evaluation.systems import corpus as corpus_system
 from review.generation import filters, working
 from review.generation.kinds import KINDS
 from review.models import DraftQuestion

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from examples.rag_service import RagService
-from tests.evaluation.systems.conftest import service
+from tests.evaluation.connectors.conftest import service
 
 __all__ = ["asked", "service"]
 

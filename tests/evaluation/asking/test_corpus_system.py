@@ -16,15 +16,15 @@ from evaluation.asking import corpora
 from evaluation.asking.corpora import embed
 from evaluation.asking.systems import save_system
 from evaluation.asking.trying import try_question
+from evaluation.connectors.catalogue import BadSettings
+from evaluation.connectors.corpus import quoted
+from evaluation.connectors.protocol import RETRIEVAL_ONLY, SystemCall
 from evaluation.core.errors import Refused
 from evaluation.core.samples import ContextSpec, QuestionSpec
 from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.embedding.similarity import Embedded, EmbeddingChoice
 from evaluation.models import Answer, Corpus, KeptVector, Project, Run, Score, SystemVersion
 from evaluation.network.outcomes import Outcome
-from evaluation.systems.catalogue import BadSettings
-from evaluation.systems.corpus import quoted
-from evaluation.systems.protocol import RETRIEVAL_ONLY, SystemCall
 from examples.rag_service import RagService
 from review.management.tables import results_sheets
 from tests.factories import make_project

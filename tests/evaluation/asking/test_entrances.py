@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.connectors.catalogue import CONNECTORS
 from evaluation.core.roles import Role
 from evaluation.messages.system_settings import CONNECTOR_TITLES, FIELDS
 from evaluation.models import Answer, Run, SystemVersion
 from evaluation.runs.draining import drain
-from evaluation.systems.catalogue import CONNECTORS
 from examples.rag_service import RagService
 from tests.evaluation.api.clients import evaluator, viewer
 from tests.evaluation.asking.asking import questions, toy_system

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 
 from evaluation.asking.systems import asked_version, save_system
+from evaluation.connectors.catalogue import BadSettings
 from evaluation.core.errors import Refused
 from evaluation.judges.shipping import judge_row, profile_row
 from evaluation.models import Answer, Attempt, Reply, Run, Score, System, WorkUnit
@@ -19,7 +20,6 @@ from evaluation.runs.making import answers_to_ask, prepare_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import figures
 from evaluation.runs.selectors import newest_answers
-from evaluation.systems.catalogue import BadSettings
 from evaluation.worker.lifecycle import answers_in, cancel, pause, resume, retry_failed, start
 from examples.rag_service import RagService
 from tests.evaluation.asking.asking import asking_run, questions, toy_system

@@ -13,10 +13,10 @@ from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from evaluation.connectors.protocol import RETRIEVAL_ONLY, AskFailed, SystemCall, Told
 from evaluation.core.canonical import composed
 from evaluation.core.samples import VALUE_BOUND, AnswerSpec, ContextSpec, FrozenModel
 from evaluation.network.outcomes import MOST_TOKENS, read_count, storable
-from evaluation.systems.protocol import RETRIEVAL_ONLY, AskFailed, SystemCall, Told
 
 LONGEST_TEXT = 1_000_000  # characters of an answer or passage, as in files
 LONGEST_NAME = 300  # characters of a passage's id

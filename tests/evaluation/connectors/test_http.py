@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from evaluation.connectors.catalogue import BadSettings, read_settings
+from evaluation.connectors.http import HTTP
+from evaluation.connectors.protocol import RETRIEVAL_ONLY, Surroundings, SystemCall, SystemReply
 from evaluation.core.errors import Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.network.outcomes import Outcome
-from evaluation.systems.catalogue import BadSettings, read_settings
-from evaluation.systems.http import HTTP
-from evaluation.systems.protocol import RETRIEVAL_ONLY, Surroundings, SystemCall, SystemReply
 from examples.rag_service import RagService
 
 CALL = SystemCall(QuestionSpec(id="q1", category="c", text="How long may a leave of absence be?"), k=3)

@@ -19,10 +19,8 @@ from typing import Any
 
 from pydantic import Field
 
-from evaluation.core.errors import Refused
-from evaluation.network.outcomes import Outcome, excerpt, read_json, storable
-from evaluation.systems.mapping import ReplyMapping, searched
-from evaluation.systems.protocol import (
+from evaluation.connectors.mapping import ReplyMapping, searched
+from evaluation.connectors.protocol import (
     AskFailed,
     Connector,
     Settings,
@@ -32,7 +30,9 @@ from evaluation.systems.protocol import (
     SystemReply,
     failed,
 )
-from evaluation.systems.slots import SLOT, values
+from evaluation.connectors.slots import SLOT, values
+from evaluation.core.errors import Refused
+from evaluation.network.outcomes import Outcome, excerpt, read_json, storable
 
 OUTPUT = "output"
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from evaluation.systems.protocol import SystemCall, turns
+from evaluation.connectors.protocol import SystemCall, turns
 
 SLOT = re.compile(r"\{([A-Za-z_]+)\}")
 SLOTS = {

@@ -13,14 +13,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from evaluation.core.errors import Refused
-from evaluation.network.origins import origin_of
-from evaluation.network.outcomes import Outcome, excerpt, outcome_of_status, read_json
-from evaluation.network.retrying import retry_after_seconds
-from evaluation.network.transport import Deadlines, Exchange, GuardedTransport, HttpResponse
-from evaluation.systems.events import Streamed, read_events
-from evaluation.systems.mapping import Expression, ReplyMapping, searched
-from evaluation.systems.protocol import (
+from evaluation.connectors.events import Streamed, read_events
+from evaluation.connectors.mapping import Expression, ReplyMapping, searched
+from evaluation.connectors.protocol import (
     AskFailed,
     Connector,
     Settings,
@@ -31,7 +26,12 @@ from evaluation.systems.protocol import (
     Told,
     failed,
 )
-from evaluation.systems.slots import SLOT, SLOTS, filled, filled_address, unknown_slots, values
+from evaluation.connectors.slots import SLOT, SLOTS, filled, filled_address, unknown_slots, values
+from evaluation.core.errors import Refused
+from evaluation.network.origins import origin_of
+from evaluation.network.outcomes import Outcome, excerpt, outcome_of_status, read_json
+from evaluation.network.retrying import retry_after_seconds
+from evaluation.network.transport import Deadlines, Exchange, GuardedTransport, HttpResponse
 
 VARIABLE = re.compile(r"SYSTEM_[A-Z0-9_]{1,80}")
 _NAMED_VARIABLE = re.compile(r"\$\{([^}]*)\}")

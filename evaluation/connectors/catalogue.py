@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from evaluation.connectors.chat import CHAT
+from evaluation.connectors.command_line import COMMAND_LINE
+from evaluation.connectors.corpus import CORPUS
+from evaluation.connectors.http import HTTP
+from evaluation.connectors.protocol import Connector, Settings
+from evaluation.connectors.python_callable import PYTHON_CALLABLE
 from evaluation.core.errors import ConcordError, UnknownName
 from evaluation.network.outcomes import storable
-from evaluation.systems.chat import CHAT
-from evaluation.systems.command_line import COMMAND_LINE
-from evaluation.systems.corpus import CORPUS
-from evaluation.systems.http import HTTP
-from evaluation.systems.protocol import Connector, Settings
-from evaluation.systems.python_callable import PYTHON_CALLABLE
 
 CONNECTORS: Mapping[str, Connector] = {one.name: one for one in (HTTP, COMMAND_LINE, CHAT, PYTHON_CALLABLE, CORPUS)}
 

@@ -15,10 +15,8 @@ from typing import Any
 
 from pydantic import Field
 
-from evaluation.core.errors import Refused
-from evaluation.network.outcomes import Outcome, storable
-from evaluation.systems.mapping import ReplyMapping, searched
-from evaluation.systems.protocol import (
+from evaluation.connectors.mapping import ReplyMapping, searched
+from evaluation.connectors.protocol import (
     AskFailed,
     Connector,
     Settings,
@@ -28,7 +26,9 @@ from evaluation.systems.protocol import (
     SystemReply,
     failed,
 )
-from evaluation.systems.slots import values
+from evaluation.connectors.slots import values
+from evaluation.core.errors import Refused
+from evaluation.network.outcomes import Outcome, storable
 
 _SHOWN = 4_000
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from evaluation.connectors.catalogue import CONNECTORS, read_settings
+from evaluation.connectors.protocol import Surroundings, SystemCall, SystemReply
 from evaluation.core.samples import QuestionSpec
 from evaluation.network.outcomes import Outcome
-from evaluation.systems.catalogue import CONNECTORS, read_settings
-from evaluation.systems.protocol import Surroundings, SystemCall, SystemReply
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluation.connectors.mapping import searched
+from evaluation.connectors.protocol import AskFailed
 from evaluation.network.completions import content_text
 from evaluation.network.outcomes import Outcome, excerpt, storable
-from evaluation.systems.mapping import searched
-from evaluation.systems.protocol import AskFailed
 
 DONE = "[DONE]"  # ends the streams of many services, and is no JSON
 _RAW = 4_000

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from evaluation.connectors.catalogue import CONNECTORS, BadSettings, read_settings
+from evaluation.connectors.protocol import Surroundings, SystemCall, SystemReply
 from evaluation.core.errors import Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.network.outcomes import Outcome
-from evaluation.systems.catalogue import CONNECTORS, BadSettings, read_settings
-from evaluation.systems.protocol import Surroundings, SystemCall, SystemReply
 from examples.rag_service import RagService
 from examples.retrieval import answer
 

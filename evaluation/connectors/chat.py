@@ -11,6 +11,9 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
+from evaluation.connectors.http import VARIABLE, HttpSettings, HttpSystem
+from evaluation.connectors.mapping import Find, ReplyMapping
+from evaluation.connectors.protocol import AskFailed, Connector, Settings, Surroundings, SystemCall, Told, turns
 from evaluation.network.completions import (
     Ending,
     content_text,
@@ -22,17 +25,6 @@ from evaluation.network.completions import (
 )
 from evaluation.network.outcomes import Outcome, storable
 from evaluation.network.transport import Exchange
-from evaluation.systems.http import VARIABLE, HttpSettings, HttpSystem
-from evaluation.systems.mapping import Find, ReplyMapping
-from evaluation.systems.protocol import (
-    AskFailed,
-    Connector,
-    Settings,
-    Surroundings,
-    SystemCall,
-    Told,
-    turns,
-)
 
 _OURS = frozenset({"model", "messages", "stream", "stream_options"})
 _PLAIN = {"answer": "choices[0].message.content"}
