@@ -7,10 +7,11 @@ from enum import StrEnum
 
 import pytest
 
-from evaluation.core.registry import Direction, ReviewForm, ScaleKind
-from evaluation.core.registry import Kind as MetricKind
+from evaluation.core.metric_specs import Direction
+from evaluation.core.metric_specs import Kind as MetricKind
 from evaluation.core.roles import Action, Role
 from evaluation.core.samples import Status
+from evaluation.core.scales import ReviewForm, ScaleKind
 from evaluation.formats.rating_rows import Phase, Rater
 from evaluation.formats.reading import FileFormat
 from evaluation.formats.tree import Kind as NodeKind

@@ -14,7 +14,7 @@ from django.utils.translation import get_language
 from contrib.pairs.making import card_of
 from contrib.pairs.models import PairSet, Preference
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.formats.export import Cell, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
 from evaluation.judging.lexical import retold
 from evaluation.messages.sentences import explain_reason

@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec, ReviewForm, Scale, ScaleKind
+from evaluation.core.metric_specs import Bilingual, Kind, MetricSpec
 from evaluation.core.samples import AnswerSpec, Finding, FrozenModel, QuestionSpec, Result
+from evaluation.core.scales import PERCENT, ReviewForm, Scale, ScaleKind
 from evaluation.judging.calls import Ended
 
 LOCAL, NONE = "local", "none"  # in place of an endpoint's name: the local model, and no embeddings

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.formats.rating_rows import Origin, Phase, Rater, RatingFile, RatingRow, refuse_duplicates, value_on
 from evaluation.formats.tree import FileTree, Kind, Node, Problems, plain
 from evaluation.formats.values import Field, shown

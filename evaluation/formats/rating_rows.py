@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from evaluation.core.errors import Problem, Refused
-from evaluation.core.registry import Scale, ScaleKind
 from evaluation.core.samples import Finding
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.formats.answer_rows import MOST_SAMPLES, QUESTION_ID, TEXT, list_in
 from evaluation.formats.tree import FileTree, Kind, Node, Problems
 from evaluation.formats.values import Field, Row, boolean_of, number_of, rows_of, shown

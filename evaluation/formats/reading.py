@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NoReturn
 
 from evaluation.core.errors import Problem
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.formats.answer_rows import AnswerFile, answer_file
 from evaluation.formats.columnar import ARROW, PARQUET, read_columnar
 from evaluation.formats.label_studio import read_annotations

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evaluation.core.registry import MetricSpec, ScaleKind
+from evaluation.core.metric_specs import MetricSpec
+from evaluation.core.scales import ScaleKind
 from evaluation.embedding.similarity import EMBEDDING_METRICS
 from evaluation.judging.catalogue import families, family_named
 from evaluation.metrics.catalogue import RULE_METRICS

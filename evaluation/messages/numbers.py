@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.utils.translation import gettext, ngettext
 
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 
 MINUTE, HOUR = 60, 3600
 

@@ -13,7 +13,7 @@ from django.db import transaction
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.core.registry import Direction
+from evaluation.core.metric_specs import Direction
 from evaluation.criteria.rubrics import seats_of
 from evaluation.criteria.services import active, active_by_name, idle_names
 from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of
 from evaluation.judges.preflight import probed

@@ -14,7 +14,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
-from evaluation.core.registry import MetricSpec, RuleSettings
+from evaluation.core.metric_specs import MetricSpec, RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.shipping import define
 from evaluation.judging.baseline import unanswerable

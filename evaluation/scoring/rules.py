@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result, Status
 from evaluation.core.samples import Finding as Part
 from evaluation.judges.shipping import definitions

@@ -22,9 +22,10 @@ from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash, text_hash
-from evaluation.core.registry import Kind, Scale
+from evaluation.core.metric_specs import Kind
 from evaluation.core.samples import BY_JUDGE_ALONE, Result, Status
 from evaluation.core.samples import Finding as Part
+from evaluation.core.scales import Scale
 from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import JuryRule, joined

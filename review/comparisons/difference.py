@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.registry import Bilingual, Direction, Scale, ScaleKind
+from evaluation.core.metric_specs import Bilingual, Direction
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.profiles.arithmetic import Label
 from review.comparisons.values import (
     Differing,

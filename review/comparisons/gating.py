@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.models import Run
 from review.comparisons.difference import CONFIDENCE, RunDifference, difference
 from review.comparisons.values import SERVED, Side, by_question, groups_of, sides

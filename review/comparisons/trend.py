@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
-from evaluation.core.registry import Bilingual, MetricSpec, Scale
+from evaluation.core.metric_specs import Bilingual, MetricSpec
+from evaluation.core.scales import Scale
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for

@@ -15,7 +15,7 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.core.registry import ScaleKind
+from evaluation.core.scales import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Project, Run, SealedAnswer, User
 from evaluation.worker.lifecycle import seal_of
 from review.evidence.changes import touch_project

@@ -16,9 +16,10 @@ from django.db.models import Exists, OuterRef, Q
 from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash, text_hash
 from evaluation.core.errors import Problem, Refused
-from evaluation.core.registry import JUDGED, Direction, Kind, Scale, ScaleKind, review_form_of
+from evaluation.core.metric_specs import JUDGED, Direction, Kind
 from evaluation.core.samples import Finding as Part
 from evaluation.core.samples import Status
+from evaluation.core.scales import Scale, ScaleKind, review_form_of
 from evaluation.criteria.services import active
 from evaluation.formats.rating_rows import Rater, RatingRow, read_definitions
 from evaluation.formats.reading import display_name, read_label_studio, read_ratings

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import Label
 from review.models.queue_spec import QueueSpec

@@ -14,8 +14,8 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.core.registry import ScaleKind
 from evaluation.core.samples import Status
+from evaluation.core.scales import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.scoring.writing import counting
 from evaluation.worker.lifecycle import RunConfig

@@ -22,7 +22,7 @@ from django.db.models import Count, Q
 from django.db.models.functions import Length
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.core.samples import Status
 from evaluation.embedding.similarity import EmbeddingChoice
 from evaluation.judging.calls import families_in, is_other_model

@@ -11,7 +11,8 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils.translation import gettext
 
-from evaluation.core.registry import JUDGED, Scale
+from evaluation.core.metric_specs import JUDGED
+from evaluation.core.scales import Scale
 from evaluation.models import Run, WorkUnit
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec

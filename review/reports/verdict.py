@@ -17,7 +17,8 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.connectors.protocol import RETRIEVAL_ONLY
-from evaluation.core.registry import JUDGED, Bilingual, Scale
+from evaluation.core.metric_specs import JUDGED, Bilingual
+from evaluation.core.scales import Scale
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Run

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.metrics.depths import means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking

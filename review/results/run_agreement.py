@@ -15,7 +15,8 @@ from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import Bilingual, Direction, Scale
+from evaluation.core.metric_specs import Bilingual, Direction
+from evaluation.core.scales import Scale
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Run, Score
 from evaluation.worker.database import retry_on_db_error

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.registry import Bilingual, Scale
+from evaluation.core.metric_specs import Bilingual
+from evaluation.core.scales import Scale
 from evaluation.models import MetricDefinition
 from review.evidence.effective import Said
 from review.evidence.experts import ExpertRating, agreement_ratings, read

@@ -10,8 +10,9 @@ import numpy as np
 
 from config.environment import KNOWN
 from evaluation.connectors import corpus as corpus_system
-from evaluation.core.registry import RuleSettings, Scale
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec
+from evaluation.core.scales import Scale
 from evaluation.corpora import rechunking, searching
 from evaluation.corpora.importing import ID_LENGTH
 from evaluation.corpora.searching import Retriever, WordIndex, found_by

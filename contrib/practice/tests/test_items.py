@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from contrib.practice.items import FAMILY, METRICS, PracticeItem, Tally, practice_items, tally, told
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.messages.markdown import language_of
 from evaluation.messages.sentences import CATEGORY_NAMES

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

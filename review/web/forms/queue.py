@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import MetricDefinition, Run, User

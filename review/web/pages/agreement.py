@@ -13,7 +13,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.registry import Bilingual, Scale
+from evaluation.core.metric_specs import Bilingual
+from evaluation.core.scales import Scale
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Run

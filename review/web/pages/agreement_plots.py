@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.messages import numbers
 from evaluation.messages.sentences import category_name, explain_reason
 from review.charts.axis import Plane

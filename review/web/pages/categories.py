@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.utils.translation import get_language, gettext
 
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.messages import numbers
 from evaluation.messages.sentences import category_name
 from evaluation.profiles.spec import OVERALL, Band

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.messages import numbers
 from evaluation.models import Run
 from review.charts.forest import Difference, Differences, differences

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.messages import numbers
 from evaluation.profiles.arithmetic import Label
 from review.charts import forest as charts

@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.registry import Scale, ScaleKind
 from evaluation.core.samples import ContextSpec
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical import retold
 from evaluation.messages import numbers

@@ -12,7 +12,7 @@ from django.db.models import Count, Q, Sum
 from django.utils.translation import gettext
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.judging.catalogue import families
 from evaluation.judging.drafting import as_yaml

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext, ngettext
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.messages import numbers
 from evaluation.messages.sentences import category_name
 from evaluation.metrics.catalogue import rule_metric_named

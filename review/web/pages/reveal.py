@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.registry import ScaleKind
+from evaluation.core.scales import ScaleKind
 from evaluation.judging.baseline import DESCRIPTION
 from evaluation.messages.markdown import language_of
 from evaluation.messages.sentences import explain_reason

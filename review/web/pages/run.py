@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, time_format
 from django.utils.translation import get_language, gettext
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.extensions import BatchesOut
 from evaluation.formats.records import forms

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.core.registry import ReviewForm
+from evaluation.core.scales import ReviewForm
 from evaluation.judging.criteria.spec import read_criterion
 from evaluation.judging.rubric import Slot
 from evaluation.messages.sentences import explain

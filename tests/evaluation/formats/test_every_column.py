@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.formats import answer_rows, question_rows
 from evaluation.formats.export import csv_chunks
 from evaluation.formats.reading import read_answers, read_label_studio, read_questions, read_ratings

@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.formats.export import neutral
 from evaluation.formats.reading import display_name, read_answers, read_questions, read_ratings
 from tests.evaluation.formats.support import facts, jsonl, refused, xlsx

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.formats.label_studio import Control, labelling_config
 from evaluation.formats.rating_rows import RatingFile
 from evaluation.formats.reading import read_label_studio

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.formats.export import csv_chunks, json_lines, neutral
 from evaluation.formats.reading import read_answers, read_questions, read_ratings
 from evaluation.formats.tables import read_csv, read_xlsx

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Scale
 from evaluation.core.samples import Finding
+from evaluation.core.scales import Scale
 from evaluation.formats.rating_rows import Origin, PairSide, Phase, Rater, RatingRow, read_definitions
 from evaluation.formats.reading import read_ratings
 from tests.evaluation.formats.support import facts, jsonl, refused

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Scale
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
+from evaluation.core.scales import Scale
 from evaluation.formats.reading import read_answers, read_questions, read_ratings
 from evaluation.formats.records import RATINGS, Record, forms, written
 from evaluation.formats.shaping import shipped

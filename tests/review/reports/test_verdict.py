@@ -16,8 +16,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.core.registry import Bilingual, Scale
+from evaluation.core.metric_specs import Bilingual
 from evaluation.core.roles import Role
+from evaluation.core.scales import Scale
 from evaluation.models import Run
 from review.plans.ahead import planned_review
 from review.reports.gathering import gather
