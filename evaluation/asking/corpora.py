@@ -16,8 +16,8 @@ from evaluation.core.samples import ContextSpec
 from evaluation.corpora.indexing import Passages, passages_of
 from evaluation.corpora.searching import Retriever, VectorIndex, found_by
 from evaluation.corpora.selectors import corpus_named
-from evaluation.embedding.similarity import LOCAL, Embedder, EmbeddingChoice, Vector, batches
 from evaluation.judges.embeddings import chosen_embedding, embedder_of, keep_vectors, kept_vectors
+from evaluation.judging.embedding.similarity import LOCAL, Embedder, EmbeddingChoice, Vector, batches
 from evaluation.models import Corpus, Endpoint, Project
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Retry, decide

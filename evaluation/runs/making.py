@@ -16,11 +16,11 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.metric_specs import Direction
 from evaluation.criteria.rubrics import seats_of
 from evaluation.criteria.services import active, active_by_name, idle_names
-from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.extensions import require
 from evaluation.judges.embeddings import chosen_embedding, chosen_tokens
 from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
+from evaluation.judging.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.metrics.normalise import analysis

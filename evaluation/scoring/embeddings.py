@@ -17,7 +17,11 @@ from django.db.models import prefetch_related_objects
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, Result, Status
-from evaluation.embedding.similarity import (
+from evaluation.judges.embeddings import keep_vectors, kept_vectors
+from evaluation.judges.prices import price_table
+from evaluation.judges.shipping import definitions
+from evaluation.judging.calls import JudgeReply, cost_of
+from evaluation.judging.embedding.similarity import (
     BERT_SCORE,
     SEMANTIC_SIMILARITY,
     Embedded,
@@ -31,10 +35,6 @@ from evaluation.embedding.similarity import (
     text_hash,
     texts_of,
 )
-from evaluation.judges.embeddings import keep_vectors, kept_vectors
-from evaluation.judges.prices import price_table
-from evaluation.judges.shipping import definitions
-from evaluation.judging.calls import JudgeReply, cost_of
 from evaluation.judging.families import asked_back
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome

@@ -25,8 +25,8 @@ from evaluation.accounts import audit
 from evaluation.connectors.protocol import RECORDED
 from evaluation.core.canonical import content_hash, text_hash
 from evaluation.core.errors import Refused
-from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.extensions import batch_hooks
+from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.judging.families import asked_back
 from evaluation.models import (
     Answer,

@@ -24,8 +24,8 @@ from django.db.models.functions import Length
 from evaluation.core.canonical import content_hash
 from evaluation.core.metric_specs import JUDGED
 from evaluation.core.samples import Status
-from evaluation.embedding.similarity import EmbeddingChoice
 from evaluation.judging.calls import families_in, is_other_model
+from evaluation.judging.embedding.similarity import EmbeddingChoice
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome

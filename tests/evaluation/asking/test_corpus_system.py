@@ -22,7 +22,7 @@ from evaluation.connectors.protocol import RETRIEVAL_ONLY, SystemCall
 from evaluation.core.errors import Refused
 from evaluation.core.samples import ContextSpec, QuestionSpec
 from evaluation.corpora.importing import SourceDocument, import_corpus
-from evaluation.embedding.similarity import Embedded, EmbeddingChoice
+from evaluation.judging.embedding.similarity import Embedded, EmbeddingChoice
 from evaluation.models import Answer, Corpus, KeptVector, Project, Run, Score, SystemVersion
 from evaluation.network.outcomes import Outcome
 from examples.rag_service import RagService

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.embedding.similarity import EmbeddingChoice
 from evaluation.judges.prices import price_table
+from evaluation.judging.embedding.similarity import EmbeddingChoice
 from evaluation.models import Answer, Attempt, Endpoint, Preflight, Reply, RubricVersion, Run, RunJudge, WorkUnit
 from evaluation.runs.progress import (
     EMBEDDINGS,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.embedding.similarity import MOST_CHARACTERS, MOST_TEXTS, batches, is_korean, text_hash
+from evaluation.judging.embedding.similarity import MOST_CHARACTERS, MOST_TEXTS, batches, is_korean, text_hash
 
 
 def test_a_text_and_its_decomposed_form_are_one() -> None:

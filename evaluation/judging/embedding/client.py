@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from evaluation.core.canonical import content_hash
-from evaluation.embedding.similarity import Embedded, Vector
+from evaluation.judging.embedding.similarity import Embedded, Vector
 from evaluation.judging.providers.openai import read_error
 from evaluation.network.outcomes import MOST_TOKENS, Outcome, excerpt, read_count, read_json, storable
 from evaluation.network.retrying import retry_after_seconds

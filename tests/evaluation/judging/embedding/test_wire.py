@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.embedding.client import MOST_DIMENSIONS, read_embeddings, request_body
+from evaluation.judging.embedding.client import MOST_DIMENSIONS, read_embeddings, request_body
 from evaluation.network.outcomes import Outcome
 
 JSON = "application/json; charset=utf-8"

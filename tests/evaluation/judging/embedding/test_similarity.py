@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
-from evaluation.embedding.similarity import answer_relevance, semantic_similarity, texts_of
+from evaluation.judging.embedding.similarity import answer_relevance, semantic_similarity, texts_of
 
 MODEL = {"kind": "endpoint", "model": "e5"}
 VECTORS = {

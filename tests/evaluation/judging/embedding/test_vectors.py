@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.embedding.similarity import cosine, from_bytes, percent, to_bytes
+from evaluation.judging.embedding.similarity import cosine, from_bytes, percent, to_bytes
 
 NUMBERS = st.floats(-1e6, 1e6, width=32).filter(lambda x: abs(x) > 1e-3)
 

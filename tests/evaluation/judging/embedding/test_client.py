@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.client import EndpointEmbedder
-from evaluation.embedding.similarity import Embedded
+from evaluation.judging.embedding.client import EndpointEmbedder
+from evaluation.judging.embedding.similarity import Embedded
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import Deadlines
 from tests.judge_server import JudgeServer, actions
