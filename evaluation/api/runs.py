@@ -25,7 +25,6 @@ from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person
 from evaluation.api.filters import AnswerFilter, RunFilter
 from evaluation.api.requests import MOST, PagesInOrder
 from evaluation.api.run_serializers import PlanSerializer, RunSerializer, RunState, RunSummarySerializer, RunWhole
-from evaluation.asking.systems import asked_version
 from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
@@ -38,6 +37,7 @@ from evaluation.runs.planning import planned
 from evaluation.runs.progress import progress
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from evaluation.runs.selectors import QuestionFilter
+from evaluation.systems.services import asked_version
 from evaluation.worker.lifecycle import answers_in, retry_failed
 
 

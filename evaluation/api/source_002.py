@@ -10,12 +10,12 @@ from evaluation.accounts.access import fetch
 from evaluation.api.endpoints import StrictSerializer, person, written_by
 from evaluation.api.run_serializers import RunSerializer, RunWhole
 from evaluation.api.runs import RunViewSet
-from evaluation.asking.systems import asked_systems, asked_version
 from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Project, QuestionSet, SystemVersion
 from evaluation.runs.making import Asking, Wanted, ask_for_run
+from evaluation.systems.services import asked_systems, asked_version
 
 PROFILE = "generation"  # the source's own metrics
 

@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from evaluation.accounts.access import LARGEST_ID, fetch
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, written_by
 from evaluation.api.filters import ByNameInProject
-from evaluation.asking.systems import save_system
 from evaluation.connectors.catalogue import CONNECTORS, BadSettings
 from evaluation.core.roles import Action
 from evaluation.messages.system_settings import explain_setting
 from evaluation.models import Project, System, SystemVersion
+from evaluation.systems.services import save_system
 
 
 class SystemVersionSerializer(serializers.ModelSerializer[SystemVersion]):

@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.asking.systems import version_with
 from evaluation.connectors.protocol import RECORDED
 from evaluation.core.canonical import canonical_json, clean_name, composed
 from evaluation.core.errors import InvalidFile, Problem
@@ -35,6 +34,7 @@ from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, Answered, Matchi
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.storage.statements import insert_values
+from evaluation.systems.services import version_with
 from evaluation.worker.lifecycle import start
 
 Tick = Callable[[int], None]  # for whoever watches: how many rows are read

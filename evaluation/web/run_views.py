@@ -17,7 +17,6 @@ from django.utils.translation import gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
-from evaluation.asking.trying import try_question
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
@@ -37,6 +36,7 @@ from evaluation.runs.large_uploads import (
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
 from evaluation.runs.traces import FILE_NAME, TRACE_FILE, confirm_traces, keep_traces, preview_traces, waiting
+from evaluation.systems.trying import try_question
 from evaluation.web.forms import columns_form, encoding_form
 from evaluation.web.pages import FileProblems, ProfileChoice, UploadPage, profile_choices
 from evaluation.web.run_forms import (

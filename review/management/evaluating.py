@@ -6,13 +6,13 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from evaluation.asking.systems import asked_version
 from evaluation.management.working import work_off
 from evaluation.models import AnswerSet, Run
 from evaluation.runs.experiments import judges_named
 from evaluation.runs.making import Asking, Wanted, draft_run
 from evaluation.runs.planning import Plan, plan_of, plan_sentences
 from evaluation.runs.selectors import QuestionFilter, answers_of_run, newest_answers, project_named, question_set_named
+from evaluation.systems.services import asked_version
 from evaluation.worker.lifecycle import start
 from review.comparisons.gating import gate_of
 from review.management.options import gate_asked, refusals

@@ -18,7 +18,6 @@ from evaluation.accounts import access
 from evaluation.accounts.access import person
 from evaluation.admin.rights import RoleAdmin
 from evaluation.admin.versions import VersionAdmin, VersionForm
-from evaluation.asking.systems import check_allowed, save_system
 from evaluation.connectors.catalogue import CONNECTORS, BadSettings, read_settings
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
@@ -26,6 +25,7 @@ from evaluation.core.roles import Action
 from evaluation.messages.sentences import explain_refusal
 from evaluation.messages.system_settings import CONNECTOR_TITLES, explain_setting, help_of, label_of
 from evaluation.models import Project, System, SystemVersion
+from evaluation.systems.services import check_allowed, save_system
 
 INNER = "__"  # between a setting and one inside it: field names hold no dot
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluation.asking.systems import save_system
 from evaluation.judges.shipping import profile_row
 from evaluation.models import QuestionSet, Run, SystemVersion
 from evaluation.runs.making import answers_to_ask, prepare_run
+from evaluation.systems.services import save_system
 from evaluation.worker.lifecycle import start
 from examples.rag_service import RagService
 from tests.factories import make_question_set, question_spec

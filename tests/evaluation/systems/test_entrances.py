@@ -19,7 +19,7 @@ from evaluation.models import Answer, Run, SystemVersion
 from evaluation.runs.draining import drain
 from examples.rag_service import RagService
 from tests.evaluation.api.clients import evaluator, viewer
-from tests.evaluation.asking.asking import questions, toy_system
+from tests.evaluation.systems.asking import questions, toy_system
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db

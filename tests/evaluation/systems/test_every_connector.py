@@ -21,7 +21,7 @@ from evaluation.core.roles import Role
 from evaluation.models import Answer, Run, SystemVersion
 from evaluation.runs.draining import drain
 from examples.rag_service import RagService
-from tests.evaluation.asking.asking import questions
+from tests.evaluation.systems.asking import questions
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db

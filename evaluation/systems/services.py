@@ -12,7 +12,6 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.asking.corpora import corpus_search
 from evaluation.connectors.catalogue import connector_named, read_settings
 from evaluation.connectors.http import VARIABLE
 from evaluation.connectors.protocol import RECORDED, Settings, Surroundings, SystemClient
@@ -20,6 +19,7 @@ from evaluation.core.canonical import clean_name, composed, content_hash
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.shipping import version_of
 from evaluation.models import Project, System, SystemVersion, User
+from evaluation.systems.corpora import corpus_search
 
 
 def surroundings(project: Project) -> Surroundings:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from evaluation.asking.systems import asked_version, save_system
 from evaluation.connectors.catalogue import BadSettings
 from evaluation.core.errors import Refused
 from evaluation.judges.shipping import judge_row, profile_row
@@ -20,9 +19,10 @@ from evaluation.runs.making import answers_to_ask, prepare_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import figures
 from evaluation.runs.selectors import newest_answers
+from evaluation.systems.services import asked_version, save_system
 from evaluation.worker.lifecycle import answers_in, cancel, pause, resume, retry_failed, start
 from examples.rag_service import RagService
-from tests.evaluation.asking.asking import asking_run, questions, toy_system
+from tests.evaluation.systems.asking import asking_run, questions, toy_system
 from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.asking.systems import client_of
 from evaluation.connectors.protocol import AskFailed, SystemCall, SystemReply
 from evaluation.models import SystemVersion
+from evaluation.systems.services import client_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import translation
 
-from evaluation.asking import corpora
-from evaluation.asking.corpora import embed
-from evaluation.asking.systems import save_system
-from evaluation.asking.trying import try_question
 from evaluation.connectors.catalogue import BadSettings
 from evaluation.connectors.corpus import quoted
 from evaluation.connectors.protocol import RETRIEVAL_ONLY, SystemCall
@@ -25,6 +21,10 @@ from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.judging.embedding.similarity import Embedded, EmbeddingChoice
 from evaluation.models import Answer, Corpus, KeptVector, Project, Run, Score, SystemVersion
 from evaluation.network.outcomes import Outcome
+from evaluation.systems import corpora
+from evaluation.systems.corpora import embed
+from evaluation.systems.services import save_system
+from evaluation.systems.trying import try_question
 from examples.rag_service import RagService
 from review.management.tables import results_sheets
 from tests.factories import make_project
