@@ -42,13 +42,13 @@ from evaluation.api.filters import AnswerSetFilter, ByNameInProject, QuestionFil
 from evaluation.api.requests import PagesInOrder
 from evaluation.api.run_serializers import RunState, RunSummarySerializer
 from evaluation.core.roles import Action
+from evaluation.datasets.importing import import_question_set, set_name
+from evaluation.datasets.uploads import Preview, preview_file
 from evaluation.formats.reading import read_answers
 from evaluation.formats.shaping import MAP_BYTES, Shape, read_map
 from evaluation.formats.streaming import Content, read_question_set
 from evaluation.formats.tree import MAX_BYTES
 from evaluation.models import AnswerSet, Question, QuestionSet
-from evaluation.questions.importing import import_question_set, set_name
-from evaluation.questions.uploads import Preview, preview_file
 from evaluation.runs.answer_files import import_answers, score_by_rules
 
 QUESTION_SETS = QuestionSet.objects.annotate(question_count=Count("questions"))

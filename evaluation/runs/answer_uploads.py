@@ -11,12 +11,12 @@ from django.db import transaction
 
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem
+from evaluation.datasets.uploads import ANSWERS, claim_upload, keep_file, kept_file, with_encoding
 from evaluation.formats.answer_rows import AnswerFile
 from evaluation.formats.reading import read_answers, recoded
 from evaluation.formats.shaping import read_map
 from evaluation.formats.tree import Columns
 from evaluation.models import ImportBatch, QuestionSet, User
-from evaluation.questions.uploads import ANSWERS, claim_upload, keep_file, kept_file, with_encoding
 from evaluation.runs.answer_files import SHOWN, ImportedAnswers, import_answers
 from evaluation.runs.answer_matching import Answered, matched
 

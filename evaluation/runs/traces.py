@@ -27,6 +27,8 @@ from evaluation.accounts.access import lock_project
 from evaluation.connectors.mapping import searched
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem, Refused
+from evaluation.datasets.importing import import_question_set
+from evaluation.datasets.uploads import claim_upload, expire_uploads, keep_file, kept_file
 from evaluation.formats.answer_rows import AnswerFile, AnswerRow
 from evaluation.formats.question_rows import QuestionFile
 from evaluation.formats.reading import read_answers, read_questions, read_trace_parts, read_trace_records
@@ -34,8 +36,6 @@ from evaluation.formats.shaping import Shape, shipped
 from evaluation.formats.traces import TracePart
 from evaluation.models import ImportBatch, Project, User
 from evaluation.network.outcomes import storable
-from evaluation.questions.importing import import_question_set
-from evaluation.questions.uploads import claim_upload, expire_uploads, keep_file, kept_file
 from evaluation.runs.answer_files import ImportedAnswers, import_answers
 
 TRACES, TRACE_FILE = "traces", "trace_file"

@@ -16,12 +16,12 @@ from pydantic.fields import FieldInfo
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person
-from evaluation.admin.rights import RoleAdmin
-from evaluation.admin.versions import VersionAdmin, VersionForm
+from evaluation.accounts.role_admin import RoleAdmin
 from evaluation.connectors.catalogue import CONNECTORS, BadSettings, read_settings
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.judges.admin import VersionAdmin, VersionForm
 from evaluation.messages.sentences import explain_refusal
 from evaluation.messages.system_settings import CONNECTOR_TITLES, explain_setting, help_of, label_of
 from evaluation.models import Project, System, SystemVersion

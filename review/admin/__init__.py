@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
+from evaluation.accounts.role_admin import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.models import Run
 from review.models import Draw, Override, ReviewQueue

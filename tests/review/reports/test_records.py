@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.datasets.importing import import_question_set, questions_hash
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.records import forms
 from evaluation.models import Run
-from evaluation.questions.importing import import_question_set, questions_hash
 from evaluation.runs.answer_files import import_answer_file
 from review.imports.files import import_ratings
 from review.models import Rating

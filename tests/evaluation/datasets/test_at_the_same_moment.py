@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from evaluation.datasets.importing import import_question_set
+from evaluation.datasets.uploads import QUESTIONS, confirm_upload, store_upload
 from evaluation.formats.reading import read_answers
 from evaluation.models import Answer, AnswerSet, ImportBatch, QuestionSet, Run, SystemVersion
-from evaluation.questions.importing import import_question_set
-from evaluation.questions.uploads import QUESTIONS, confirm_upload, store_upload
 from evaluation.runs.answer_files import import_answers
-from tests.evaluation.questions.sources import as_json, as_lines, question, question_file
+from tests.evaluation.datasets.sources import as_json, as_lines, question, question_file
 from tests.factories import make_project, make_question_set
 from tests.together import WAITS, together
 

@@ -1,81 +1,24 @@
-"""The forms of the log-in page, of the own tokens, and of a question set's upload."""
+"""Forms of file uploads: file, encoding, columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import AuthenticationForm
-from django.core.exceptions import NON_FIELD_ERRORS
 from django.core.files.uploadedfile import UploadedFile
 from django.template.defaultfilters import filesizeformat
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.accounts import access, audit
-from evaluation.accounts.logging_in import LONGEST_TOKEN, minutes_to_wait, new_token
-from evaluation.core.roles import Action
+from evaluation.datasets.uploads import Preview
 from evaluation.formats.shaping import CHOSEN, MAP_BYTES, QUESTIONS, field_names
 from evaluation.formats.tree import Columns
-from evaluation.models import ApiToken, ImportBatch, Project, User
-from evaluation.questions.uploads import Preview
+from evaluation.models import ImportBatch, Project
 from evaluation.runs.answer_uploads import AnswersPreview
 
-THROTTLED = "throttled"
 QUESTION = "question"  # the field that a column has to be
-
-
-class LogInForm(AuthenticationForm):
-    """Name and password; says how long to wait after too many attempts."""
-
-    # Django's own text has both particles in Korean ("이름와/과").
-    error_messages = {**AuthenticationForm.error_messages, "invalid_login": _("Name or password is wrong.")}
-
-    def get_invalid_login_error(self) -> forms.ValidationError:
-        """Why the log-in failed, without telling whether the name exists."""
-        minutes = minutes_to_wait(self.cleaned_data.get("username", ""), self.request)
-        if not minutes:
-            return super().get_invalid_login_error()
-        text = _("Too many attempts to log in. Wait %(minutes)s minutes and try again.")
-        return forms.ValidationError(text, code=THROTTLED, params={"minutes": minutes})
-
-    @property
-    def throttled(self) -> bool:
-        """Whether the form was refused because of too many attempts."""
-        return self.has_error(NON_FIELD_ERRORS, THROTTLED)
-
-
-class OwnTokenForm(forms.Form):
-    """A new token of one's own: where, what for, how long."""
-
-    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("What it is for, such as the program's name."))
-    project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), empty_label=None)
-    scope = forms.ChoiceField(label=_("What it may do"), choices=[("read", _("Read")), ("write", _("Write"))])
-    days = forms.IntegerField(label=_("Days until it ends"), min_value=1, max_value=LONGEST_TOKEN.days, initial=90)
-
-    def __init__(self, person: User, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.person = person
-        self.fields["project"].queryset = access.projects_with(person, Action.RATE)  # type: ignore[attr-defined]
-
-    def made(self) -> tuple[str, ApiToken]:
-        """The new token, and its text, which is kept nowhere."""
-        asked, (text, digest) = self.cleaned_data, new_token()
-        token = ApiToken.objects.create(
-            user=self.person,
-            made_by=self.person,
-            sha256=digest,
-            name=asked["name"],
-            project=asked["project"],
-            scope=asked["scope"],
-            expires_at=timezone.now() + timedelta(days=asked["days"]),
-        )
-        audit.record(self.person, "token.made", token)
-        return text, token
 
 
 ENCODING_TITLES = {
@@ -145,14 +88,6 @@ def _checked_size(file: UploadedFile[Any], limit: int, limited_by: str = "") -> 
             text += " " + gettext("Whoever runs the site sets this by %(name)s.") % {"name": limited_by}
         raise forms.ValidationError(text)
     return file
-
-
-class ResumeForm(forms.Form):
-    """What a paused run may cost from now on; empty leaves it."""
-
-    budget = forms.DecimalField(
-        label=_("Budget in US dollars"), min_value=0, max_digits=12, decimal_places=4, required=False
-    )
 
 
 ASKING = {"reference_not_found", "passages_not_found"}  # remarks that the choice of columns answers

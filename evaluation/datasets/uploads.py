@@ -20,13 +20,7 @@ from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.samples import QuestionSpec
-from evaluation.formats.question_rows import QuestionFile
-from evaluation.formats.reading import WESTERN, display_name, recoded
-from evaluation.formats.shaping import map_of_columns, read_map
-from evaluation.formats.streaming import Content, read_question_set
-from evaluation.formats.tree import Columns
-from evaluation.models import ImportBatch, Project, QuestionSet, User
-from evaluation.questions.importing import (
+from evaluation.datasets.importing import (
     Difference,
     Imported,
     difference,
@@ -37,6 +31,12 @@ from evaluation.questions.importing import (
     set_name,
     version_with,
 )
+from evaluation.formats.question_rows import QuestionFile
+from evaluation.formats.reading import WESTERN, display_name, recoded
+from evaluation.formats.shaping import map_of_columns, read_map
+from evaluation.formats.streaming import Content, read_question_set
+from evaluation.formats.tree import Columns
+from evaluation.models import ImportBatch, Project, QuestionSet, User
 
 QUESTIONS, ANSWERS = "questions", "answers"
 LIFETIME = timedelta(days=1)

@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from evaluation.admin.rights import ReadOnlyAdmin
+from evaluation.accounts.role_admin import ReadOnlyAdmin
 from evaluation.models import Corpus, Document
 
 

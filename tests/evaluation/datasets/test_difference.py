@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
-from evaluation.questions.importing import FieldChange, difference, differing_keys, questions_hash
+from evaluation.datasets.importing import FieldChange, difference, differing_keys, questions_hash
 
 
 def spec(id_: str = "q1", **fields: Any) -> QuestionSpec:

@@ -15,10 +15,11 @@ from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person
-from evaluation.admin.versions import VersionAdmin
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.criteria.forms import CriterionForm, filled
+from evaluation.criteria.pages import STATES, Choices, CriterionPage, preview_of, state_of
 from evaluation.criteria.services import (
     activate,
     deactivate,
@@ -30,11 +31,10 @@ from evaluation.criteria.services import (
     standing,
     try_out,
 )
+from evaluation.judges.admin import VersionAdmin
 from evaluation.judges.shipping import baseline_judge
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
-from evaluation.web.criterion_form import CriterionForm, filled
-from evaluation.web.pages import STATES, Choices, CriterionPage, preview_of, state_of
 
 MOST_OFFERED = 20  # answer sets and judges to choose from, the newest first
 OF_PROJECT = "criterion__project_id"

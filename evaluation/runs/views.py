@@ -1,10 +1,9 @@
-"""A new evaluation, from where its answers come to the start of the run. Every step is a page of its own that can be
-left and come back to; nothing is stored before a person confirms it."""
+"""Pages that start an evaluation, and the buttons of a run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -13,18 +12,22 @@ from django.forms.boundfield import BoundWidget
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
+from evaluation.datasets.forms import columns_form, encoding_form
+from evaluation.datasets.pages import FileProblems, UploadPage
+from evaluation.datasets.uploads import ANSWERS
+from evaluation.datasets.views import uploaded
 from evaluation.messages.sentences import explain, explain_refusal
-from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet
-from evaluation.questions.uploads import ANSWERS
+from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet, Run, User
 from evaluation.runs.answer_files import SHOWN, ImportedAnswers
 from evaluation.runs.answer_uploads import confirm_answers, preview_answers, store_answers
+from evaluation.runs.forms import AnswerFileForm, AnswersForm, AskForm, ResumeForm, RunForm, TracesForm, TryForm
 from evaluation.runs.large_uploads import (
     CHUNK_BYTES,
     LARGE_BYTES,
@@ -33,21 +36,53 @@ from evaluation.runs.large_uploads import (
     confirm_large,
     keep_large,
 )
-from evaluation.runs.making import Asking, ask_for_run
+from evaluation.runs.making import Asking, ask_for_run, resume_run
+from evaluation.runs.pages import ProfileChoice, profile_choices
 from evaluation.runs.planning import Plan, plan_sentences, planned
 from evaluation.runs.traces import FILE_NAME, TRACE_FILE, confirm_traces, keep_traces, preview_traces, waiting
 from evaluation.systems.trying import try_question
-from evaluation.web.forms import columns_form, encoding_form
-from evaluation.web.pages import FileProblems, ProfileChoice, UploadPage, profile_choices
-from evaluation.web.run_forms import (
-    AnswerFileForm,
-    AnswersForm,
-    AskForm,
-    RunForm,
-    TracesForm,
-    TryForm,
-)
-from evaluation.web.views import uploaded
+from evaluation.worker import lifecycle
+
+
+@signed_in_post
+def steer(request: HttpRequest, pk: int, step: Callable[[Run, User], bool]) -> HttpResponse:
+    """Start, pause or cancel a run; done twice it is done once."""
+    run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
+    try:
+        if not step(run, person(request)):
+            messages.warning(request, gettext("The run was in another state already; nothing was changed."))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    return redirect("run", run.pk)
+
+
+@signed_in_post
+def resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Go on with a paused run, under the budget that was entered."""
+    run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
+    form = ResumeForm(request.POST)
+    if form.is_valid():
+        try:
+            resume_run(run, person(request), form.cleaned_data["budget"])
+        except Refused as refused:
+            messages.error(request, explain_refusal(refused))
+    else:
+        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
+    return redirect("run", run.pk)
+
+
+@signed_in_post
+def retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put what failed back to work."""
+    run = access.fetch(Run.objects.all(), request.user, Action.EVALUATE, pk)
+    try:
+        count = lifecycle.retry_failed(run, person(request))
+    except Refused as refused:
+        messages.error(request, explain_refusal(refused))
+    else:
+        text = ngettext("%(count)d failed step is tried again.", "%(count)d failed steps are tried again.", count)
+        messages.success(request, text % {"count": count})
+    return redirect("run", run.pk)
 
 
 @dataclass(frozen=True)

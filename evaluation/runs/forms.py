@@ -1,4 +1,4 @@
-"""The forms of a new evaluation: where its answers come from, and what is measured of them."""
+"""Forms of a new evaluation and of a run's buttons."""
 
 from __future__ import annotations
 
@@ -18,15 +18,24 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.rubrics import rubrics_for, version_named
+from evaluation.datasets.forms import FileForm, UploadForm
 from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names, judge_row
 from evaluation.messages.markdown import language_of
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
 from evaluation.runs.making import Asking, Wanted
+from evaluation.runs.pages import ProfileChoice
 from evaluation.runs.selectors import QuestionFilter
 from evaluation.runs.traces import Sampling
-from evaluation.web.forms import FileForm, UploadForm
-from evaluation.web.pages import ProfileChoice
+
+
+class ResumeForm(forms.Form):
+    """What a paused run may cost from now on; empty leaves it."""
+
+    budget = forms.DecimalField(
+        label=_("Budget in US dollars"), min_value=0, max_digits=12, decimal_places=4, required=False
+    )
+
 
 TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
 PERSONAL_TITLES = [

@@ -9,11 +9,11 @@ import pytest
 from django.db import IntegrityError, connection
 
 from evaluation.core.errors import Refused
+from evaluation.datasets import importing
+from evaluation.datasets.importing import import_question_set, set_name
 from evaluation.messages.sentences import explain
 from evaluation.models import AuditEvent, Question, QuestionSet
-from evaluation.questions import importing
-from evaluation.questions.importing import import_question_set, set_name
-from tests.evaluation.questions.sources import question, question_file
+from tests.evaluation.datasets.sources import question, question_file
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db

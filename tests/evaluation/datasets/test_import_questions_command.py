@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.models import QuestionSet
-from tests.evaluation.questions.sources import as_json, question
+from tests.evaluation.datasets.sources import as_json, question
 from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db

@@ -12,12 +12,12 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from evaluation.core.errors import InvalidFile, Refused
+from evaluation.datasets import importing
+from evaluation.datasets.importing import import_question_set
+from evaluation.datasets.uploads import QUESTIONS, confirm_upload, expire_uploads, preview, store_upload
 from evaluation.messages.sentences import explain
 from evaluation.models import ImportBatch, QuestionSet
-from evaluation.questions import importing
-from evaluation.questions.importing import import_question_set
-from evaluation.questions.uploads import QUESTIONS, confirm_upload, expire_uploads, preview, store_upload
-from tests.evaluation.questions.sources import as_json, question, question_file
+from tests.evaluation.datasets.sources import as_json, question, question_file
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db

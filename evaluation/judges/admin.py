@@ -1,36 +1,179 @@
-"""Versions of judges, rubrics and profiles: never changed; what is entered makes the next version, or selects the
-one that has the same content."""
+"""Judges, rubrics and endpoints in the back office."""
 
-import re
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, ClassVar
 
 import yaml
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
-from django.utils.translation import gettext
+from django.utils.html import format_html_join
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
-from pydantic import ValidationError
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person
-from evaluation.admin.rights import ReadOnlyAdmin, TriedAdmin
+from evaluation.accounts.role_admin import ReadOnlyAdmin, TriedAdmin
 from evaluation.core.canonical import whole_number
-from evaluation.core.described import problems_of
-from evaluation.core.errors import InvalidFile, Problem, Refused, UnknownName
+from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, retire, slot_of, standings
-from evaluation.criteria.services import check_metric_names, rubrics_of_others
-from evaluation.judges.shipping import BASELINE, save_judge, save_profile
+from evaluation.criteria.services import rubrics_of_others
+from evaluation.judges.secrets import may_hold_key, store_key
+from evaluation.judges.shipping import BASELINE, save_judge
 from evaluation.judging.drafting import as_yaml, check_draft
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
 from evaluation.messages.sentences import explain, explain_refusal, in_words
-from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, ProfileVersion, Project, RubricVersion
-from evaluation.profiles.spec import ProfileSpec, load_profile
+from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion
+from evaluation.network.origins import AllowList, origin_of
+
+
+class EndpointForm(forms.ModelForm):
+    """An endpoint; its origin must stand on the operator's list, and a key stays with the origin it was given for.
+
+    A stored key can be written and forgotten here, never read.
+    """
+
+    key = forms.CharField(
+        label=_("key to store"),
+        required=False,
+        max_length=2000,
+        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password", "size": 40}),
+        help_text=_("Kept encrypted and never shown again. Leave it empty to keep the key that is stored."),
+    )
+    forget_key = forms.BooleanField(label=_("forget the stored key"), required=False)
+    try_model = forms.CharField(
+        label=_("model to try"),
+        required=False,
+        max_length=200,
+        help_text=_("For “Save and try” alone, which asks it once or a few times; it is not kept."),
+    )
+
+    class Meta:
+        model = Endpoint
+        fields = (
+            "name",
+            "provider",
+            "base_url",
+            "key_env",
+            "max_concurrency",
+            "requests_per_minute",
+            "tokens_per_minute",
+            "embedding_model",
+            "azure_api_version",
+            "batches",
+        )
+        help_texts: ClassVar = {
+            "key_env": _("Its name begins with CONCORD_KEY_. Or leave it empty and store the key below."),
+        }
+
+    key_dropped = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Say beforehand which addresses are allowed."""
+        super().__init__(*args, **kwargs)
+        if "base_url" in self.fields:
+            allowed = ", ".join(settings.CONCORD_JUDGE_ORIGINS)
+            told = gettext("As in https://llm.example/v1. The operator allows: %(allowed)s")
+            none = gettext("The operator allows no address yet: CONCORD_JUDGE_ORIGINS lists them.")
+            self.fields["base_url"].help_text = told % {"allowed": allowed} if allowed else none
+
+    def clean_base_url(self) -> str:
+        """An address that may be called."""
+        url: str = self.cleaned_data["base_url"]
+        try:
+            AllowList(settings.CONCORD_JUDGE_ORIGINS).check(url)
+        except Refused as refused:
+            raise forms.ValidationError(explain_refusal(refused)) from refused
+        return url
+
+    def clean_key_env(self) -> str:
+        """A variable that is for keys."""
+        variable: str = self.cleaned_data["key_env"]
+        if not may_hold_key(variable):
+            raise forms.ValidationError(explain_refusal(Refused("key_name", variable=variable)))
+        return variable
+
+    def clean(self) -> dict[str, Any]:
+        """Another origin drops both kinds of key, unless another one is given with it."""
+        said = super().clean() or self.cleaned_data
+        old = Endpoint.objects.filter(pk=self.instance.pk).first() if self.instance.pk else None
+        if said.get("key") and said.get("forget_key"):
+            self.add_error("forget_key", gettext("A key is either stored or forgotten."))
+        if old is None or "base_url" not in said or origin_of(said["base_url"]) == origin_of(old.base_url):
+            return said
+        if old.key_env and said.get("key_env") == old.key_env:
+            said["key_env"] = ""
+            self.key_dropped = True
+        if old.sealed_key and not said.get("key"):
+            said["forget_key"] = self.key_dropped = True
+        return said
+
+    def save(self, commit: bool = True) -> Endpoint:
+        """The endpoint with its key sealed for the origin it now has."""
+        said = self.cleaned_data
+        if said.get("key") or said.get("forget_key"):
+            store_key(self.instance, said.get("key", ""))
+        endpoint: Endpoint = super().save(commit)
+        return endpoint
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(TriedAdmin):
+    """Servers of judges and embeddings."""
+
+    path = ""
+    view = add = change = Action.ADMINISTER
+    form = EndpointForm
+    list_display = ("name", "base_url", "key_env", "has_stored_key", "max_concurrency", "batches", "cooldown_until")
+    readonly_fields = ("has_stored_key", "tried_by")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """What every endpoint needs, then what few do; what is of a stored key once there may be one."""
+        stored = ("has_stored_key", "forget_key", "tried_by") if obj else ()
+        return (
+            (None, {"fields": ("name", "provider", "base_url", "try_model")}),
+            (_("Key"), {"fields": ("key_env", "key", *stored)}),
+            (_("How much at once"), {"fields": ("max_concurrency", "requests_per_minute", "tokens_per_minute")}),
+            (
+                _("Embeddings, Azure, batches"),
+                {"fields": ("embedding_model", "azure_api_version", "batches"), "classes": ("collapse",)},
+            ),
+        )
+
+    def judge_of(self, obj: Any, form: Any) -> JudgeVersion | None:
+        """The model that was named, else the newest judge that uses the endpoint."""
+        if model := form.cleaned_data.get("try_model"):
+            return JudgeVersion(endpoint=obj, name=obj.name, model=model, language=get_language() or "en")
+        newest: JudgeVersion | None = obj.judges.order_by("-pk").first()
+        return newest
+
+    @admin.display(description=_("try it"))
+    def tried_by(self, endpoint: Endpoint) -> str:
+        """The pages of its judges, where a few calls show what comes back."""
+        newest = {judge.name: judge for judge in endpoint.judges.order_by("version")}
+        links = [(reverse("judge", args=[judge.pk]), judge) for judge in newest.values()]
+        if not links:
+            return gettext("Add a judge that uses it; on the judge's page it is tried.")
+        return format_html_join(", ", '<a href="{}">{}</a>', links)
+
+    @admin.display(boolean=True, description=_("key stored"))
+    def has_stored_key(self, endpoint: Endpoint) -> bool:
+        """Whether a key is stored, and nothing more of it."""
+        return bool(endpoint.sealed_key)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save, and say where the key was dropped."""
+        super().save_model(request, obj, form, change)
+        if form.key_dropped:
+            messages.warning(request, gettext("The origin changed, so the key was removed. Enter it again."))
+
 
 Sections = tuple[tuple[Any, dict[str, Any]], ...]
 LANGUAGES = [("en", _("English")), ("ko", _("Korean"))]
@@ -316,73 +459,6 @@ def _judges_for(request: HttpRequest, row: RubricVersion, action: Action) -> lis
         rows = rows.filter(project=row.project_id)
     newest = {(one.project_id, one.name): one for one in rows.order_by("version")}
     return [one for one in newest.values() if slot_of(one, row.family).language == row.language]
-
-
-class ProfileForm(YamlForm):
-    """A profile as YAML."""
-
-    project = forms.ModelChoiceField(Project.objects.none(), label=_("project"))
-
-    class Meta:
-        model = ProfileVersion
-        fields = ("project", "text")
-
-    def clean_text(self) -> ProfileSpec:
-        """The profile the text holds."""
-        try:
-            return load_profile(text := self.cleaned_data["text"])
-        except ValidationError as error:
-            found = problems_of(error, text, "", "profile_invalid")
-            raise forms.ValidationError([explain(problem) for problem in found]) from error
-        except ValueError as error:
-            line, told = re.match(r"(?:line (\d+): )?(?:not YAML: )?(.*)", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
-            problem = Problem("profile_not_yaml", line=int(line) if line else None, params={"error": told})
-            raise forms.ValidationError(explain(problem)) from error
-
-    def clean(self) -> dict[str, Any]:
-        """The profile's metrics are metrics, or criteria of its project."""
-        said: dict[str, Any] = super().clean() or self.cleaned_data
-        project, profile = said.get("project"), said.get("text")
-        if project is not None and profile is not None:
-            try:
-                check_metric_names(project.pk, profile.metrics)
-            except UnknownName as unknown:
-                self.add_error("text", _not_a_metric(unknown))
-        return said
-
-
-def _not_a_metric(unknown: UnknownName) -> str:
-    if not unknown.near:
-        return gettext("%(name)s is neither a metric nor a criterion of the project.") % {"name": unknown.name}
-    said = {"name": unknown.name, "near": ", ".join(unknown.near)}
-    return gettext("%(name)s is neither a metric nor a criterion of the project. Similar names: %(near)s.") % said
-
-
-@admin.register(ProfileVersion)
-class ProfileVersionAdmin(VersionAdmin):
-    """Scoring profiles."""
-
-    form = ProfileForm
-    list_display = ("name", "version", "project", "created_at", "created_by")
-    list_filter = ("project",)
-
-    def make(self, request: HttpRequest, form: Any) -> ProfileVersion:
-        """The profile version of the text."""
-        return save_profile(form.cleaned_data["project"], form.cleaned_data["text"], person(request))
-
-    def values_of(self, row: ProfileVersion) -> dict[str, Any]:
-        """Its project and text."""
-        return {"project": row.project_id, "text": spec_as_yaml(row.spec)}
-
-
-@admin.register(MetricDefinition)
-class MetricDefinitionAdmin(ReadOnlyAdmin):
-    """Metrics as scores and ratings refer to them."""
-
-    path = ""
-    list_display = ("name", "version", "kind", "scale", "direction", "review_form", "rubric_family")
-    list_filter = ("kind",)
-    search_fields = ("name",)
 
 
 def spec_as_yaml(spec: dict[str, Any]) -> str:

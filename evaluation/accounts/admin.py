@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access, audit
 from evaluation.accounts.logging_in import LONGEST_TOKEN, new_token, password_link
-from evaluation.admin.rights import ReadOnlyAdmin, RoleAdmin
+from evaluation.accounts.role_admin import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.extensions import second_factor
 from evaluation.judges.shipping import BASELINE, judge_names, profile_names

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from evaluation.datasets.importing import import_question_set
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.models import Answer, Question, Run
-from evaluation.questions.importing import import_question_set
 from evaluation.runs.answer_files import import_answers, score_by_rules
 from evaluation.runs.results import figures
-from tests.evaluation.questions.sources import as_json, as_lines, question
+from tests.evaluation.datasets.sources import as_json, as_lines, question
 from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db
