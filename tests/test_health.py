@@ -212,7 +212,7 @@ def test_a_program_is_told_of_a_database_that_is_away_by_a_problem(
     if at == "the session":
         monkeypatch.setattr("django.contrib.auth.middleware.get_user", fail)
     else:
-        monkeypatch.setattr("evaluation.api.endpoints.Endpoint.initial", fail)
+        monkeypatch.setattr("evaluation.rest.endpoints.Endpoint.initial", fail)
     answer = client.get(path)
     assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
     assert answer.json()["code"] == "database_away"

@@ -180,7 +180,7 @@ def test_a_lineage_that_still_locks_an_answer_keeps_its_label_sealed(run: Run, g
 
 #: Modules that read tables of labels and need no selector, and why.
 WITHOUT_SELECTOR = {
-    "review/api/ratings.py": "`review.queues.access.ratings_of`, which uses it",
+    "review/ratings/api.py": "`review.queues.access.ratings_of`, which uses it",
     "review/calibration/workbench.py": "ratings behind labels of examples and validation",
     "review/comparisons/trend.py": "whether a run has ratings",
     "review/decisions/deciding.py": "whether the person rated the answer; the rows a new decision follows",

@@ -14,10 +14,10 @@ from django.utils.translation import override
 from rest_framework import serializers
 
 from evaluation.core.errors import Refused, UnknownName
-from review.api.requests import QueueBody
 from review.management.options import add_queue_options, flag, spec_of
 from review.models import ReviewQueue
 from review.models.queue_spec import ASKED, SETTINGS, QueueSpec, Setting
+from review.queues.serializers import QueueBody
 from review.web.forms.queue import ON_FORM, field_for
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,4 +1,6 @@
-"""REST: gold sets, and the looks that were taken at their hold-outs. Of a hold-out nothing but its size is told."""
+"""REST of gold sets, prompt calibrations and searches."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -13,29 +15,34 @@ from rest_framework.serializers import (
     CharField,
     ChoiceField,
     DateTimeField,
+    DecimalField,
+    DictField,
     FloatField,
     IntegerField,
     ListField,
     ModelSerializer,
+    PrimaryKeyRelatedField,
     Serializer,
+    SerializerMethodField,
 )
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.accounts.access import Person, fetch
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
-from evaluation.api.requests import PagesInOrder
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import LONGEST_REASON, rubrics_for
 from evaluation.models import HoldOutOpening, JudgeVersion, RubricVersion, Run
+from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
+from evaluation.rest.requests import PagesInOrder
 from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
 from review.calibration.anchors import PROOFS, CheckTold, ask_for_check, told_of
 from review.calibration.looking import ask_for_look
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
+from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
 from review.gold.freezing import LONGEST_NAME, freeze, grow, secret_seed
 from review.gold.opening import open_hold_outs, openings_of
-from review.gold.overview import GoldOverview, overview, shown_items
-from review.models import AnchorCheck, GoldSet, Look
+from review.gold.overview import GoldOverview, families_in, overview, shown_items
+from review.models import AnchorCheck, GoldSet, Look, Search
 from review.statistics.acceptance import Claim
 
 
@@ -291,3 +298,71 @@ class CalibrationViewSet(RowsViewSet):
         page = self.paginate_queryset(AnchorCheck.objects.filter(result__look=self.get_object())) or []
         found = told_of(AnchorCheck.objects.filter(pk__in=[one.pk for one in page]))
         return self.get_paginated_response(written(CheckSerializer, found, many=True))
+
+
+class SearchAskedSerializer(StrictSerializer):
+    """What to better: a family for the judges of a name, on the open labels of a gold set; ``rounds`` of a rewriting;
+    ``budget`` in US dollars over all its calls."""
+
+    gold_set = IntegerField(min_value=1)
+    judge = IntegerField(min_value=1)
+    family = CharField(max_length=100)
+    strategy = ChoiceField(choices=Search.Strategy.choices)
+    rounds = IntegerField(default=3, min_value=1, max_value=MOST_ROUNDS)
+    budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
+
+
+class SearchSerializer(ModelSerializer[Search]):
+    """A search: ``outcome`` is null while it is under way, ``waits_for`` then the code of why it stands still, where it
+    does; ``version`` is the one it offered, ``figures`` what validation told of each version."""
+
+    project = IntegerField(source="gold_set.project_id", read_only=True)
+    gold_set = CharField(read_only=True)
+    judge = CharField(source="judge_version.name", read_only=True)
+    active = CharField(read_only=True)
+    runs = SerializerMethodField()
+    waits_for = CharField(source="turn.reason", default="", read_only=True)
+    outcome = CharField(source="result.outcome", default=None, allow_null=True, read_only=True)
+    version: Any = PrimaryKeyRelatedField(source="result.version", default=None, allow_null=True, read_only=True)
+    figures = ListField(child=DictField(), source="result.figures", default=list, read_only=True)
+    ended_at = DateTimeField(source="result.created_at", default=None, allow_null=True, read_only=True)
+
+    class Meta:
+        model = Search
+        fields = (
+            *("id", "project", "gold_set", "judge", "family", "strategy", "rounds", "budget", "active", "runs"),
+            *("waits_for", "outcome", "version", "figures", "created_at", "ended_at"),
+        )
+        read_only_fields = fields
+
+    def get_runs(self, search: Search) -> list[int]:
+        """The runs in which it has versions judged, the oldest first."""
+        return [one.run_id for one in search.runs.all()]
+
+
+class SearchViewSet(RowsViewSet):
+    """Searches for better judge prompts, newest first. A POST by an evaluator has workers go on one."""
+
+    rows: ClassVar[QuerySet[Any]] = Search.objects.select_related(
+        "gold_set", "judge_version", "active", "result__version", "turn"
+    ).prefetch_related("runs")
+    path = "gold_set__project_id"
+    serializer_class = SearchSerializer
+
+    @written_by(SearchSerializer, status=202, body=SearchAskedSerializer)
+    def create(self, request: Request) -> Search:
+        """Begin a search, or go on with the same one that stands still."""
+        asked = self.body()
+        rows = GoldSet.objects.select_related("project")
+        gold_set = fetch(rows, request.user, Action.EVALUATE, asked["gold_set"], path="project_id")
+        judges = JudgeVersion.objects.filter(project=gold_set.project_id).select_related("endpoint", "project")
+        judge = judges.filter(pk=asked["judge"]).first()
+        if judge is None:
+            raise ValidationError({"judge": [_("The project has none with this id.")]})
+        if asked["family"] not in families_in(gold_set):
+            raise ValidationError({"family": [_("The gold set has no labels of such a rubric.")]})
+        more = {"by": person(request), "rounds": asked["rounds"], "budget": asked["budget"] or None}
+        search = open_search(gold_set, judge, asked["family"], asked["strategy"], **more)
+        ask_for_search(search)
+        made: Search = self.rows.get(pk=search.pk)
+        return made

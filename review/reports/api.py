@@ -26,19 +26,20 @@ from rest_framework.serializers import (
 )
 
 from evaluation.accounts.access import LARGEST_ID, Person, fetch, projects_with
-from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person, verb
 from evaluation.core.roles import Action
 from evaluation.formats.export import ExportFile
 from evaluation.formats.records import OWN, forms
 from evaluation.models import Run
+from evaluation.rest.endpoints import Endpoint, StrictSerializer, ViewSet, person, verb
+from evaluation.rest.fields import limited, row_id
 from evaluation.runs.exports import download, take_export, take_figures, uncounted_if_later
 from evaluation.runs.monitoring import exposition
-from review.api.requests import ManyOverridesBody, limited, row_id
 from review.comparisons.gating import GateAsked, checked
 from review.comparisons.values import MOST
 from review.comparisons.whole import comparison_json, with_margin
 from review.decisions.assumptions import set_accepted
 from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
+from review.decisions.serializers import ManyOverridesBody
 from review.evidence.answers import expose
 from review.kept.reading import (
     agreement_now,

@@ -21,17 +21,14 @@ from rest_framework.serializers import (
 )
 
 from evaluation.accounts import access
-from evaluation.api.endpoints import StrictSerializer, ViewSet, part, person, verb, written_by
-from evaluation.api.requests import Pages, PagesInOrder
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Action
 from evaluation.judges.shipping import own_names
 from evaluation.models import RoleGrant, Run, User
+from evaluation.rest.endpoints import StrictSerializer, ViewSet, part, person, verb, written_by
+from evaluation.rest.fields import TOO_OFTEN, limited, row_id
+from evaluation.rest.requests import Pages, PagesInOrder
 from evaluation.runs.exports import download, take_export, take_figures
-from review.api.card_serializers import CardShown
-from review.api.ratings import card_of
-from review.api.requests import TOO_OFTEN, DrawBody, QueueBody, design_from, limited, row_id
-from review.api.serializers import DrawShown, HeldShown, ItemShown, LedQueueShown, ProgressShown, QueueShown
 from review.evidence.answers import expose_queue
 from review.models import Assignment, Draw, ReviewItem, ReviewQueue
 from review.models.queue_spec import ASKED, MOST_REVIEWS, QueueSpec
@@ -50,9 +47,20 @@ from review.queues.directing import Moved, extend_all, name_people, reassign, re
 from review.queues.draws import make_draw
 from review.queues.making import close, make_queue, reopen
 from review.queues.progress import own_progress, paces, queue_progress
+from review.queues.serializers import (
+    DrawBody,
+    DrawShown,
+    LedQueueShown,
+    ProgressShown,
+    QueueBody,
+    QueueShown,
+    design_from,
+)
 from review.queues.sharing import Sharing, picked
+from review.ratings.api import card_of
 from review.ratings.card import Card
 from review.ratings.leases import next_assignment
+from review.ratings.serializers import CardShown, HeldShown, ItemShown
 from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.results.variation import consistency
 from review.statistics.sampling.member import DrawParams

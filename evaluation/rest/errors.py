@@ -117,7 +117,7 @@ CONDITIONS = [
 class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How a token is sent."""
 
-    target_class = "evaluation.api.requests.TokenAuthentication"
+    target_class = "evaluation.rest.requests.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:

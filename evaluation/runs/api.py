@@ -1,10 +1,15 @@
-"""``runs/``: starting, watching and steering runs, and their results in the shape of source 002; their answers with
-contexts, scores and what stands behind each score."""
+"""REST of answer sets and runs."""
 
+from __future__ import annotations
+
+# mypy: disable-error-code="assignment"
+# The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
 from typing import Any
 
+from django.conf import settings
+from django.db.models import Count
 from django.utils.translation import gettext
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import (
@@ -15,30 +20,139 @@ from rest_framework.serializers import (
     IntegerField,
     ListField,
     ModelSerializer,
+    Serializer,
     SerializerMethodField,
     UUIDField,
     ValidationError,
 )
 
 from evaluation.accounts.access import Person, fetch, values_shown
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
-from evaluation.api.filters import AnswerFilter, RunFilter
-from evaluation.api.requests import MOST, PagesInOrder
-from evaluation.api.run_serializers import PlanSerializer, RunSerializer, RunState, RunSummarySerializer, RunWhole
 from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
+from evaluation.datasets.api import ReadByMap, shape_from
+from evaluation.formats.reading import read_answers
 from evaluation.judging.formulas import JuryRule
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
+from evaluation.rest.endpoints import (
+    FILE_BODY,
+    FileOfRows,
+    RowsViewSet,
+    StrictSerializer,
+    UploadEndpoint,
+    part,
+    person,
+    verb,
+    written,
+    written_by,
+)
+from evaluation.rest.errors import ProblemSerializer
+from evaluation.rest.filters import AnswerFilter, AnswerSetFilter, RunFilter
+from evaluation.rest.requests import MOST, PagesInOrder
+from evaluation.runs.answer_files import import_answers, score_by_rules
 from evaluation.runs.making import Asking, Wanted, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.planning import planned
 from evaluation.runs.progress import progress
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from evaluation.runs.selectors import QuestionFilter
+from evaluation.runs.serializers import PlanSerializer, RunSerializer, RunState, RunSummarySerializer, RunWhole
 from evaluation.systems.services import asked_version
 from evaluation.worker.lifecycle import answers_in, retry_failed
+
+AT_ONCE_SECONDS = 10.0  # what rules may take within a request; the workers do the rest
+ANSWER_SETS = AnswerSet.objects.select_related("system_version__system").annotate(answer_count=Count("answers"))
+
+
+class AnswerSetSerializer(ModelSerializer[AnswerSet]):
+    """One asking of a system."""
+
+    system = CharField(source="system_version.system.name", read_only=True)
+    answers = IntegerField(source="answer_count", read_only=True)
+
+    class Meta:
+        model = AnswerSet
+        fields = (
+            "id",
+            "project",
+            "question_set",
+            "system",
+            "system_version",
+            "k",
+            "evaluation_type",
+            "source",
+            "content_hash",
+            "answers",
+            "created_at",
+        )
+        read_only_fields = fields
+
+
+class AnswerOptions(ReadByMap):
+    """What is said beside a file of answers."""
+
+    question_set = IntegerField(min_value=1, help_text="id of one version of a question set")
+    system = CharField(max_length=200)
+    k = IntegerField(default=5, min_value=1, max_value=50)
+    name = CharField(default="", max_length=300, help_text="of the run")
+    accept_unknown_passages = BooleanField(
+        default=False, help_text="import although none of the passages is among those that should be found"
+    )
+
+
+class AnswerForm(AnswerOptions):
+    """A form with a file of answers."""
+
+    file = FileOfRows()
+
+
+class ImportedAnswersSerializer(Serializer[Any]):
+    """What became of an answer file: its answer set, and the run with its rule metrics."""
+
+    answer_set = AnswerSetSerializer()
+    run = RunSummarySerializer()
+    created = BooleanField(source="imported.created")
+    missing = ListField(source="imported.missing", child=CharField(), help_text="ids of questions without an answer")
+    remarks = ProblemSerializer(source="imported.remarks", many=True)
+
+
+@extend_schema_view(retrieve=extend_schema(description="The answer set, with the number of its answers."))
+class AnswerSetViewSet(UploadEndpoint, RowsViewSet):
+    """Answer sets, newest first; a POST imports a file and scores it by rules."""
+
+    rows = ANSWER_SETS
+    serializer_class = AnswerSetSerializer
+    filterset_class = AnswerSetFilter
+
+    @written_by(
+        ImportedAnswersSerializer,
+        status=201,
+        others={200: ImportedAnswersSerializer},
+        body={"multipart/form-data": AnswerForm, **FILE_BODY},
+        query=AnswerOptions,
+    )
+    def create(self, request: Request) -> Response:
+        """Import the answers of one system: 201, or 200 where exactly these are there already; 400 with every
+        problem of the file. Rules that take longer than a request should are done in the background."""
+        body, options = self.upload()
+        asked = fetch(QuestionSet.objects.all(), request.user, Action.EVALUATE, options["question_set"])
+        limit = max(settings.CONCORD_UPLOAD_BYTES, len(body.content))
+        imported = import_answers(
+            asked,
+            options["system"],
+            read_answers(body.content, body.file_name, shape=shape_from(options), max_bytes=limit),
+            data=body.sent,
+            file_name=body.file_name,
+            by=person(request),
+            name=options["name"],
+            k=options["k"],
+            refuse_unknown_passages=not options["accept_unknown_passages"],
+        )
+        run = score_by_rules(imported.run, seconds=AT_ONCE_SECONDS)
+        answer_set = ANSWER_SETS.get(pk=run.answer_set_id)
+        found = {"answer_set": answer_set, "run": RunState.of(run, request), "imported": imported}
+        return Response(found, status=201 if imported.created else 200)
 
 
 class ContextSerializer(ModelSerializer[Context]):

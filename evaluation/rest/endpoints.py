@@ -24,8 +24,11 @@ from rest_framework.utils.serializer_helpers import ReturnDict, ReturnList
 from rest_framework.viewsets import ViewSetMixin
 
 from evaluation.accounts.access import fetch, projects_with, visible
-from evaluation.api.idempotency import KEY, once
-from evaluation.api.requests import (
+from evaluation.core.roles import Action
+from evaluation.formats.reading import ENCODINGS
+from evaluation.models import Project, User
+from evaluation.rest.idempotency import KEY, once
+from evaluation.rest.requests import (
     ENVELOPE,
     Body,
     FileBody,
@@ -36,9 +39,6 @@ from evaluation.api.requests import (
     TooLarge,
     limited,
 )
-from evaluation.core.roles import Action
-from evaluation.formats.reading import ENCODINGS
-from evaluation.models import Project, User
 
 Method = Callable[..., Any]
 Kind = type[Serializer[Any]]

@@ -10,12 +10,12 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from evaluation.accounts.access import LARGEST_ID, fetch
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, written_by
-from evaluation.api.filters import ByNameInProject
 from evaluation.connectors.catalogue import CONNECTORS, BadSettings
 from evaluation.core.roles import Action
 from evaluation.messages.system_settings import explain_setting
 from evaluation.models import Project, System, SystemVersion
+from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, person, written_by
+from evaluation.rest.filters import ByNameInProject
 from evaluation.systems.services import save_system
 
 

@@ -1,19 +1,23 @@
-"""What the review endpoints answer about an item in a reviewer's hands: nothing leaves that is not named here."""
+"""Cards, ratings and their request bodies in REST."""
+
+from __future__ import annotations
 
 # mypy: disable-error-code="assignment"
 # The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
-
 import math
 from typing import Any
 
 from rest_framework.serializers import (
     BooleanField,
     CharField,
+    ChoiceField,
+    DateTimeField,
     DictField,
     FloatField,
     IntegerField,
     JSONField,
     ListField,
+    ModelSerializer,
     Serializer,
     SerializerMethodField,
 )
@@ -21,8 +25,159 @@ from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.core.samples import Status
 from evaluation.messages.sentences import explain_reason
+from evaluation.rest.endpoints import StrictSerializer
+from evaluation.rest.fields import A_DAY_IN_MS, a_label, optional_text
+from review.evidence.rating_input import LONGEST_PART, Change, FlagKind, Given, PartGiven
+from review.models import Rating
 from review.ratings.card import Card, CardMetric, JudgeOnClaim
 from review.ratings.reveals import JudgeSaid
+
+
+class PartBody(StrictSerializer):
+    """A verdict on the offered part of that number, or with ``text`` on one that was missed."""
+
+    number = IntegerField(min_value=0, max_value=10_000, default=0)
+    text = optional_text(LONGEST_PART)
+    verdict = CharField(max_length=40)
+
+
+def some_parts() -> ListField:
+    """Verdicts on parts, for metrics that are rated by them."""
+    return ListField(child=PartBody(), default=list, max_length=1_000)
+
+
+class GivenBody(StrictSerializer):
+    """What was given for one metric: one of value, label, parts and cannot_judge, the last with why where one likes."""
+
+    value = FloatField(allow_null=True, default=None)
+    label = a_label()
+    cannot_judge = BooleanField(default=False)
+    reason_code = optional_text(40)
+    parts = some_parts()
+    comment = optional_text()
+
+
+class SubmitBody(StrictSerializer):
+    """A rating of all metrics of the queue. ``idempotency_key`` is made by the caller, one for each form shown."""
+
+    values = DictField(child=GivenBody(), allow_empty=False)
+    idempotency_key = CharField(max_length=200)
+    comment = optional_text()
+    suggestion = optional_text()
+    active_ms = IntegerField(allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS)
+
+
+class DraftBody(StrictSerializer):
+    """What was entered so far."""
+
+    values = DictField(child=GivenBody(), default=dict)
+    comment = optional_text()
+    suggestion = optional_text()
+
+
+class ChangeBody(StrictSerializer):
+    """A new value or label for one metric, or neither to keep the first; and why."""
+
+    value = FloatField(allow_null=True, default=None)
+    label = a_label()
+    reason_code = optional_text(40)
+    parts = some_parts()
+    comment = optional_text()
+
+
+class FinaliseBody(StrictSerializer):
+    """What stands after the reveal: ``changes`` by metric, none to keep everything."""
+
+    changes = DictField(child=ChangeBody(), default=dict)
+    active_ms = IntegerField(allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS)
+
+
+class CommentBody(StrictSerializer):
+    """A comment, which may be left out."""
+
+    comment = optional_text()
+
+
+class FlagBody(CommentBody):
+    """What is wrong with an item."""
+
+    kind = ChoiceField(choices=[kind.value for kind in FlagKind])
+
+
+def given_from(values: dict[str, dict[str, Any]]) -> dict[str, Given]:
+    """The validated values of a rating."""
+    return {metric: Given(**_with_parts(given)) for metric, given in values.items()}
+
+
+def changes_from(values: dict[str, dict[str, Any]]) -> dict[str, Change]:
+    """The validated changes after a reveal."""
+    return {metric: Change(**_with_parts(change)) for metric, change in values.items()}
+
+
+def _with_parts(given: dict[str, Any]) -> dict[str, Any]:
+    return {**given, "parts": tuple(PartGiven(**part) for part in given["parts"])}
+
+
+class HeldShown(Serializer[Any]):
+    """An item in the caller's hands, in a line."""
+
+    id = IntegerField(source="pk")
+    state = CharField()
+    question_id = CharField(source="item.answer.question.external_id")
+    question = CharField(source="item.answer.question.text")
+    lease_until = DateTimeField()
+    submitted_at = DateTimeField(allow_null=True)
+
+
+class HolderShown(Serializer[Any]):
+    """Who holds or held an item, for the lead."""
+
+    reviewer = CharField(source="reviewer.username")
+    state = CharField()
+    submitted_at = DateTimeField(allow_null=True)
+
+
+class ItemShown(Serializer[Any]):
+    """An item of a queue, for the lead."""
+
+    id = IntegerField(source="pk")
+    state = CharField()
+    question_id = CharField(source="answer.question.external_id")
+    category = CharField(source="answer.question.category")
+    question = CharField(source="answer.question.text")
+    reviewers = HolderShown(source="assignments", many=True)
+
+
+class PartRatedShown(Serializer[Any]):
+    """A part behind a rating with the expert's verdict."""
+
+    position = IntegerField()
+    kind = CharField()
+    text = CharField()
+    verdict = CharField()
+    context = IntegerField(allow_null=True)
+    added = BooleanField()
+
+
+class RatingShown(ModelSerializer[Rating]):
+    """A rating; a reviewer gets the own ones alone."""
+
+    question_id = CharField(source="answer.question.external_id")
+    metric = CharField(source="metric.name")
+    metric_version = IntegerField(source="metric.version")
+    reviewer = CharField(source="reviewer.username", default="")
+    rubric = CharField(source="rubric_version", allow_null=True, default=None)
+    rated_parts = PartRatedShown(many=True, read_only=True)
+
+    class Meta:
+        model = Rating
+        fields = (
+            *("id", "answer", "question_id", "metric", "metric_version", "reviewer", "author", "source", "phase"),
+            *("blind", "seq", "value", "label", "cannot_judge", "reason_code", "comment", "rubric", "active_ms"),
+            "token",
+            "rated_parts",
+            "created_at",
+        )
 
 
 class VerdictShown(Serializer[Any]):

@@ -1,5 +1,6 @@
-"""REST: items in a reviewer's hands (``{id}`` is the assignment's; anybody else's does not exist), ratings, of which a
-reviewer sees the own ones alone, and what stands above them: overriding, and deciding what waits for a lead."""
+"""REST of review items and ratings."""
+
+from __future__ import annotations
 
 from typing import Any
 
@@ -16,8 +17,11 @@ from rest_framework.serializers import (
 )
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
-from evaluation.accounts.access import LARGEST_ID, Person, fetch
-from evaluation.api.endpoints import (
+from evaluation.accounts.access import LARGEST_ID, fetch
+from evaluation.core.roles import Action
+from evaluation.judges.shipping import metrics_called
+from evaluation.models import Run
+from evaluation.rest.endpoints import (
     FILE_BODY,
     FileOfRows,
     TextOptions,
@@ -25,45 +29,32 @@ from evaluation.api.endpoints import (
     ViewSet,
     person,
     verb,
-    written,
     written_by,
 )
-from evaluation.api.errors import ProblemSerializer
-from evaluation.api.requests import Pages
-from evaluation.core.roles import Action
-from evaluation.judges.shipping import metrics_called
-from evaluation.models import Answer, Run
-from review.api.card_serializers import CardShown, FinalisedShown, JudgeSaidShown, SubmittedShown
-from review.api.requests import (
-    AdjudicateBody,
-    CommentBody,
-    DraftBody,
-    FinaliseBody,
-    FlagBody,
-    OverrideBody,
-    RulingBody,
-    SubmitBody,
-    changes_from,
-    given_from,
-    row_id,
-)
-from review.api.serializers import CaseShown, OverrideShown, RatingShown, RulingShown
-from review.decisions.cases import NEEDED, cases_of, possible_cases
-from review.decisions.deciding import adjudicate, rule_on
-from review.decisions.overrides import metric_of, override, revert
+from evaluation.rest.errors import ProblemSerializer
+from evaluation.rest.fields import row_id
+from evaluation.rest.requests import Pages
 from review.imports.files import ImportedRatings, import_ratings
 from review.imports.ratings import Sampled
-from review.models import Assignment, EventRuling, ItemEvent, Override, Rating
-from review.queues.access import (
-    answer_to_override,
-    cases_for_lead,
-    event_for_lead,
-    own_assignment,
-    ratings_of,
-)
+from review.models import Assignment, Rating
+from review.queues.access import own_assignment, ratings_of
 from review.ratings.card import Card, card
 from review.ratings.leases import extend
 from review.ratings.reveals import Finalised, JudgeSaid, finalise, reveal
+from review.ratings.serializers import (
+    CardShown,
+    CommentBody,
+    DraftBody,
+    FinaliseBody,
+    FinalisedShown,
+    FlagBody,
+    JudgeSaidShown,
+    RatingShown,
+    SubmitBody,
+    SubmittedShown,
+    changes_from,
+    given_from,
+)
 from review.ratings.submitting import Submitted, escalate, flag, payload_of, release, save_draft, skip, submit, undo
 
 
@@ -251,47 +242,3 @@ def _annotators(text: str) -> dict[str, str]:
     if any(not key.strip() or not label.strip() for key, _, label in pairs):
         raise ValidationError({"annotators": [gettext("Write ID=LABEL, separated by semicolons.")]})
     return {key.strip(): label.strip() for key, _, label in pairs}
-
-
-def _answer_to_adjudicate(user: Person, pk: int) -> Answer:
-    return fetch(Answer.objects.select_related("answer_set", "question"), user, Action.ADJUDICATE, pk)
-
-
-class AnswerViewSet(ViewSet):
-    """Deciding about an answer: for leads, and overriding for assigned experts as well."""
-
-    @verb(answer_to_override, OverrideShown, body=OverrideBody, status=201)
-    def override(self, answer: Answer, body: dict[str, Any]) -> Override:
-        """Store the decision with its reason."""
-        metric, reason, me = metric_of(answer, body["metric"]), body["reason"], person(self.request)
-        if body["revert"]:
-            return revert(answer, metric, reason=reason, by=me)
-        return override(answer, metric, value=body["value"], label=body["label"], reason=reason, by=me)
-
-    @verb(_answer_to_adjudicate, OverrideShown, body=AdjudicateBody, status=201)
-    def adjudicate(self, answer: Answer, body: dict[str, Any]) -> Override:
-        """Store the decision."""
-        return adjudicate(answer, metric_of(answer, body.pop("metric")), by=person(self.request), **body)
-
-
-class CaseViewSet(ViewSet):
-    """The open cases of the projects the caller leads: neither who rated nor what the judge said."""
-
-    pagination_class = Pages
-
-    @written_by(CaseShown, paged=True)
-    def list(self, request: Request) -> Response:
-        """One page, the newest items first. It is looked through for open cases, so that it may have fewer than asked
-        for, or none, before the last."""
-        items = self.paginate_queryset(possible_cases(cases_for_lead(request.user)).select_related(*NEEDED)) or []
-        found = [case for case in cases_of(items) if case.is_open]
-        return self.get_paginated_response(written(CaseShown, found, many=True))
-
-
-class RaisedViewSet(ViewSet):
-    """Flags and escalations."""
-
-    @verb(event_for_lead, RulingShown, body=RulingBody, status=201)
-    def ruling(self, event: ItemEvent, body: dict[str, Any]) -> EventRuling:
-        """Store the ruling."""
-        return rule_on(event, by=person(self.request), **body)

@@ -19,10 +19,10 @@ from rest_framework.serializers import (
 )
 
 from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, ViewSet, part, person, verb, written_by
-from evaluation.api.requests import PagesInOrder
 from evaluation.core.roles import Action
 from evaluation.models import Corpus, JudgeVersion, QuestionSet
+from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, ViewSet, part, person, verb, written_by
+from evaluation.rest.requests import PagesInOrder
 from review.generation.kinds import KINDS
 from review.generation.selectors import decided
 from review.generation.services import (

@@ -13,7 +13,14 @@ from rest_framework.response import Response
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField, ModelSerializer, Serializer
 
 from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import (
+from evaluation.core.roles import Action
+from evaluation.corpora.importing import import_corpus
+from evaluation.corpora.indexing import search
+from evaluation.corpora.selectors import chunks_named
+from evaluation.corpora.splitting import Splitting
+from evaluation.formats.documents import read_documents
+from evaluation.models import Chunk, Corpus, Document
+from evaluation.rest.endpoints import (
     FILE_BODY,
     FileOfRows,
     RowsViewSet,
@@ -24,16 +31,9 @@ from evaluation.api.endpoints import (
     project_for,
     written_by,
 )
-from evaluation.api.errors import SentenceField
-from evaluation.api.filters import ByNameInProject
-from evaluation.api.requests import PagesInOrder
-from evaluation.core.roles import Action
-from evaluation.corpora.importing import import_corpus
-from evaluation.corpora.indexing import search
-from evaluation.corpora.selectors import chunks_named
-from evaluation.corpora.splitting import Splitting
-from evaluation.formats.documents import read_documents
-from evaluation.models import Chunk, Corpus, Document
+from evaluation.rest.errors import SentenceField
+from evaluation.rest.filters import ByNameInProject
+from evaluation.rest.requests import PagesInOrder
 
 MOST_FOUND, LONGEST_SEARCH = 50, 1_000
 CORPORA = Corpus.objects.annotate(

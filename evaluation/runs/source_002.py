@@ -7,14 +7,14 @@ from rest_framework.request import Request
 from rest_framework.serializers import CharField, ChoiceField, IntegerField, ValidationError
 
 from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import StrictSerializer, person, written_by
-from evaluation.api.run_serializers import RunSerializer, RunWhole
-from evaluation.api.runs import RunViewSet
 from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Project, QuestionSet, SystemVersion
+from evaluation.rest.endpoints import StrictSerializer, person, written_by
+from evaluation.runs.api import RunViewSet
 from evaluation.runs.making import Asking, Wanted, ask_for_run
+from evaluation.runs.serializers import RunSerializer, RunWhole
 from evaluation.systems.services import asked_systems, asked_version
 
 PROFILE = "generation"  # the source's own metrics

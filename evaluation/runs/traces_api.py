@@ -13,12 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import CharField, DateTimeField, FloatField, IntegerField, ListField, Serializer
 
-from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person, project_for, written_by
-from evaluation.api.requests import Body, FileBody, TooLarge
-from evaluation.api.run_serializers import RunState
-from evaluation.api.sets import ANSWER_SETS, ImportedAnswersSerializer
 from evaluation.formats.traces import PERSONAL, protobuf_answer
+from evaluation.rest.endpoints import Endpoint, StrictSerializer, ViewSet, person, project_for, written_by
+from evaluation.rest.requests import Body, FileBody, TooLarge
 from evaluation.runs.answer_files import score_by_rules
+from evaluation.runs.api import ANSWER_SETS, ImportedAnswersSerializer
+from evaluation.runs.serializers import RunState
 from evaluation.runs.traces import QUIET_SECONDS, Sampling, import_received, receive, waiting
 
 PROTOBUF = "application/x-protobuf"

@@ -1,42 +1,28 @@
-"""Versions: ``judges/`` and ``profiles/`` that runs are scored with, and ``criteria/``, read only, whose drafting and
-activating are the back office's; ``rubrics/`` are drafted, activated and retired here too."""
+"""REST of judges and rubrics."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.http import Http404
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
-from rest_framework.serializers import BooleanField, CharField, IntegerField, ModelSerializer, SerializerMethodField
+from rest_framework.serializers import BooleanField, CharField, IntegerField, ModelSerializer
 
 from evaluation.accounts.access import Person, fetch, projects_with
-from evaluation.api.endpoints import (
-    RowsViewSet,
-    StrictSerializer,
-    part,
-    person,
-    project_for,
-    verb,
-    written_by,
-)
-from evaluation.api.filters import ByNameInProject, CriterionFilter, RubricFilter
-from evaluation.api.requests import PagesInOrder
 from evaluation.core.errors import InvalidFile
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, propose, retire
-from evaluation.criteria.services import newest_events, rubrics_of_others
+from evaluation.criteria.services import rubrics_of_others
 from evaluation.judging.rubric import parse_rubric
 from evaluation.messages.sentences import explain
-from evaluation.models import (
-    CriterionEvent,
-    CriterionVersion,
-    JudgeVersion,
-    ProfileVersion,
-    RubricEvent,
-    RubricVersion,
-)
+from evaluation.models import JudgeVersion, RubricEvent, RubricVersion
+from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, part, person, project_for, verb, written_by
+from evaluation.rest.filters import ByNameInProject, RubricFilter
+from evaluation.rest.requests import PagesInOrder
 
 
 class JudgeSerializer(ModelSerializer[JudgeVersion]):
@@ -103,30 +89,12 @@ class ForJudgeSerializer(OfferSerializer):
     reason = CharField(max_length=LONGEST_REASON)
 
 
-class ProfileSerializer(ModelSerializer[ProfileVersion]):
-    """A profile version; ``spec`` holds its metrics, weights and thresholds."""
-
-    class Meta:
-        model = ProfileVersion
-        fields = ("id", "project", "name", "version", "spec", "content_hash", "created_at")
-        read_only_fields = fields
-
-
 class JudgeViewSet(RowsViewSet):
     """Judge versions, newest first."""
 
     rows = JudgeVersion.objects.select_related("endpoint")
     path = "project_id"
     serializer_class = JudgeSerializer
-    filterset_class = ByNameInProject
-
-
-class ProfileViewSet(RowsViewSet):
-    """Profile versions, newest first. A shipped profile appears with its first use in the project."""
-
-    rows = ProfileVersion.objects.all()
-    path = "project_id"
-    serializer_class = ProfileSerializer
     filterset_class = ByNameInProject
 
 
@@ -207,36 +175,3 @@ class RubricViewSet(RowsViewSet):
     def _judge(self, asked: dict[str, Any], action: Action = Action.ACTIVATE) -> JudgeVersion:
         rows = JudgeVersion.objects.all()
         return fetch(rows, self.request.user, action, asked["judge"], path="project_id")
-
-
-_IN_FORCE = newest_events().filter(criterion=OuterRef("criterion"), verb=CriterionEvent.Verb.ACTIVATED)
-VERSIONS = CriterionVersion.objects.select_related("criterion").annotate(
-    version_in_force=Subquery(_IN_FORCE.values("version_id")[:1])
-)
-
-
-class CriterionSerializer(ModelSerializer[CriterionVersion]):
-    """A version of a criterion; ``spec`` holds its scale, levels, instruction, what the judge may see and categories.
-    ``active`` tells whether it is the version in force; runs judge that one only."""
-
-    project = IntegerField(source="criterion.project_id", read_only=True)
-    name = CharField(source="criterion.name", read_only=True)
-    active = SerializerMethodField()
-
-    class Meta:
-        model = CriterionVersion
-        fields = ("id", "project", "name", "version", "active", "spec", "content_hash", "created_at")
-        read_only_fields = fields
-
-    def get_active(self, row: CriterionVersion) -> bool:
-        """Whether this version is in force."""
-        return getattr(row, "version_in_force", None) == row.pk
-
-
-class CriterionViewSet(RowsViewSet):
-    """Versions of criteria, newest first, drafts included."""
-
-    rows = VERSIONS
-    path = "criterion__project_id"
-    serializer_class = CriterionSerializer
-    filterset_class = CriterionFilter

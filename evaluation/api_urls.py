@@ -4,12 +4,14 @@ from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from evaluation.api.corpora import CorpusViewSet
-from evaluation.api.runs import RunViewSet
-from evaluation.api.sets import AnswerSetViewSet, QuestionSetViewSet
-from evaluation.api.systems import SystemViewSet
-from evaluation.api.traces import OtlpView, TraceViewSet
-from evaluation.api.versions import CriterionViewSet, JudgeViewSet, ProfileViewSet, RubricViewSet
+from evaluation.corpora.api import CorpusViewSet
+from evaluation.criteria.api import CriterionViewSet
+from evaluation.datasets.api import QuestionSetViewSet
+from evaluation.judges.api import JudgeViewSet, RubricViewSet
+from evaluation.profiles.api import ProfileViewSet
+from evaluation.runs.api import AnswerSetViewSet, RunViewSet
+from evaluation.runs.traces_api import OtlpView, TraceViewSet
+from evaluation.systems.api import SystemViewSet
 
 router = SimpleRouter(use_regex_path=False)
 router.register("question-sets", QuestionSetViewSet, "api-question-set")
