@@ -36,12 +36,12 @@ from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, part, perso
 from evaluation.rest.requests import PagesInOrder
 from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
 from review.calibration.anchors import PROOFS, CheckTold, ask_for_check, told_of
+from review.calibration.freezing import LONGEST_NAME, freeze, grow, secret_seed
 from review.calibration.looking import ask_for_look
+from review.calibration.opening import open_hold_outs, openings_of
+from review.calibration.overview import GoldOverview, families_in, overview, shown_items
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
 from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
-from review.gold.freezing import LONGEST_NAME, freeze, grow, secret_seed
-from review.gold.opening import open_hold_outs, openings_of
-from review.gold.overview import GoldOverview, families_in, overview, shown_items
 from review.models import AnchorCheck, GoldSet, Look, Search
 from review.statistics.acceptance import Claim
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from evaluation.core.metric_specs import Bilingual, Direction
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.profiles.arithmetic import Label
+from review.calibration.drift import Moved, judge_moved
 from review.comparisons.values import (
     Differing,
     Side,
@@ -24,7 +25,6 @@ from review.comparisons.values import (
     question_scores,
     weight_compared,
 )
-from review.gold.drift import Moved, judge_moved
 from review.reports.figure import NO_WIDTH, Figure, Withheld, as_figure, withheld
 from review.reports.gate import GateOn
 from review.reports.lines import MetricLine

@@ -16,8 +16,8 @@ from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge, Score
 from evaluation.network.outcomes import Outcome
+from review.agreement.run_agreement import By, kept_agreement, kept_of
 from review.models import Rating
-from review.results.run_agreement import By, kept_agreement, kept_of
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.trust import JudgeTrust
 

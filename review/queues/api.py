@@ -29,10 +29,10 @@ from evaluation.rest.endpoints import StrictSerializer, ViewSet, part, person, v
 from evaluation.rest.fields import TOO_OFTEN, limited, row_id
 from evaluation.rest.requests import Pages, PagesInOrder
 from evaluation.runs.exports import download, take_export, take_figures
+from review.agreement.variation import consistency
 from review.evidence.answers import expose_queue
 from review.models import Assignment, Draw, ReviewItem, ReviewQueue
 from review.models.queue_spec import ASKED, MOST_REVIEWS, QueueSpec
-from review.plans.design import GUESS, designs, told
 from review.queues.access import (
     draw_for_lead,
     draws_of,
@@ -43,6 +43,7 @@ from review.queues.access import (
     queues_of,
 )
 from review.queues.criteria import criteria_of, metrics_of
+from review.queues.design import GUESS, designs, told
 from review.queues.directing import Moved, extend_all, name_people, reassign, release_all, set_deadline
 from review.queues.draws import make_draw
 from review.queues.making import close, make_queue, reopen
@@ -62,7 +63,6 @@ from review.ratings.card import Card
 from review.ratings.leases import next_assignment
 from review.ratings.serializers import CardShown, HeldShown, ItemShown
 from review.reports.item_export import ITEM_EXPORTS, export_items
-from review.results.variation import consistency
 from review.statistics.sampling.member import DrawParams
 
 

@@ -34,11 +34,11 @@ from evaluation.rest.endpoints import (
 from evaluation.rest.errors import ProblemSerializer
 from evaluation.rest.fields import row_id
 from evaluation.rest.requests import Pages
-from review.imports.files import ImportedRatings, import_ratings
-from review.imports.ratings import Sampled
 from review.models import Assignment, Rating
 from review.queues.access import own_assignment, ratings_of
 from review.ratings.card import Card, card
+from review.ratings.import_files import ImportedRatings, import_ratings
+from review.ratings.importing import Sampled
 from review.ratings.leases import extend
 from review.ratings.reveals import Finalised, JudgeSaid, finalise, reveal
 from review.ratings.serializers import (

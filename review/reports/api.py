@@ -34,6 +34,8 @@ from evaluation.rest.endpoints import Endpoint, StrictSerializer, ViewSet, perso
 from evaluation.rest.fields import limited, row_id
 from evaluation.runs.exports import download, take_export, take_figures, uncounted_if_later
 from evaluation.runs.monitoring import exposition
+from review.agreement.pages import agreement_pictures
+from review.agreement.run_agreement import By, agreement_if_kept, kept_agreement
 from review.comparisons.gating import GateAsked, checked
 from review.comparisons.values import MOST
 from review.comparisons.whole import comparison_json, with_margin
@@ -41,7 +43,7 @@ from review.decisions.assumptions import set_accepted
 from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
 from review.decisions.serializers import ManyOverridesBody
 from review.evidence.answers import expose
-from review.kept.reading import (
+from review.figure_cache.reading import (
     agreement_now,
     compared_now,
     correction_now,
@@ -50,14 +52,12 @@ from review.kept.reading import (
     listed_lines,
     report_file,
 )
-from review.plans.ahead import plan_json
 from review.queues.access import run_to_override
+from review.queues.planning import plan_json
 from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_kept
 from review.reports.gate import GateOn
 from review.reports.records import export_records
-from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.statistics.paired_tests.gate import MOST_LOOKS
-from review.web.pages.agreement import agreement_pictures
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT

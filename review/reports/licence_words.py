@@ -6,7 +6,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.messages.sentences import explain_lapse
-from review.gold.licences import LicenceState, RunLicence
+from review.calibration.licences import LicenceState, RunLicence
 
 STATES: dict[LicenceState, str | Promise] = {
     LicenceState.LICENSED: _("licensed"),

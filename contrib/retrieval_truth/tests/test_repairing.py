@@ -24,7 +24,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.datasets.importing import import_question_set
 from evaluation.models import Answer, QuestionSet, User
-from review.kept.making import differing
+from review.figure_cache.making import differing
 from review.reports.exporting import export
 from review.reports.retrieval import unrated_in_words
 from tests.evaluation.datasets.sources import question_file

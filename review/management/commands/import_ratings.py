@@ -12,9 +12,9 @@ from evaluation.formats.reading import recoded
 from evaluation.management.commands.import_questions import add_encoding
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.sentences import explain
-from review.imports.files import import_ratings
-from review.imports.ratings import Sampled
 from review.management.options import refusals, run_named
+from review.ratings.import_files import import_ratings
+from review.ratings.importing import Sampled
 
 
 class Command(SiteCommand):

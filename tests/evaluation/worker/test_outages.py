@@ -22,7 +22,7 @@ from evaluation.worker import dispatch, shares
 from evaluation.worker.health import examine
 from evaluation.worker.lifecycle import RunConfig, make_run, pause, resume, start
 from evaluation.worker.shares import Share
-from review.web.pages.run import progress_page
+from review.reports.pages.run import progress_page
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
 

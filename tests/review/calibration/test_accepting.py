@@ -32,8 +32,8 @@ from review.statistics.acceptance import Claim
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_judge
 from tests.review.builders import answer_rows, metric, run_over, score
+from tests.review.calibration.labelled import FAMILY, Scripted
 from tests.review.calibration.place import Place
-from tests.review.gold.labelled import FAMILY, Scripted
 
 pytestmark = pytest.mark.django_db
 

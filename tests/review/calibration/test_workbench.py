@@ -20,8 +20,8 @@ from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResul
 from tests.factories import make_user
 from tests.pages.markup import compact
 from tests.review.builders import metric, run_over, score
+from tests.review.calibration.labelled import FAMILY, reworded
 from tests.review.calibration.place import Place
-from tests.review.gold.labelled import FAMILY, reworded
 
 pytestmark = pytest.mark.django_db
 
@@ -142,7 +142,7 @@ def test_a_score_of_a_draft_on_a_hold_out_answer_is_in_no_figure(place: Place) -
 
 
 def test_what_another_gold_set_locks_is_not_open_here(place: Place) -> None:
-    from review.gold.freezing import freeze
+    from review.calibration.freezing import freeze
 
     other = freeze(place.run, "other", by=None, seed=5)
     locked = set(GoldItem.objects.filter(split="hold_out").values_list("answer_id", flat=True))

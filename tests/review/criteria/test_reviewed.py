@@ -19,8 +19,8 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import Given
-from review.imports.files import import_ratings
 from review.models import Rating, ReviewQueue
+from review.ratings.import_files import import_ratings
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from tests.evaluation.criteria.written import in_force

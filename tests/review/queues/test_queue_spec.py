@@ -17,8 +17,8 @@ from evaluation.core.errors import Refused, UnknownName
 from review.management.options import add_queue_options, flag, spec_of
 from review.models import ReviewQueue
 from review.models.queue_spec import ASKED, SETTINGS, QueueSpec, Setting
+from review.queues.forms import ON_FORM, field_for
 from review.queues.serializers import QueueBody
-from review.web.forms.queue import ON_FORM, field_for
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")

@@ -14,8 +14,8 @@ from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.records import forms
 from evaluation.models import Run
 from evaluation.runs.answer_files import import_answer_file
-from review.imports.files import import_ratings
 from review.models import Rating
+from review.ratings.import_files import import_ratings
 from tests.evaluation.formats.support import jsonl
 from tests.factories import make_project
 

@@ -20,7 +20,7 @@ from evaluation.core.metric_specs import Bilingual
 from evaluation.core.roles import Role
 from evaluation.core.scales import Scale
 from evaluation.models import Run
-from review.plans.ahead import planned_review
+from review.queues.planning import planned_review
 from review.reports.gathering import gather
 from review.reports.report import report_of
 from review.reports.verdict import MetricTrust, judge_sentences, verdict_of
