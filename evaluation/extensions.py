@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from prometheus_client.core import Metric
 
-    from evaluation.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
+    from evaluation.judging.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
     from evaluation.models import JudgeVersion, Run, User
-    from evaluation.work.jobs import JobKind
+    from evaluation.worker.jobs import JobKind
 
 OFF = "feature_off"
 

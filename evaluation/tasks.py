@@ -8,8 +8,8 @@ from django.db.models.functions import Now
 from evaluation.extensions import features
 from evaluation.models import Heartbeat
 from evaluation.runs.draining import drain
-from evaluation.work import jobs
-from evaluation.work.dispatch import sweep
+from evaluation.worker import jobs
+from evaluation.worker.dispatch import sweep
 
 
 def drain_run(run_id: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluation.models import Job
-from evaluation.work import jobs
-from evaluation.work.jobs import JobKind, work_on
+from evaluation.worker import jobs
+from evaluation.worker.jobs import JobKind, work_on
 
 
 def work(kind: JobKind, object_id: int) -> None:

@@ -127,7 +127,7 @@ class Reply(ReplyRow):
 
 
 class Job(Row):
-    """Background work on the object ``object_id`` of a ``kind`` (:mod:`evaluation.work.jobs`).
+    """Background work on the object ``object_id`` of a ``kind`` (:mod:`evaluation.worker.jobs`).
 
         waiting <-> working -> done | stopped
 

@@ -25,7 +25,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, User
-from evaluation.work.jobs import AT_ONCE, Lease, job
+from evaluation.worker.jobs import AT_ONCE, Lease, job
 from review.calibration.accepting import hold_out_items, sealed_verdicts, versions_of
 from review.calibration.turns import Left, judge_left, model_of
 from review.calibration.workbench import Bench

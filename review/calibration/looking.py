@@ -11,7 +11,7 @@ from django.db import transaction
 
 from evaluation.core.errors import Refused
 from evaluation.models import JudgeVersion, RubricVersion, User
-from evaluation.work.jobs import AT_ONCE, Lease, job
+from evaluation.worker.jobs import AT_ONCE, Lease, job
 from review.calibration.accepting import (
     Answered,
     close_look,

@@ -26,8 +26,8 @@ from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, MetricDefinition, RubricVersion, Run, Standing, User
 from evaluation.runs.budgets import check_budget, spent
 from evaluation.scoring.side_calls import spent_on
-from evaluation.work.jobs import AT_ONCE, IN_A_MINUTE, Lease, job
-from evaluation.work.lifecycle import RunConfig, cancel, resume
+from evaluation.worker.jobs import AT_ONCE, IN_A_MINUTE, Lease, job
+from evaluation.worker.lifecycle import RunConfig, cancel, resume
 from review.calibration.accepting import Verdicts, compared_on
 from review.calibration.examples import PICKS, with_examples
 from review.calibration.rewriting import rewrite

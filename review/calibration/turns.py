@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from evaluation.core.samples import Result
 from evaluation.models import Answer, JudgeVersion, RubricVersion
 from evaluation.scoring.aside import judged_aside, reach
-from evaluation.work.jobs import Lease
+from evaluation.worker.jobs import Lease
 
 Left = tuple[RubricVersion, int, Sequence[int]]
 """What is still to be judged: by which version, the how-manieth time, which answers."""

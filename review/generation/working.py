@@ -21,7 +21,7 @@ from evaluation.judging.calls import Heard, JudgeCall, Rung
 from evaluation.network.outcomes import Outcome
 from evaluation.scoring.aside import reach
 from evaluation.scoring.side_calls import Ledger, hear_all, spent_on
-from evaluation.work.jobs import AT_ONCE, Lease, job
+from evaluation.worker.jobs import AT_ONCE, Lease, job
 from review.generation.drawing import Place, draw, passages_of
 from review.generation.filters import (
     Filter,

@@ -53,7 +53,7 @@ assert confirm_large(ImportBatch.objects.get(), None)
 WORK = """
 from evaluation.models import ImportBatch
 from evaluation.runs.large_uploads import process_upload
-from evaluation.work.jobs import work_on
+from evaluation.worker.jobs import work_on
 work_on(process_upload.jobs.get(object_id=ImportBatch.objects.get().pk).pk)
 """
 
@@ -127,7 +127,7 @@ def test_of_two_workers_at_once_one_stores_the_answers(site: Site, path: str) ->
 
 OTHERS_WRITE = """
 from django.db import connections
-from evaluation.work import lifecycle, units
+from evaluation.worker import lifecycle, units
 lifecycle.UNIT_BATCH = units.UNIT_BATCH = 100
 other = connections.create_connection("default")
 

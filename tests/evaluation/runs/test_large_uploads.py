@@ -28,12 +28,12 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.runs import answer_files, large_uploads
+from evaluation.runs import views as runs_views
 from evaluation.runs.answer_files import Checked
 from evaluation.runs.large_uploads import cancel_large, confirm_large, keep_large, process_upload
 from evaluation.runs.selectors import newest_answers
-from evaluation.web import run_views
-from evaluation.work import jobs
-from evaluation.work.jobs import ring_due
+from evaluation.worker import jobs
+from evaluation.worker.jobs import ring_due
 from tests.factories import make_project, make_question_set, make_user, question_spec
 from tests.jobs import catch_rings, work
 
@@ -44,8 +44,8 @@ COUNT = 25
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
-    monkeypatch.setattr(run_views, "LARGE_BYTES", 10)
-    monkeypatch.setattr(run_views, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(runs_views, "LARGE_BYTES", 10)
+    monkeypatch.setattr(runs_views, "CHUNK_BYTES", 100)
     monkeypatch.setattr(answer_files, "BATCH", 10)
     monkeypatch.setattr(large_uploads, "_TELL_SECONDS", -1.0)  # look at every batch
 

@@ -23,7 +23,7 @@ from evaluation.models import Job, RubricVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring.aside import Reached
-from evaluation.work import jobs
+from evaluation.worker import jobs
 from review.calibration import anchors, turns
 from review.calibration.anchors import (
     PROOFS,
@@ -34,14 +34,14 @@ from review.calibration.anchors import (
     keep_reference,
     proofs_in_force,
 )
-from review.gold.licences import licences_of
+from review.calibration.licences import licences_of
 from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_user
 from tests.jobs import catch_rings, work
+from tests.review.calibration.labelled import Scripted
 from tests.review.calibration.place import Place
-from tests.review.gold.labelled import Scripted
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from evaluation.core.roles import Role
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Job, Standing
 from evaluation.network.outcomes import Outcome
-from evaluation.work.jobs import Lease, ring_due
+from evaluation.worker.jobs import Lease, ring_due
 from review.calibration import looking
 from review.calibration.looking import ask_for_look, take_look
 from review.models import Licence, Look, LookResult, SealedVerdict

@@ -24,12 +24,12 @@ from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, Job, JudgeVersion, Reply, RubricVersion, Run, Score, Standing, WorkUnit
 from evaluation.network.outcomes import Outcome
-from evaluation.work.jobs import ring_due
+from evaluation.worker.jobs import ring_due
 from review.calibration import searching
 from review.calibration.examples import PICKS, graded, with_examples
+from review.calibration.freezing import freeze
 from review.calibration.searching import advance_search, ask_for_search, open_search, step
 from review.calibration.workbench import Wanted, bench_of, disagreements
-from review.gold.freezing import freeze
 from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_project, make_user
@@ -38,7 +38,7 @@ from tests.judge_server import JudgeServer
 from tests.judge_server.actions import Action, completion
 from tests.judge_server.received import Received
 from tests.review.calibration.judging import EXAMPLE, judging, learning
-from tests.review.gold.labelled import FAMILY, rated_run
+from tests.review.calibration.labelled import FAMILY, rated_run
 
 pytestmark = pytest.mark.django_db
 

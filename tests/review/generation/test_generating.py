@@ -21,7 +21,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Corpus, Endpoint, Job, JudgeVersion, Project, Question, QuestionSet
-from evaluation.work.jobs import ring_due
+from evaluation.worker.jobs import ring_due
 from review.generation.selectors import acceptance_by_writer, overview
 from review.generation.services import Wanted, decide, edited, make_set, open_generation, plan_of
 from review.generation.working import ask_for, step, write_questions
