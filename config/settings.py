@@ -52,6 +52,8 @@ INSTALLED_APPS = [
 CONTRIB_APPS = [
     "contrib.attacks",
     "contrib.batches",
+    "contrib.corpora",
+    "contrib.generation",
     "contrib.local_embeddings",
     "contrib.pairs",
     "contrib.retrieval_truth",
@@ -229,9 +231,10 @@ SPECTACULAR_SETTINGS = {
         "QueueStateEnum": "review.models.queues.ReviewQueue.State",
         "StrategyEnum": "review.api.requests.strategies",
         "SearchStrategyEnum": "review.models.searches.Search.Strategy",
-        "LanguageEnum": "review.models.generation.Generation.Language",
     },
 }
+if "contrib.generation" in CONTRIB_APPS:
+    SPECTACULAR_SETTINGS["ENUM_NAME_OVERRIDES"]["LanguageEnum"] = "contrib.generation.models.Generation.Language"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE: int = read("CONCORD_UPLOAD_BYTES") + 64 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024  # what is larger waits in a temporary file

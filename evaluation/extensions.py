@@ -7,7 +7,7 @@ order. The core registers its own background tasks in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from evaluation.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
     from evaluation.models import JudgeVersion, Run, User
+    from evaluation.systems.protocol import Connector
 
 OFF = "feature_off"
 
@@ -89,6 +90,24 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Hit:
+    """A row that the search page found: its text, where it stands, and the address of its page."""
+
+    text: str
+    note: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The rows of one kind that the search page found; ``empty`` is the sentence for none."""
+
+    title: str
+    rows: list[Hit]
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
 class Calls:
     """Calls of a ledger: ``work`` is their purpose, ``replies`` are rows of a ``ReplyRow``."""
 
@@ -128,6 +147,8 @@ class Feature:
     describes what is wrong with the background work. Over projects by id, ``gauges`` are monitoring figures and
     ``calls`` are calls of other ledgers than that of runs. ``waiting`` are to-dos of a person. ``demo`` adds to the two
     runs of the demo, once, for its reviewers and lead. ``attacks`` shows how a judge stood up to attacks.
+    ``connectors`` are further kinds of systems. ``search`` finds at most so many rows with the words for a person,
+    ``passages`` returns the texts of a project's passages with these ids.
     """
 
     name: str
@@ -145,6 +166,9 @@ class Feature:
     demo: Callable[[Run, Run, list[User], User], None] | None = None
     second_factor: SecondFactor | None = None
     attacks: Callable[[JudgeVersion], JudgeAttacks] | None = None
+    connectors: tuple[Connector, ...] = ()
+    search: Callable[[User, str, int], Hits] | None = None
+    passages: Callable[[int, Sequence[str]], Mapping[str, str]] | None = None
 
 
 REGISTRY: dict[str, Callable[[], Feature]] = {}

@@ -1,10 +1,9 @@
-"""Background tasks of queues, calibration, generated questions and cached figures."""
+"""Background tasks of queues, calibration and cached figures."""
 
 from __future__ import annotations
 
 from evaluation.extensions import Feature
 from review.calibration import anchors, looking, searching
-from review.generation import working
 from review.kept import making
 from review.queues import directing
 
@@ -15,7 +14,6 @@ FEATURE = Feature(
         looking.ring_waiting,
         searching.ring_waiting,
         anchors.check_all,
-        working.ring_waiting,
         making.ring_waiting,
     ),
     after_drain=(making.make_waiting,),

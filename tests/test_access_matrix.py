@@ -24,8 +24,6 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "question-set-encoding": lambda w: w.batch.uuid,
     "question-set": lambda w: w.question_set.pk,
     "set-quality": lambda w: w.question_set.pk,
-    "corpus": lambda w: w.corpus.pk,
-    "corpus-document": lambda w: w.corpus.documents.get().pk,
     "run": lambda w: w.run.pk,
     "answers-preview": lambda w: w.answer_batch.uuid,
     "answers-confirm": lambda w: w.answer_batch.uuid,
@@ -48,9 +46,6 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "gold-set": lambda w: w.look.gold_set_id,
     "api-calibration": lambda w: w.look.pk,
     "search": lambda w: w.search.pk,
-    "generation": lambda w: w.draft.generation_id,
-    "draft": lambda w: w.draft.pk,
-    "generated-question": lambda w: w.draft.pk,
     "calibration": lambda w: w.look.gold_set_id,
     "system": lambda w: w.system_version.system_id,
     "judge": lambda w: w.run.judges.get().judge_version_id,
@@ -95,10 +90,6 @@ BODIES: dict[str, Callable[[World], dict[str, Any]]] = {
     "api-search-list": lambda w: {
         "gold_set": w.look.gold_set_id, "judge": w.look.judge_version_id, "family": "none", "strategy": "map",
     },
-    "api-generation-list": lambda w: {
-        "corpus": w.draft.generation.corpus_id, "judge": w.draft.generation.judge_version_id, "name": "asked",
-    },
-    "api-generated-question-decide": lambda _: {"verb": "rejected"},
     "api-answer-override": lambda w: {"metric": "correctness", "value": 3, "reason": "because"},
     **merged("BODIES"),
 }  # fmt: skip

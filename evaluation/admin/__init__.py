@@ -1,5 +1,5 @@
 """The back office of the machine's half."""
 
-from evaluation.admin import corpora, criteria, people, runs, systems, versions
+from evaluation.admin import criteria, people, runs, systems, versions
 
-__all__ = ["corpora", "criteria", "people", "runs", "systems", "versions"]
+__all__ = ["criteria", "people", "runs", "systems", "versions"]

@@ -12,10 +12,10 @@ from rest_framework.request import Request
 from evaluation.accounts.access import LARGEST_ID, fetch
 from evaluation.api.endpoints import RowsViewSet, StrictSerializer, person, written_by
 from evaluation.api.filters import ByNameInProject
-from evaluation.asking.systems import save_system
+from evaluation.asking.systems import connectors, save_system
 from evaluation.core.roles import Action
 from evaluation.models import Project, System, SystemVersion
-from evaluation.systems.catalogue import CONNECTORS, BadSettings
+from evaluation.systems.catalogue import BadSettings
 from evaluation.wording.system_settings import explain_setting
 
 
@@ -44,7 +44,7 @@ class SystemBody(StrictSerializer):
 
     project = serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
     name = serializers.CharField(max_length=200)
-    connector = serializers.ChoiceField(choices=sorted(CONNECTORS))
+    connector = serializers.ChoiceField(choices=sorted(connectors()))
     settings = serializers.DictField()
 
 

@@ -4,7 +4,6 @@ from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from evaluation.api.corpora import CorpusViewSet
 from evaluation.api.runs import RunViewSet
 from evaluation.api.sets import AnswerSetViewSet, QuestionSetViewSet
 from evaluation.api.systems import SystemViewSet
@@ -13,7 +12,6 @@ from evaluation.api.versions import CriterionViewSet, JudgeViewSet, ProfileViewS
 
 router = SimpleRouter(use_regex_path=False)
 router.register("question-sets", QuestionSetViewSet, "api-question-set")
-router.register("corpora", CorpusViewSet, "api-corpus")
 router.register("systems", SystemViewSet, "api-system")
 router.register("answer-sets", AnswerSetViewSet, "api-answer-set")
 router.register("judges", JudgeViewSet, "api-judge")

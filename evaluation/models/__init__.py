@@ -10,7 +10,6 @@ from evaluation.models.accounts import (
     RoleGrant,
     User,
 )
-from evaluation.models.corpora import Chunk, Corpus, Document
 from evaluation.models.judges import (
     Endpoint,
     JudgeVersion,
@@ -60,13 +59,10 @@ __all__ = [
     "AuditEvent",
     "BatchState",
     "CacheEntry",
-    "Chunk",
     "Context",
-    "Corpus",
     "Criterion",
     "CriterionEvent",
     "CriterionVersion",
-    "Document",
     "Endpoint",
     "FailedLogin",
     "Finding",

@@ -3,14 +3,12 @@
 from django.urls import URLPattern, URLResolver, path
 from rest_framework.routers import SimpleRouter
 
-from review.api import figures, generations, gold, queues, ratings, searches
+from review.api import figures, gold, queues, ratings, searches
 
 router = SimpleRouter(use_regex_path=False)
 router.register("gold-sets", gold.GoldSetViewSet, "api-gold-set")
 router.register("calibrations/searches", searches.SearchViewSet, "api-search")
 router.register("calibrations", gold.CalibrationViewSet, "api-calibration")
-router.register("generations", generations.GenerationViewSet, "api-generation")
-router.register("generated-questions", generations.DraftViewSet, "api-generated-question")
 router.register("draws", queues.DrawViewSet, "api-draw")
 router.register("review-queues", queues.QueueViewSet, "api-queue")
 router.register("items", ratings.ItemViewSet, "api-item")

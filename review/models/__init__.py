@@ -1,14 +1,5 @@
 """All tables of the human half, a file a domain, and the guards; code imports tables from here."""
 
-from review.models.generation import (
-    DraftDecision,
-    DraftQuestion,
-    Generation,
-    GenerationCall,
-    GenerationReply,
-    GenerationResult,
-    GenerationTurn,
-)
 from review.models.gold import (
     AnchorCheck,
     AnchorShift,
@@ -46,17 +37,10 @@ __all__ = [
     "AnchorVerdict",
     "Assignment",
     "Draft",
-    "DraftDecision",
-    "DraftQuestion",
     "Draw",
     "EventRuling",
     "Exposure",
     "FrameMember",
-    "Generation",
-    "GenerationCall",
-    "GenerationReply",
-    "GenerationResult",
-    "GenerationTurn",
     "GoldItem",
     "GoldRetirement",
     "GoldSet",

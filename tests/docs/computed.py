@@ -9,22 +9,22 @@ from itertools import starmap
 import numpy as np
 
 from config.environment import KNOWN
+from contrib.corpora import rechunking, searching
+from contrib.corpora.documents import read_documents
+from contrib.corpora.importing import ID_LENGTH
+from contrib.corpora.searching import Retriever, WordIndex, found_by
+from contrib.corpora.splitting import Splitting, split
+from contrib.generation import filters, working
+from contrib.generation.kinds import KINDS
+from contrib.generation.models import DraftQuestion
 from evaluation.core.registry import RuleSettings, Scale
 from evaluation.core.samples import AnswerSpec
-from evaluation.corpora import rechunking, searching
-from evaluation.corpora.importing import ID_LENGTH
-from evaluation.corpora.searching import Retriever, WordIndex, found_by
-from evaluation.corpora.splitting import Splitting, split
 from evaluation.files import documents
-from evaluation.files.documents import read_documents
 from evaluation.files.reading import read_questions
 from evaluation.metrics.depths import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
 from evaluation.scoring import side_calls
 from evaluation.systems import corpus as corpus_system
-from review.generation import filters, working
-from review.generation.kinds import KINDS
-from review.models import DraftQuestion
 from review.statistics.acceptance import evidence_of, level_of_look, losses
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve

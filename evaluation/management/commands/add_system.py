@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from evaluation.asking.systems import save_system
+from evaluation.asking.systems import connectors, save_system
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import refusals
 from evaluation.profiles.spec import read_mapping
 from evaluation.runs.selectors import project_named
-from evaluation.systems.catalogue import CONNECTORS, BadSettings
+from evaluation.systems.catalogue import BadSettings
 from evaluation.wording.system_settings import explain_setting
 
 
@@ -24,7 +24,7 @@ class Command(SiteCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Name, connector and settings."""
         parser.add_argument("system", metavar="NAME")
-        parser.add_argument("--connector", required=True, choices=sorted(CONNECTORS))
+        parser.add_argument("--connector", required=True, choices=sorted(connectors()))
         parser.add_argument("--settings-file", "-f", type=Path, required=True, metavar="FILE", help="YAML or JSON")
         parser.add_argument("--project", default="", help="needed where there are several projects")
 

@@ -13,9 +13,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evaluation.core.roles import Role
-from evaluation.corpora.importing import import_corpus
 from evaluation.extensions import features
-from evaluation.files.documents import read_documents
 from evaluation.files.reading import read_questions
 from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Project, QuestionSet, Run, User
@@ -59,7 +57,7 @@ def set_people(project: Project) -> list[DemoUser]:
 
 
 PROJECT = "Demo"
-QUESTIONS, CORPUS = "demo", "corpus.jsonl"
+QUESTIONS = "demo"
 SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.jsonl"}
 METRICS = ("correctness", "faithfulness", "completeness")
 WAITING, EXAMPLE = 24, 26
@@ -89,8 +87,6 @@ def load_demo(project: Project) -> list[Run]:
     lead = User.objects.get(username="lead")
     data = (HERE / "questions.yaml").read_bytes()
     questions = import_question_set(project, QUESTIONS, read_questions(data, "questions.yaml"), by=lead).question_set
-    documents = read_documents((HERE / CORPUS).read_bytes(), CORPUS)
-    import_corpus(project, QUESTIONS, documents, by=lead)
     runs = [_judged(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
     if not ReviewQueue.objects.filter(project=project).exists():
         with transaction.atomic():
