@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 from config.urls import addresses
+from evaluation.asking.systems import connectors
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
@@ -30,7 +31,7 @@ from evaluation.runs.progress import calls_of, progress
 from evaluation.work.dispatch import sweep
 from evaluation.work.health import examine
 from evaluation.work.lifecycle import cancel, resume, start
-from tests.factories import make_answer_set, make_user
+from tests.factories import make_answer_set, make_project, make_user
 
 pytestmark = pytest.mark.django_db
 CONTRIB = [path.rpartition(".")[2] for path in site.CONTRIB_APPS]
@@ -107,19 +108,30 @@ def test_without_a_feature_runs_pages_and_monitoring_work(name: str, without: Wi
     assert client.get(reverse("api-metrics")).status_code == 200
 
 
+ADDRESSES = {
+    "pairs": "pair-list",
+    "practice": "practice",
+    "retrieval_truth": "truth-list",
+    "corpora": "corpus-list",
+    "generation": "generation-list",
+}
+
+
 @pytest.mark.parametrize(
     ("name", "gone"),
     [
         ("pairs", ["/pairs/", "/pairs/new/", "/pairs/1/rate/", "/api/v1/pair-sets/"]),
         ("practice", ["/practice/", "/practice/1/"]),
         ("retrieval_truth", ["/retrieval-truth/", "/api/v1/retrieval-repairs/"]),
+        ("corpora", ["/corpora/", "/corpora/upload/", "/api/v1/corpora/"]),
+        ("generation", ["/generations/", "/generations/new/", "/api/v1/generations/"]),
     ],
 )
 def test_addresses_and_links_go_with_their_feature(name: str, gone: list[str], without: Without) -> None:
     run = evaluated()
     client = boss(run.project)
-    where = [reverse("queue-list"), reverse("run", args=[run.pk])]
-    linked = f'href="/{name.replace("_", "-")}/'
+    where = [reverse("queue-list"), reverse("run", args=[run.pk]), reverse("question-set-list")]
+    linked = f'href="{gone[0]}'
     linked_before = any(linked in client.get(path).content.decode() for path in where)
     without(name)
     assert linked_before
@@ -127,7 +139,7 @@ def test_addresses_and_links_go_with_their_feature(name: str, gone: list[str], w
     assert {path: client.get(path).status_code for path in gone} == dict.fromkeys(gone, 404)
     assert not any(linked in client.get(path).content.decode() for path in where)
     with pytest.raises(NoReverseMatch):
-        reverse({"pairs": "pair-list", "practice": "practice", "retrieval_truth": "truth-list"}[name])
+        reverse(ADDRESSES[name])
 
 
 def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> None:
@@ -137,6 +149,15 @@ def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> 
     without("attacks")
     assert "check_judge" in page
     assert "check_judge" not in client.get(reverse("judge", args=[judge.pk])).content.decode()
+
+
+def test_without_corpora_there_is_no_reference_system_and_no_search_for_passages(without: Without) -> None:
+    without("corpora")
+    client = boss(make_project())
+    assert "corpus" not in connectors()
+    page = client.get(reverse("search"), {"q": "word"}).content.decode()
+    assert "No question has these words." in page
+    assert "No passage has these words." not in page
 
 
 def test_without_local_embeddings_they_are_refused_and_nobody_chooses_them(without: Without) -> None:

@@ -43,7 +43,7 @@ Verb = DraftDecision.Verb
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be written: the fields of :class:`~review.models.Generation`. Without ``seed`` one is drawn."""
+    """What is to be written: the fields of ``Generation``. Without ``seed`` one is drawn."""
 
     name: str
     language: str

@@ -13,7 +13,7 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import clean_name, composed, content_hash
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.extensions import features
+from evaluation.extensions import OFF, features
 from evaluation.judges.shipping import version_of
 from evaluation.models import Project, System, SystemVersion, User
 from evaluation.systems.catalogue import CONNECTORS, read_settings
@@ -115,17 +115,20 @@ def asked_systems(project: Project) -> list[str]:
 def settings_of(version: SystemVersion) -> Settings:
     """The typed settings of a version.
 
-    :raises Refused: ``not_asked`` where its answers are imported.
+    :raises Refused: ``not_asked`` where its answers are imported; ``feature_off`` without the feature of its connector.
     """
     if version.adapter == RECORDED:
         raise Refused("not_asked", system=str(version))
+    if version.adapter not in connectors():
+        raise Refused(OFF, feature=version.adapter)
     return read_settings(connector_named(version.adapter), version.config)
 
 
 def client_of(version: SystemVersion) -> SystemClient:
     """A client to be used as an asynchronous context manager, ready for questions.
 
-    :raises Refused: ``not_asked``; ``system_origin_not_allowed``, ``variable_missing`` and the like of its connector.
+    :raises Refused: ``not_asked``, ``feature_off``; ``system_origin_not_allowed``, ``variable_missing`` and the like of
+        its connector.
     """
     client = opened(version.adapter, settings_of(version), version.system.project)
     client.prepare()

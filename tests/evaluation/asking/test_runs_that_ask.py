@@ -19,7 +19,7 @@ from evaluation.runs.making import answers_to_ask, prepare_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import figures
 from evaluation.runs.selectors import newest_answers
-from evaluation.systems.catalogue import BadSettings
+from evaluation.systems.catalogue import CONNECTORS, BadSettings
 from evaluation.work.lifecycle import answers_in, cancel, pause, resume, retry_failed, start
 from examples.rag_service import RagService
 from tests.evaluation.asking.asking import asking_run, questions, toy_system
@@ -140,6 +140,17 @@ def test_a_system_that_may_no_longer_be_asked_pauses_the_run(asked: RagService, 
     run = drained(run)
     assert (run.state, run.reason) == (Run.State.PAUSED, "system_origin_not_allowed")
     assert not asked.asked
+
+
+def test_a_run_waits_for_the_feature_of_its_connector(asked: RagService, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = asking_run(asked)
+    monkeypatch.delitem(CONNECTORS, "http")
+    run = drained(run)
+    assert (run.state, run.reason) == (Run.State.PAUSED, "feature_off")
+    assert not asked.asked
+    monkeypatch.undo()
+    assert resume(run)
+    assert drained(run).state == Run.State.COMPLETED
 
 
 def test_a_run_is_paused_in_the_middle_and_goes_on_without_asking_twice(asked: RagService) -> None:
