@@ -79,5 +79,5 @@ def test_a_page_asks_as_often_whatever_there_is(name: str) -> None:
     grown(world)
     assert count(world, person, url(world)) == once
     # Each of these features adds queries to pages of the core.
-    complete = all(map(has, ("attacks", "pairs", "retrieval_truth")))
+    complete = all(map(has, ("attacks", "corpora", "pairs", "retrieval_truth")))
     assert once == pinned if complete else once <= pinned
