@@ -231,10 +231,13 @@ SPECTACULAR_SETTINGS = {
         "QueueStateEnum": "review.models.queues.ReviewQueue.State",
         "StrategyEnum": "review.api.requests.strategies",
         "SearchStrategyEnum": "review.models.searches.Search.Strategy",
+        **(
+            {"LanguageEnum": "contrib.generation.models.Generation.Language"}
+            if "contrib.generation" in CONTRIB_APPS
+            else {}
+        ),
     },
 }
-if "contrib.generation" in CONTRIB_APPS:
-    SPECTACULAR_SETTINGS["ENUM_NAME_OVERRIDES"]["LanguageEnum"] = "contrib.generation.models.Generation.Language"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE: int = read("CONCORD_UPLOAD_BYTES") + 64 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024  # what is larger waits in a temporary file
