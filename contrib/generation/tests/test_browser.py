@@ -13,8 +13,9 @@ from tests.factories import make_user
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
 from tests.pages.browser import LONG_VIEWS, VIEW_IDS, visit, wrong_with
+from tests.pages.conftest import browser, worker_browser
 
-__all__ = ["judge_server"]
+__all__ = ["browser", "judge_server", "worker_browser"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 LEFT = """left => document.querySelector("nav a[href^='?show=waiting']").textContent.includes(`(${left})`)"""
