@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from prometheus_client.core import Metric
 
-    from evaluation.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
+    from evaluation.connectors.protocol import Connector
+    from evaluation.judging.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
     from evaluation.models import JudgeVersion, Run, User
-    from evaluation.systems.protocol import Connector
 
 OFF = "feature_off"
 

@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from contrib.corpora.models import Corpus, Document
-from evaluation.admin.rights import ReadOnlyAdmin
+from evaluation.accounts.role_admin import ReadOnlyAdmin
 
 
 @admin.register(Corpus)

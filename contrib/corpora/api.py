@@ -20,7 +20,8 @@ from contrib.corpora.models import Chunk, Corpus, Document
 from contrib.corpora.selectors import chunks_named
 from contrib.corpora.splitting import Splitting
 from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import (
+from evaluation.core.roles import Action
+from evaluation.rest.endpoints import (
     FILE_BODY,
     FileOfRows,
     RowsViewSet,
@@ -31,10 +32,9 @@ from evaluation.api.endpoints import (
     project_for,
     written_by,
 )
-from evaluation.api.errors import SentenceField
-from evaluation.api.filters import ByNameInProject
-from evaluation.api.requests import PagesInOrder
-from evaluation.core.roles import Action
+from evaluation.rest.errors import SentenceField
+from evaluation.rest.filters import ByNameInProject
+from evaluation.rest.requests import PagesInOrder
 
 MOST_FOUND, LONGEST_SEARCH = 50, 1_000
 CORPORA = Corpus.objects.annotate(

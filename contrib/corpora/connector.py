@@ -13,12 +13,8 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from contrib.corpora.retrieving import corpus_search
-from evaluation.core.errors import Refused
-from evaluation.core.samples import AnswerSpec, ContextSpec
-from evaluation.metrics.normalise import content_tokens, is_hangul, sentences
-from evaluation.network.outcomes import Outcome
-from evaluation.systems.chat import ChatSettings, ChatSystem, plain_address
-from evaluation.systems.protocol import (
+from evaluation.connectors.chat import ChatSettings, ChatSystem, plain_address
+from evaluation.connectors.protocol import (
     RETRIEVAL_ONLY,
     Connector,
     Surroundings,
@@ -27,6 +23,10 @@ from evaluation.systems.protocol import (
     SystemReply,
     Told,
 )
+from evaluation.core.errors import Refused
+from evaluation.core.samples import AnswerSpec, ContextSpec
+from evaluation.metrics.normalise import content_tokens, is_hangul, sentences
+from evaluation.network.outcomes import Outcome
 
 _PROMPT = (
     "Answer the question from the numbered passages alone, in the language of the question. Behind each statement name "

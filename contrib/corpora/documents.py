@@ -26,8 +26,8 @@ from xml.etree import ElementTree as ET
 import nh3
 
 from evaluation.core.canonical import composed
-from evaluation.files.reading import FileFormat, decode, ending, read_tree
-from evaluation.files.tree import MAX_BYTES, SHORT_TEXT, FileTree, Kind, Limits, Node, Problems, plain
+from evaluation.formats.reading import FileFormat, decode, ending, read_tree
+from evaluation.formats.tree import MAX_BYTES, SHORT_TEXT, FileTree, Kind, Limits, Node, Problems, plain
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 MOST_CHARACTERS = 20_000_000  # of one file's text

@@ -16,7 +16,7 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import clean_name, content_hash
 from evaluation.core.errors import Problem, Refused
-from evaluation.embedding.similarity import text_hash
+from evaluation.judging.embedding.similarity import text_hash
 from evaluation.models import Project, User
 
 MOST_CHUNKS = 200_000  # of a corpus; a corpus is searched in memory

@@ -12,9 +12,9 @@ from contrib.corpora.coverage_map import CoverageMap, coverage_map
 from contrib.corpora.importing import CorpusDifference
 from contrib.corpora.models import Chunk, Corpus, Document
 from evaluation.core.errors import Problem
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain
-from review.web.pages.agreement_plots import Twin
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain
+from review.agreement.plots import Twin
 
 DRAWN = 50  # documents on the map of one page
 SHOWN_PROBLEMS = 500

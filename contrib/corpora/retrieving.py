@@ -14,15 +14,15 @@ from contrib.corpora.indexing import Passages, passages_of
 from contrib.corpora.models import Corpus
 from contrib.corpora.searching import Retriever, VectorIndex, found_by
 from contrib.corpora.selectors import corpus_named
+from evaluation.connectors.protocol import AskFailed
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.samples import ContextSpec
-from evaluation.embedding.similarity import LOCAL, Embedder, EmbeddingChoice, Vector, batches
 from evaluation.judges.embeddings import chosen_embedding, embedder_of, keep_vectors, kept_vectors
+from evaluation.judging.embedding.similarity import LOCAL, Embedder, EmbeddingChoice, Vector, batches
 from evaluation.models import Endpoint
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Retry, decide
-from evaluation.systems.protocol import AskFailed
-from evaluation.work.shares import SingleCalls
+from evaluation.worker.shares import SingleCalls
 
 _TOKENS_PER_CHARACTER = 0.5
 _AT_ONCE = 500  # texts of one statement

@@ -32,7 +32,7 @@ from evaluation.accounts.access import person, signed_in_form, signed_in_get
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
-from evaluation.wording.messages import explain, explain_refusal
+from evaluation.messages.sentences import explain, explain_refusal
 
 MOST_LISTED, MOST_FOUND, LONGEST = 200, 20, 1_000
 

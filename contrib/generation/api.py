@@ -34,10 +34,10 @@ from contrib.generation.services import (
 )
 from contrib.generation.working import ask_for
 from evaluation.accounts.access import fetch
-from evaluation.api.endpoints import RowsViewSet, StrictSerializer, ViewSet, part, person, verb, written_by
-from evaluation.api.requests import PagesInOrder
 from evaluation.core.roles import Action
 from evaluation.models import JudgeVersion, QuestionSet
+from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, ViewSet, part, person, verb, written_by
+from evaluation.rest.requests import PagesInOrder
 
 DRAFTS = DraftQuestion.objects.select_related("generation__corpus__project").prefetch_related("decisions")
 WORDS = ("text", "references", "keywords", "required_info")

@@ -11,9 +11,9 @@ from contrib.generation.kinds import Kind
 from contrib.generation.models import DraftQuestion
 from contrib.generation.prompts import Located
 from evaluation.core.samples import QuestionSpec
+from evaluation.datasets.checks import ALIKE, alike, leaked
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.normalise import folded
-from evaluation.questions.checks import ALIKE, alike, leaked
 
 LONGEST_QUESTION = 600  # characters
 LONGEST_ANSWER = 4_000

@@ -27,9 +27,9 @@ from evaluation.accounts.access import may, person, signed_in_form, signed_in_ge
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import JudgeVersion
 from evaluation.runs.planning import plan_sentences
-from evaluation.wording.messages import explain, explain_refusal
 
 GENERATIONS = Generation.objects.select_related("corpus__project", "judge_version", "result", "turn")
 PATH = "corpus__project_id"

@@ -40,8 +40,8 @@ from evaluation.judging.calls import Heard, JudgeCall, Rung
 from evaluation.network.outcomes import Outcome
 from evaluation.scoring.aside import reach
 from evaluation.scoring.side_calls import Ledger, hear_all, spent_on
-from evaluation.work.dispatch import ring_for
-from evaluation.work.turns import TurnInHands, take_turn, turn_at
+from evaluation.worker.dispatch import ring_for
+from evaluation.worker.turns import TurnInHands, take_turn, turn_at
 
 WORK = "contrib.generation.working.work_on"
 OTHERS = 4  # passages beside its own among which a question's is looked for

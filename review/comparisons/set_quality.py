@@ -1,7 +1,7 @@
 """How good the questions of a set are: those that are worded alike, that give themselves away, whose expected answers
 disagree or are doubted by experts, and which of them tell systems apart.
 
-Two questions are alike as ``evaluation.questions.checks.alike`` says; only pairs that share a third of their words are
+Two questions are alike as ``evaluation.datasets.checks.alike`` says; only pairs that share a third of their words are
 looked at, so that a thousand questions take a second.
 """
 
@@ -16,11 +16,11 @@ import numpy as np
 from django.db.models import OuterRef, Subquery
 
 from evaluation.core.samples import QuestionSpec
+from evaluation.datasets.checks import ALIKE, alike, leaked
 from evaluation.extensions import features
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.normalise import content_tokens
 from evaluation.models import MetricDefinition, QuestionSet, Score
-from evaluation.questions.checks import ALIKE, alike, leaked
 from review.evidence.experts import agreement_ratings, read_beside
 from review.evidence.rating_input import FlagKind, OverrideReason
 from review.evidence.seals import readable

@@ -17,12 +17,13 @@ from contrib.corpora.splitting import Splitting, split
 from contrib.generation import filters, working
 from contrib.generation.kinds import KINDS
 from contrib.generation.models import DraftQuestion
-from evaluation.core.registry import RuleSettings, Scale
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec
-from evaluation.files.reading import read_questions
+from evaluation.core.scales import Scale
+from evaluation.datasets import checks
+from evaluation.formats.reading import read_questions
 from evaluation.metrics.depths import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
-from evaluation.questions import checks
 from evaluation.scoring import side_calls
 from review.statistics.acceptance import evidence_of, level_of_look, losses
 from review.statistics.agreement.bootstrap import clopper_pearson

@@ -17,18 +17,18 @@ from contrib.corpora.connector import quoted
 from contrib.corpora.importing import SourceDocument, import_corpus
 from contrib.corpora.models import Corpus
 from contrib.corpora.retrieving import embed
-from evaluation.asking.systems import save_system
-from evaluation.asking.trying import try_question
+from evaluation.connectors.catalogue import BadSettings
+from evaluation.connectors.protocol import RETRIEVAL_ONLY, SystemCall
 from evaluation.core.errors import Refused
 from evaluation.core.samples import ContextSpec, QuestionSpec
-from evaluation.embedding.similarity import Embedded, EmbeddingChoice
+from evaluation.judging.embedding.similarity import Embedded, EmbeddingChoice
 from evaluation.models import Answer, KeptVector, Project, Run, Score, SystemVersion
 from evaluation.network.outcomes import Outcome
-from evaluation.systems.catalogue import BadSettings
-from evaluation.systems.protocol import RETRIEVAL_ONLY, SystemCall
+from evaluation.systems.services import save_system
+from evaluation.systems.trying import try_question
 from examples.rag_service import RagService
 from review.management.tables import results_sheets
-from tests.evaluation.asking.conftest import asked, service
+from tests.evaluation.systems.conftest import asked, service
 from tests.factories import make_project
 from tests.review.builders import make_report
 

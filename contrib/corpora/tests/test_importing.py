@@ -12,8 +12,8 @@ from contrib.corpora.models import Chunk, Corpus, Document
 from contrib.corpora.selectors import chunks_named, corpus_named, neighbours
 from contrib.corpora.splitting import Splitting
 from evaluation.core.errors import Refused, UnknownName
+from evaluation.messages.sentences import explain
 from evaluation.models import AuditEvent
-from evaluation.wording.messages import explain
 from tests.factories import make_project, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

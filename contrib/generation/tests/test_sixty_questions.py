@@ -23,11 +23,11 @@ from contrib.generation.models import DraftQuestion, Generation
 from contrib.generation.selectors import overview
 from contrib.generation.services import Wanted, open_generation
 from contrib.generation.working import step
-from evaluation.asking.systems import save_system
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
 from evaluation.metrics.normalise import content_tokens
 from evaluation.models import Endpoint, QuestionSet, Run, Score
+from evaluation.systems.services import save_system
 from tests.factories import make_project, make_user
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import completion, fitting

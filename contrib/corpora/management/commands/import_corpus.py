@@ -12,7 +12,7 @@ from contrib.corpora.documents import ENDINGS, read_documents
 from contrib.corpora.importing import SourceDocument, difference, import_corpus
 from contrib.corpora.splitting import Splitting
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.files.reading import ending, recoded
+from evaluation.formats.reading import ending, recoded
 from evaluation.management.commands.import_questions import add_encoding, read_bytes
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
