@@ -24,8 +24,8 @@ from review.queues.preview import queue_preview
 from review.reports.gathering import gather
 from tests.factories import make_user
 from tests.pages.markup import compact
-from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
+from tests.review.clients import Caller
 from tests.review.sampled import fill, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db
