@@ -147,7 +147,7 @@ def test_the_run_page_says_what_to_review_next(run: Run) -> None:
     client.force_login(make_user(Role.LEAD, run.project))
     text = client.get(reverse("run", args=[run.pk])).content.decode()
     assert "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run." in text
-    assert "A first guess: it takes the judge to be a quarter of the scale off." in text
+    assert "A first guess, as nobody has rated yet: it assumes the judge to be off by a quarter of the scale." in text
 
 
 def test_commands_and_rest_say_it_too(run: Run) -> None:
