@@ -193,7 +193,8 @@ def test_metrics_with_one_verdict_share_a_sentence_and_the_worst_comes_first() -
     ]
     assert judge_sentences(metrics) == (
         "Use the judge with care for M, M: on average the judge is too lenient by 0.80 to 1.10 on a scale of 1 to "
-        "5 (agreement 0.40 to 0.50; 0 = chance, 1 = perfect). Cannot tell yet whether to trust the judge for M: about 11 more ratings needed (30 so far). "
+        "5 (agreement 0.40 to 0.50; 0 = chance, 1 = perfect). Cannot tell yet whether to trust the "
+        "judge for M: about 11 more ratings needed (30 so far). "
         "The judge can be trusted for M: judge with experts 0.70. "
         "Cannot tell for M: every rating was used to build the judge's prompt, so none of them tests it."
     )
