@@ -34,7 +34,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Project, Question, QuestionSet
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_project, make_user
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import status
