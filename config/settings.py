@@ -56,6 +56,7 @@ CONTRIB_APPS = [
     "contrib.pairs",
     "contrib.retrieval_truth",
     "contrib.practice",
+    "contrib.traces",
 ]
 INSTALLED_APPS += CONTRIB_APPS
 

@@ -128,6 +128,7 @@ class Feature:
     describes what is wrong with the background work. Over projects by id, ``gauges`` are monitoring figures and
     ``calls`` are calls of other ledgers than that of runs. ``waiting`` are to-dos of a person. ``demo`` adds to the two
     runs of the demo, once, for its reviewers and lead. ``attacks`` shows how a judge stood up to attacks.
+    ``answer_source`` is the template of a card on the page of a new evaluation.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Feature:
     demo: Callable[[Run, Run, list[User], User], None] | None = None
     second_factor: SecondFactor | None = None
     attacks: Callable[[JudgeVersion], JudgeAttacks] | None = None
+    answer_source: str = ""
 
 
 REGISTRY: dict[str, Callable[[], Feature]] = {}

@@ -139,6 +139,15 @@ def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> 
     assert "check_judge" not in client.get(reverse("judge", args=[judge.pk])).content.decode()
 
 
+def test_without_traces_a_new_evaluation_offers_none(without: Without) -> None:
+    client, address = boss(make_answer_set().project), reverse("evaluation-new")
+    page = client.get(address).content.decode()
+    without("traces")
+    assert 'href="/evaluations/traces/"' in page
+    assert "/evaluations/traces/" not in client.get(address).content.decode()
+    assert client.get("/evaluations/traces/").status_code == 404
+
+
 def test_without_local_embeddings_they_are_refused_and_nobody_chooses_them(without: Without) -> None:
     without("local_embeddings")
     assert (chosen_embedding(None), chosen_tokens()) == (None, None)

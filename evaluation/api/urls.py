@@ -8,7 +8,6 @@ from evaluation.api.corpora import CorpusViewSet
 from evaluation.api.runs import RunViewSet
 from evaluation.api.sets import AnswerSetViewSet, QuestionSetViewSet
 from evaluation.api.systems import SystemViewSet
-from evaluation.api.traces import OtlpView, TraceViewSet
 from evaluation.api.versions import CriterionViewSet, JudgeViewSet, ProfileViewSet, RubricViewSet
 
 router = SimpleRouter(use_regex_path=False)
@@ -21,10 +20,8 @@ router.register("criteria", CriterionViewSet, "api-criterion")
 router.register("rubrics", RubricViewSet, "api-rubric")
 router.register("profiles", ProfileViewSet, "api-profile")
 router.register("runs", RunViewSet, "api-run")
-router.register("traces", TraceViewSet, "api-trace")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
-    path("otlp/v1/traces", OtlpView.as_view(), name="api-otlp-traces"),
     *router.urls,
 ]

@@ -21,20 +21,13 @@ from evaluation.judges.shipping import BASELINE, default_judge, default_profile,
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
 from evaluation.runs.making import Asking, Wanted
 from evaluation.runs.selectors import QuestionFilter
-from evaluation.runs.traces import Sampling
 from evaluation.systems.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
-from evaluation.web.forms import FileForm, UploadForm
+from evaluation.web.forms import FileForm
 from evaluation.web.pages import ProfileChoice
 from evaluation.wording.markdown import language_of
 from evaluation.wording.messages import explain_refusal
 
 TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
-PERSONAL_TITLES = [
-    ("email", _("e-mail addresses")),
-    ("phone", _("telephone numbers")),
-    ("resident_number", _("resident registration numbers")),
-    ("card", _("card numbers")),
-]
 MOST_LISTED = 200
 
 
@@ -80,73 +73,6 @@ class AnswerFileForm(FileForm):
     def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _choose(self, "questions", newest_sets(user))
-
-
-MOST_RULES = 20
-
-
-def _one_a_line(label: Any, help_text: Any) -> forms.CharField:
-    area = forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
-    return forms.CharField(label=label, help_text=help_text, widget=area, required=False, max_length=10_000)
-
-
-class TracesForm(UploadForm):
-    """A file of traces, which of them are taken and what is masked."""
-
-    map = group_by = encoding = qrels = None  # type: ignore[assignment]  # Django's way to have none of a form above
-    file = forms.FileField(
-        label=_("File with traces"),
-        help_text=_(
-            "OpenTelemetry (OTLP) as JSON or protobuf; left empty, what the system has sent. Nothing is imported "
-            "before you confirm."
-        ),
-        required=False,
-    )
-    system = forms.CharField(
-        label=_("Name of the system that gave them"),
-        max_length=200,
-        help_text=_("A name of your own, such as my-rag. Answers of one system are compared over time."),
-    )
-    name = forms.CharField(
-        label=_("Name of the question set"),
-        max_length=200,
-        required=False,
-        help_text=_("Left empty, “SYSTEM traces”. A known name makes its next version."),
-    )
-    rules = _one_a_line(
-        _("Take all traces for which one of these is true"),
-        _("One JMESPath expression a line, such as error != '' or latency_seconds > `20`."),
-    )
-    rate = forms.FloatField(
-        label=_("Share of the other traces"),
-        min_value=0,
-        max_value=1,
-        initial=1,
-        help_text=_("From 0 to 1; the same ones every time."),
-        widget=forms.NumberInput(attrs={"step": "any"}),
-    )
-    personal = forms.MultipleChoiceField(
-        label=_("Mask as well"),
-        choices=PERSONAL_TITLES,
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text=_("What looks like a key or a password is always masked, before anything is stored."),
-    )
-    patterns = _one_a_line(
-        _("Mask by patterns of your own"), _("One a line: # is a digit, * at the end the rest of the word: EMP-####")
-    )
-
-    @property
-    def sampling(self) -> Sampling | None:
-        """What a valid form asks for; none where a rule is no expression, which its field then says."""
-        said = self.cleaned_data
-        rules, patterns = ([line.strip() for line in said[name].splitlines()] for name in ("rules", "patterns"))
-        try:
-            masks = [*said["personal"], *filter(None, patterns)]
-            return Sampling(said["rate"], tuple(filter(None, rules))[:MOST_RULES], tuple(masks))
-        except Refused as refused:
-            self.add_error("rules", explain_refusal(refused))
-            return None
 
 
 class AnswersForm(forms.Form):

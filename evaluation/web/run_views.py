@@ -21,9 +21,10 @@ from evaluation.asking.trying import try_question
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
+from evaluation.extensions import features
 from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet
 from evaluation.questions.uploads import ANSWERS
-from evaluation.runs.answer_files import SHOWN, ImportedAnswers
+from evaluation.runs.answer_files import ImportedAnswers
 from evaluation.runs.answer_uploads import confirm_answers, preview_answers, store_answers
 from evaluation.runs.large_uploads import (
     CHUNK_BYTES,
@@ -35,15 +36,13 @@ from evaluation.runs.large_uploads import (
 )
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import Plan, plan_sentences, planned
-from evaluation.runs.traces import FILE_NAME, TRACE_FILE, confirm_traces, keep_traces, preview_traces, waiting
 from evaluation.web.forms import columns_form, encoding_form
-from evaluation.web.pages import FileProblems, ProfileChoice, UploadPage, profile_choices
+from evaluation.web.pages import FileProblems, ProfileChoice, profile_choices
 from evaluation.web.run_forms import (
     AnswerFileForm,
     AnswersForm,
     AskForm,
     RunForm,
-    TracesForm,
     TryForm,
 )
 from evaluation.web.views import uploaded
@@ -59,6 +58,11 @@ class SourcePage(FileProblems):
     ask: AskForm
     file: str = ""
     problems: Sequence[Problem] = ()
+
+    @property
+    def cards(self) -> list[str]:
+        """Templates of further sources, which features bring."""
+        return [feature.answer_source for feature in features() if feature.answer_source]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,63 +164,8 @@ def _source_page(
     )
 
 
-@signed_in_form
-def new_traces(request: HttpRequest) -> HttpResponse:
-    """A file of traces: questions that were asked and what the system answered, sampled and masked."""
-    projects = list(access.projects_with(request.user, Action.EVALUATE).order_by("name"))
-    if not projects:
-        raise PermissionDenied
-    sent = waiting(*projects)
-    if request.method != "POST":
-        start = {"project": request.GET.get("project"), "system": request.GET.get("system", "")}
-        page = UploadPage(TracesForm(projects=projects, initial={name: one for name, one in start.items() if one}))
-        return render(request, "evaluation/traces.html", {"page": page, "sent": sent})
-    form = TracesForm(request.POST, request.FILES, projects=projects)
-    page, sampling = UploadPage(form), form.sampling if form.is_valid() else None
-    if sampling is not None:
-        said, file = form.cleaned_data, form.cleaned_data["file"]
-        project, by, name = form.chosen_project, person(request), file.name if file else FILE_NAME
-        data = file.read() if file else None
-        try:
-            batch = keep_traces(project, said["system"], data, name, sampling, name=said["name"], by=by)
-            return redirect("traces-preview", batch.uuid)
-        except InvalidFile as refused:
-            page = UploadPage(form, name, refused.problems)
-        except Refused as refused:
-            form.add_error("system", explain_refusal(refused))
-    return render(request, "evaluation/traces.html", {"page": page, "sent": sent}, status=400)
-
-
-@signed_in_get
-def traces_preview(request: HttpRequest, uuid: str) -> HttpResponse:
-    """What confirming would import."""
-    batch = uploaded(request, uuid, TRACE_FILE)
-    if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
-        return redirect(_of_answers(batch.result_id))
-    try:
-        found = preview_traces(batch)
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-        return redirect("traces-new")
-    first = found.answers.answers[:SHOWN]
-    return render(request, "evaluation/traces_preview.html", {"batch": batch, "found": found, "first": first})
-
-
-@signed_in_post
-def traces_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Import what was previewed; workers compute its rule metrics while the person goes on."""
-    batch = uploaded(request, uuid, TRACE_FILE)
-    try:
-        done = confirm_traces(batch, person(request))
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-        return redirect("traces-new")
-    if done is not None:
-        _say_imported(request, done.answers)
-    return redirect(_of_answers(batch.result_id or 0))
-
-
-def _say_imported(request: HttpRequest, imported: ImportedAnswers) -> None:
+def say_imported(request: HttpRequest, imported: ImportedAnswers) -> None:
+    """Tell that the answers are stored and which run computes their rule metrics."""
     text = gettext("The answers are in; their rule metrics are being computed as run %(run)s.")
     messages.success(request, text % {"run": imported.run.pk})
 
@@ -258,7 +207,7 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     """What confirming would import."""
     batch = uploaded(request, uuid, ANSWERS)
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
-        return _moved(request, redirect(_of_answers(batch.result_id)))
+        return _moved(request, redirect(answers_url(batch.result_id)))
     if batch.state not in {ImportBatch.State.PARSED, ImportBatch.State.EXPIRED}:
         return render(request, "evaluation/answers_progress.html", {"page": LargeUpload.of(batch)})
     if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
@@ -290,8 +239,8 @@ def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
         messages.error(request, explain_refusal(refused))
         return redirect("evaluation-new")
     if imported is not None:
-        _say_imported(request, imported)
-    return redirect(_of_answers(batch.result_id or 0))
+        say_imported(request, imported)
+    return redirect(answers_url(batch.result_id or 0))
 
 
 def _moved(request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -308,7 +257,8 @@ def answers_cancel(request: HttpRequest, uuid: str) -> HttpResponse:
     return redirect("answers-preview", batch.uuid)
 
 
-def _of_answers(pk: int) -> str:
+def answers_url(pk: int) -> str:
+    """Address of the page that chooses what is measured of an answer set."""
     return f"{reverse('evaluation-run')}?answers={pk}"
 
 

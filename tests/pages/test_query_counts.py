@@ -67,8 +67,6 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "quality of a question set": ("lead", lambda w: reverse("set-quality", args=[w.question_set.pk]), 12),
     "search": ("lead", lambda w: reverse("search") + "?q=a", 6),
     "upload of documents": ("lead", lambda w: reverse("corpus-upload"), 4),
-    "traces": ("lead", lambda w: reverse("traces-new"), 5),
-    "traces, previewed": ("lead", lambda w: reverse("traces-preview", args=[w.trace_batch.uuid]), 7),
     "generations": ("lead", lambda w: reverse("generation-list"), 7),
     "generation": ("lead", lambda w: reverse("generation", args=[w.draft.generation_id]), 14),
     "new generation": ("lead", lambda w: f"{reverse('generation-new')}?corpus={w.corpus.pk}", 8),

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contrib.traces.otlp import is_protobuf, read_trace_parts
 from evaluation.core.errors import InvalidFile
-from evaluation.files import traces
-from evaluation.files.reading import read_answers, read_questions, read_trace_parts
+from evaluation.files.reading import read_answers, read_questions
 
 common = pytest.importorskip("opentelemetry.exporter.otlp.proto.common.trace_encoder")
 json_format = pytest.importorskip("google.protobuf.json_format")
@@ -226,6 +226,7 @@ def test_questions_made_of_traces_are_marked_as_such() -> None:
     assert [one.text for one in file.questions] == ["How long may a leave be?", "How long may a break be?"]
     assert {one.tags for one in file.questions} == {("from a trace",)}
     assert all(len(one.id) == 32 for one in file.questions)
+    assert (file.shape, dict(file.columns)["question"]) == ("OpenTelemetry traces", "question")
 
 
 def test_secrets_are_masked_and_counted() -> None:
@@ -275,8 +276,8 @@ def test_protobuf_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     for data in (b"\n\xff\xff\xff\xff\x0f", b"\n\x05\xff\xfe\x00"):
         with pytest.raises(InvalidFile):
             read_answers(data, "traces.pb")
-    assert not traces.is_protobuf(b'\n\n{"resourceSpans": []}')
-    assert not traces.is_protobuf(b'{"resourceSpans": []}')
+    assert not is_protobuf(b'\n\n{"resourceSpans": []}')
+    assert not is_protobuf(b'{"resourceSpans": []}')
 
 
 @given(

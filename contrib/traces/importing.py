@@ -23,14 +23,14 @@ from django.db.models import Count, Max, Min
 from django.utils import timezone
 from jmespath.exceptions import JMESPathError
 
+from contrib.traces.otlp import TracePart, read_trace_parts, read_trace_records
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem, Refused
 from evaluation.files.answer_rows import AnswerFile, AnswerRow
 from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import read_answers, read_questions, read_trace_parts, read_trace_records
+from evaluation.files.reading import read_answers, read_questions
 from evaluation.files.shaping import Shape, shipped
-from evaluation.files.traces import TracePart
 from evaluation.models import ImportBatch, Project, User
 from evaluation.network.outcomes import storable
 from evaluation.questions.importing import import_question_set
@@ -50,7 +50,7 @@ class Sampling:
     """Which traces are taken: all for which one of the rules (JMESPath over ``question``, ``answer``, ``error``,
     ``contexts``, ``latency_seconds`` and what else the trace tells) finds something true, and of the others the share
     ``rate``, 0 to 1, the same ones every time. ``masks`` is what is masked in them beside secrets, see
-    ``evaluation.files.traces.masking``."""
+    ``contrib.traces.otlp.masking``."""
 
     rate: float = 1.0
     rules: tuple[str, ...] = ()
