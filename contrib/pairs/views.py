@@ -51,7 +51,7 @@ from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import Spending
 from evaluation.wording import numbers
 from evaluation.wording.messages import explain_reason, explain_refusal
-from review.web.pages.judges import cost_of_calls
+from review.reports.provenance_facts import cost_of_calls
 
 LONGEST_NAME = 200
 LARGEST = 5000

@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 
 from evaluation.core.registry import Bilingual
 from review.management.sheets import NOTHING, Sheet, number
+from review.reports.category_cards import PassingView, ProfileCard, profile_card
 from review.reports.profile_section import ClassTable
 from review.reports.report import Report
-from review.web.pages.categories import PassingView, ProfileCard, profile_card
 
 
 def profile_sheets(report: Report) -> Iterator[Sheet]:

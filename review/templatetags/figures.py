@@ -7,11 +7,11 @@ from django import template
 
 from evaluation.wording import numbers
 from review.reports.figure import why_withheld
+from review.reports.figure_cards import cell
 from review.reports.licence_words import licence_reason, licence_state
 from review.statistics.agreement.pair import PairAgreement
 from review.statistics.agreement.trust import Trust
 from review.web.pages.agreement_plots import STATISTICS
-from review.web.pages.figures import cell
 
 register = template.Library()
 for _one in (

@@ -22,6 +22,7 @@ from review.comparisons.values import differing_versions
 from review.comparisons.verdict import family_sentence, lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import Compared
 from review.gold.drift import Moved
+from review.reports.category_cards import profile_card
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
@@ -29,7 +30,6 @@ from review.reports.retrieval import unrated_in_words
 from review.statistics.paired_tests.family import ERROR
 from review.statistics.paired_tests.paired import McNemar, PairedDifference
 from review.statistics.paired_tests.ranking import Ranked
-from review.web.pages.categories import profile_card
 
 
 class ClassCell(NamedTuple):

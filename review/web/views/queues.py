@@ -37,10 +37,10 @@ from review.queues.progress import (
 )
 from review.ratings.submitting import metrics_of
 from review.reports.item_export import ITEM_EXPORTS, export_items
+from review.reports.provenance_facts import strategy_title
 from review.results.variation import consistency
 from review.web.forms.queue import ids_of, moment_of
 from review.web.pages.adjudication import case_rows
-from review.web.pages.judges import strategy_title
 
 MOST_LISTED = 50
 ITEMS_ON_A_PAGE = 50
