@@ -329,7 +329,8 @@ def tree_of_file(data: bytes, problems: Problems, accepted: tuple[FileFormat, ..
         problems.stop("file_too_large", size=len(data), limit=max_bytes)
     for form in record_formats():
         data = form.text(data, problems)
-    return read_tree(data, problems, accepted, max_bytes)
+    # The limit is of the file; as JSON a binary one is longer, which the limits of its values bound.
+    return read_tree(data, problems, accepted, max(max_bytes, len(data)))
 
 
 def read_ratings(data: bytes, name: str, *, scales: Mapping[str, Scale]) -> RatingFile:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from contrib.traces.otlp import is_protobuf, read_trace_parts
 from evaluation.core.errors import InvalidFile
+from evaluation.files import streaming
 from evaluation.files.reading import read_answers, read_questions
 
 common = pytest.importorskip("opentelemetry.exporter.otlp.proto.common.trace_encoder")
@@ -219,6 +220,15 @@ def test_calls_of_a_model_alone_are_answers_and_failures_say_why() -> None:
     )
     assert good.metadata["model"] == "m-2"
     assert (failed.question, failed.error) == ("How long may a break be?", "timed out")
+
+
+@pytest.mark.parametrize("form", ["lines", "protobuf"])
+def test_large_files_of_traces_are_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    monkeypatch.setattr(streaming, "SMALL_BYTES", 0)
+    as_json, as_protobuf = written(gen_ai)
+    data, name = (as_json + b"\n" + as_json, "t.jsonl") if form == "lines" else (as_protobuf, "t.pb")
+    rows = list(streaming.AnswerStream(streaming.Content(data), name))
+    assert [row.question for row in rows] == ["How long may a leave be?", "How long may a break be?"]
 
 
 def test_questions_made_of_traces_are_marked_as_such() -> None:
