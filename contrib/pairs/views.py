@@ -46,11 +46,11 @@ from evaluation.accounts.access import person, signed_in_form, signed_in_get, si
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_reason, explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import Spending
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_reason, explain_refusal
 from review.reports.provenance_facts import cost_of_calls
 
 LONGEST_NAME = 200

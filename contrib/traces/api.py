@@ -17,11 +17,11 @@ from rest_framework.serializers import CharField, DateTimeField, FloatField, Int
 
 from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, receive, waiting
 from contrib.traces.otlp import PERSONAL, protobuf_answer
-from evaluation.api.endpoints import Endpoint, StrictSerializer, ViewSet, person, project_for, written_by
-from evaluation.api.requests import Body, FileBody, TooLarge
-from evaluation.api.run_serializers import RunState
-from evaluation.api.sets import ANSWER_SETS, ImportedAnswersSerializer
+from evaluation.rest.endpoints import Endpoint, StrictSerializer, ViewSet, person, project_for, written_by
+from evaluation.rest.requests import Body, FileBody, TooLarge
 from evaluation.runs.answer_files import score_by_rules
+from evaluation.runs.api import ANSWER_SETS, ImportedAnswersSerializer
+from evaluation.runs.serializers import RunState
 
 PROTOBUF = "application/x-protobuf"
 AT_ONCE_SECONDS = 10.0  # what rules may take within a request

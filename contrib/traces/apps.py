@@ -4,7 +4,7 @@ from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.extensions import register
-from evaluation.files.record_formats import FORMATS, RecordFormat
+from evaluation.formats.record_formats import FORMATS, RecordFormat
 
 
 class TracesConfig(AppConfig):

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from contrib.traces.importing import Sampling
 from evaluation.core.errors import Refused
-from evaluation.web.forms import UploadForm
-from evaluation.wording.messages import explain_refusal
+from evaluation.datasets.forms import UploadForm
+from evaluation.messages.sentences import explain_refusal
 
 PERSONAL_TITLES = [
     ("email", _("e-mail addresses")),

@@ -25,18 +25,18 @@ from jmespath.exceptions import JMESPathError
 
 from contrib.traces.otlp import TracePart, read_trace_parts, read_trace_records
 from evaluation.accounts.access import lock_project
+from evaluation.connectors.mapping import searched
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem, Refused
-from evaluation.files.answer_rows import AnswerFile, AnswerRow
-from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import read_answers, read_questions
-from evaluation.files.shaping import Shape, shipped
+from evaluation.datasets.importing import import_question_set
+from evaluation.datasets.uploads import claim_upload, expire_uploads, keep_file, kept_file
+from evaluation.formats.answer_rows import AnswerFile, AnswerRow
+from evaluation.formats.question_rows import QuestionFile
+from evaluation.formats.reading import read_answers, read_questions
+from evaluation.formats.shaping import Shape, shipped
 from evaluation.models import ImportBatch, Project, User
 from evaluation.network.outcomes import storable
-from evaluation.questions.importing import import_question_set
-from evaluation.questions.uploads import claim_upload, expire_uploads, keep_file, kept_file
 from evaluation.runs.answer_files import ImportedAnswers, import_answers
-from evaluation.systems.mapping import searched
 
 TRACES, TRACE_FILE = "traces", "trace_file"
 QUIET_SECONDS = 60.0  # since the last span of a trace came in: then it is taken to be whole

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.core.errors import Problem
-from evaluation.files.reading import FileFormat, display_name, tree_of_file
-from evaluation.files.record_formats import RecordFormat
-from evaluation.files.text_trees import feed
-from evaluation.files.tree import MAX_BYTES, FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
+from evaluation.formats.reading import FileFormat, display_name, tree_of_file
+from evaluation.formats.record_formats import RecordFormat
+from evaluation.formats.text_trees import feed
+from evaluation.formats.tree import MAX_BYTES, FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 
 MASKED = "[masked]"
 #: What is masked beside secrets for whoever asks for it by this name.

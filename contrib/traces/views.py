@@ -14,12 +14,12 @@ from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.core.roles import Action
+from evaluation.datasets.pages import UploadPage
+from evaluation.datasets.views import uploaded
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import ImportBatch
 from evaluation.runs.answer_files import SHOWN
-from evaluation.web.pages import UploadPage
-from evaluation.web.run_views import answers_url, say_imported
-from evaluation.web.views import uploaded
-from evaluation.wording.messages import explain_refusal
+from evaluation.runs.views import answers_url, say_imported
 
 
 @signed_in_form

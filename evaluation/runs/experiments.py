@@ -22,7 +22,7 @@ from evaluation.judging.formulas import JuryRule
 from evaluation.judging.rubric import FAMILY_PREFIX, is_criterion
 from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion, Run, RunJudge
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda said: (said,) if isinstance(said, str) else said)]
 

@@ -13,14 +13,14 @@ from django.db import transaction
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.core.registry import Direction
+from evaluation.core.metric_specs import Direction
 from evaluation.criteria.rubrics import seats_of
 from evaluation.criteria.services import active, active_by_name, idle_names
-from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.extensions import require
 from evaluation.judges.embeddings import chosen_embedding, chosen_tokens
 from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
+from evaluation.judging.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.metrics.normalise import analysis
@@ -40,7 +40,7 @@ from evaluation.models import (
 from evaluation.profiles.spec import ProfileSpec, metrics_by_report_name
 from evaluation.runs.budgets import check_budget, set_budget
 from evaluation.runs.selectors import QuestionFilter
-from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
+from evaluation.worker.lifecycle import RunConfig, cancel, make_run, pause, resume, start
 
 FULL_RAG = "full_rag"
 

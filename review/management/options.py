@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 
 from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Role
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import RoleGrant, Run, User
-from evaluation.wording.messages import explain, explain_refusal
 from review.models.queue_spec import ASKED, SETTINGS, Distribution, QueueSpec, Setting
 from review.queues.sharing import Sharing, fields_from
 from review.reports.gate import Gate, GateOn, gate_line, gate_reasons

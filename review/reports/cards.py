@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from django.utils.translation import get_language
 
-from evaluation.core.registry import Bilingual
-from evaluation.wording.messages import explain_doubt
-from review.gold.licences import RunLicence
+from evaluation.core.metric_specs import Bilingual
+from evaluation.messages.sentences import explain_doubt
+from review.calibration.licences import RunLicence
 from review.reports.category_cards import CategoryCard, ProfileCard, category_card, profile_card
 from review.reports.entries import Output
 from review.reports.figure_cards import FURTHEST, MetricTable, OverallCard, metric_table, overall_card

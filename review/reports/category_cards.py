@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from django.utils.translation import get_language, gettext
 
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
+from evaluation.messages import numbers
+from evaluation.messages.sentences import category_name
 from evaluation.profiles.spec import OVERALL, Band
 from evaluation.profiles.spec import Cell as DiagnosisCell
-from evaluation.wording import numbers
-from evaluation.wording.messages import category_name
 from review.charts.forest import Forest, Shape, forest
 from review.reports.entries import Output
 from review.reports.figure import Figure

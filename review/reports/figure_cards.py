@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from django.utils.text import capfirst
 from django.utils.translation import get_language, gettext, ngettext
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
+from evaluation.messages import numbers
 from evaluation.profiles.arithmetic import Label
-from evaluation.wording import numbers
 from review.charts import forest as charts
 from review.charts.forest import Forest, Shape, forest
 from review.evidence.answers import RunAnswer

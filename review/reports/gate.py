@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from evaluation.messages.sentences import explain_reason
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
-from evaluation.wording.messages import explain_reason
 from review.statistics.paired_tests.gate import GateVerdict, Resource, Settling
 
 PASSED_CODE, GATE_CODE = 0, 100

@@ -12,8 +12,8 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.judging.calls import Rung
+from evaluation.messages import numbers
 from evaluation.runs.progress import ASKING, EMBEDDINGS, PREFLIGHT, Spending
-from evaluation.wording import numbers
 from review.reports.provenance import DrawUsed, JudgeUsed, PinnedJudge, Provenance, Versioned
 from review.statistics.sampling.member import Strategy
 

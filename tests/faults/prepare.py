@@ -16,7 +16,7 @@ django.setup()
 from evaluation.judges.shipping import profile_row, save_judge
 from evaluation.models import Endpoint
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec
 
 

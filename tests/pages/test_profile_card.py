@@ -6,8 +6,8 @@ import pytest
 from django.utils import translation
 
 from evaluation.judges.shipping import profile_row
+from evaluation.messages.sentences import category_name
 from evaluation.models import Run
-from evaluation.wording.messages import category_name
 from review.reports.category_cards import ProfileCard, profile_card
 from review.templatetags.figures import share
 from tests.review.builders import FAILED, answers_to, make_report, run_over, score_all

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from contrib.traces.otlp import is_protobuf, read_trace_parts
 from evaluation.core.errors import InvalidFile
-from evaluation.files import streaming
-from evaluation.files.reading import read_answers, read_questions
+from evaluation.formats import streaming
+from evaluation.formats.reading import read_answers, read_questions
 
 common = pytest.importorskip("opentelemetry.exporter.otlp.proto.common.trace_encoder")
 json_format = pytest.importorskip("google.protobuf.json_format")

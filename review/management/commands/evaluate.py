@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.judging.formulas import JuryRule
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import dollars
 from evaluation.runs.experiments import Experiment, read_experiment
-from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
 from review.management.options import add_gate_arguments, refusals
 from review.reports.gate import GateOn
 

@@ -14,11 +14,11 @@ from django.utils.translation import override
 from rest_framework import serializers
 
 from evaluation.core.errors import Refused, UnknownName
-from review.api.requests import QueueBody
 from review.management.options import add_queue_options, flag, spec_of
 from review.models import ReviewQueue
 from review.models.queue_spec import ASKED, SETTINGS, QueueSpec, Setting
-from review.web.forms.queue import ON_FORM, field_for
+from review.queues.forms import ON_FORM, field_for
+from review.queues.serializers import QueueBody
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")

@@ -1,0 +1,105 @@
+"""What judges are like and how far they can be trusted: the pages of judges and criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from django.utils.translation import get_language, gettext
+
+from evaluation.extensions import JudgeAttacks, features
+from evaluation.judging.criteria.spec import CriterionSpec
+from evaluation.messages.sentences import explain_reason
+from evaluation.models import CriterionEvent, CriterionVersion, JudgeVersion
+from review.comparisons.trend import JudgeRecord, MetricRecord
+from review.reports.verdict import MetricTrust
+from review.statistics.agreement.trust import Trust
+
+
+class JudgeMetric(NamedTuple):
+    """A metric of a judge. ``newer`` names a newer version of its rubric; ``trust`` is ``None`` where no agreement has
+    been computed."""
+
+    record: MetricRecord
+    newer: str
+    trust: MetricTrust | None
+
+
+class JudgeCard(NamedTuple):
+    """A judge with everything that is at hand. ``price`` is empty where it is not known."""
+
+    record: JudgeRecord
+    title: str
+    price: str
+    metrics: tuple[JudgeMetric, ...]
+    warnings: tuple[str, ...]
+
+
+class CriterionLine(NamedTuple):
+    """A custom criterion in force, in the reader's language."""
+
+    version: CriterionVersion
+    spec: CriterionSpec
+    title: str
+    question: str
+
+
+def attacks_of(judge: JudgeVersion) -> JudgeAttacks | None:
+    """How a judge stood up to attacks; ``None`` where the feature is not installed."""
+    return next((feature.attacks(judge) for feature in features() if feature.attacks), None)
+
+
+def judge_card(record: JudgeRecord) -> JudgeCard:
+    """The card of a judge."""
+    judge = record.judge
+    return JudgeCard(
+        record=record,
+        title=gettext("offline baseline") if judge.is_baseline else f"{judge.name} v{judge.version}",
+        price=_price(record),
+        metrics=tuple(_metric(one) for one in record.metrics),
+        warnings=tuple(_warnings(record)),
+    )
+
+
+def _price(record: JudgeRecord) -> str:
+    if record.judge.is_baseline:
+        return gettext("free: no model is called")
+    if record.price is None:
+        return ""
+    prices = {"input": f"{record.price.input:g}", "output": f"{record.price.output:g}"}
+    return gettext("$%(input)s in, $%(output)s out for a million tokens") % prices
+
+
+def _metric(one: MetricRecord) -> JudgeMetric:
+    newer = gettext("version %(number)d is newer") % {"number": one.newer} if one.newer else ""
+    trust = None if one.agreed is None else MetricTrust(one.spec.name, one.spec.title, one.agreed, one.spec.scale)
+    return JudgeMetric(one, newer, trust)
+
+
+def _warnings(record: JudgeRecord) -> Iterator[str]:
+    if record.judge.is_baseline:
+        yield gettext("A simple word-overlap baseline. Use it as a reference point, not as a judge.")
+    elif record.price is None:
+        yield gettext("No price of its model is known, so neither is the cost of its runs.")
+    if record.trouble:
+        yield gettext("Its last check failed: %(reason)s") % {"reason": explain_reason(record.trouble)}
+    if record.changed:
+        before, now = record.changed
+        yield gettext(
+            "Its agreement is that of %(before)s, but %(now)s answers under its name now: rate answers of a newer run."
+        ) % {"before": before, "now": now}
+    if record.newer:
+        yield gettext("Version %(number)d of this judge is newer.") % {"number": record.newer}
+    if not record.runs:
+        yield gettext("No run has used it yet.")
+    elif record.measured is None:
+        yield gettext("Nobody has rated an answer it judged, so nobody knows how far it can be trusted.")
+    if any(one.agreed is not None and one.agreed.trust is Trust.NO for one in record.metrics):
+        yield gettext("Don't rely on it for some metrics: it agrees too little with the experts.")
+
+
+def criterion_line(event: CriterionEvent) -> CriterionLine:
+    """The criterion that the event put in force."""
+    spec, language = event.version.read(), get_language() or "en"
+    title = spec.title_ko if language.startswith("ko") else spec.title_en
+    return CriterionLine(event.version, spec, title, spec.texts(language).question)
