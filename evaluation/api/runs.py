@@ -10,13 +10,10 @@ from rest_framework.response import Response
 from rest_framework.serializers import (
     BooleanField,
     CharField,
-    ChoiceField,
     DecimalField,
     IntegerField,
-    ListField,
     ModelSerializer,
     SerializerMethodField,
-    UUIDField,
     ValidationError,
 )
 
@@ -29,14 +26,13 @@ from evaluation.asking.systems import asked_version
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
-from evaluation.judging.formulas import JuryRule
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
-from evaluation.runs.making import Asking, Wanted, ask_for_run, cancel_run, pause_run, resume_run
+from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
+from evaluation.runs.making import Asking, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.planning import planned
 from evaluation.runs.progress import progress
 from evaluation.runs.results import enters, primary_pairs, with_scores
-from evaluation.runs.selectors import QuestionFilter
-from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
+from evaluation.specs.rest_fields import SettingsSerializer
 from evaluation.wording.messages import explain_reason
 from evaluation.work.lifecycle import answers_in, retry_failed
 
@@ -172,9 +168,11 @@ def has_judged(answer: Any) -> bool:
 RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
 
 
-class RunRequestSerializer(StrictSerializer):
+class RunRequestSerializer(SettingsSerializer, StrictSerializer):
     """What a run should be: of an ``answer_set``, or of the answers that ``system`` is asked for. Without ``judge`` the
     project's default or only one, else the offline baseline; null is none."""
+
+    settings = (*ASKING.values(), *OPTIONS.values())
 
     answer_set = IntegerField(default=None, min_value=1, allow_null=True)
     dataset_id = IntegerField(
@@ -183,54 +181,6 @@ class RunRequestSerializer(StrictSerializer):
     system = CharField(
         default="", allow_blank=True, max_length=220, help_text="name or NAME@VERSION of a system with a connector"
     )
-    evaluation_type = ChoiceField(choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help_text="what to ask for")
-    k = IntegerField(default=5, min_value=1, max_value=50, help_text="passages to ask for")
-    profile = CharField(
-        default="", allow_blank=True, max_length=100, help_text="name of a profile; else the project's default"
-    )
-    judge = CharField(default="", allow_null=True, allow_blank=True, max_length=120)
-    beside = ListField(
-        child=CharField(max_length=120),
-        default=list,
-        help_text="further judges, compared only; with `jury` its other members",
-    )
-    rubrics = ListField(
-        child=CharField(max_length=120),
-        default=list,
-        max_length=20,
-        help_text="versions to judge by as `FAMILY@V`, else those in force; of several of a family the first counts",
-    )
-    language = ChoiceField(
-        choices=["en", "ko"],
-        default="",
-        allow_blank=True,
-        help_text="of the judges' prompts and reasons; else each its own",
-    )
-    baseline = BooleanField(default=True, help_text="the offline baseline judges as well")
-    jury = ChoiceField(choices=[*JuryRule], default="", allow_blank=True)
-    embeddings = CharField(
-        default="",
-        allow_blank=True,
-        max_length=120,
-        help_text="name of an endpoint that embeds, `local` or `none`; else the judge's own, else the first that does",
-    )
-    metrics = ListField(
-        child=CharField(max_length=64),
-        default=list,
-        max_length=100,
-        help_text="metrics and criteria beside the profile's",
-    )
-    name = CharField(default="", allow_blank=True, max_length=300)
-    categories = ListField(child=CharField(max_length=200), default=list)
-    tags = ListField(child=CharField(max_length=200), default=list)
-    question_ids = ListField(child=CharField(max_length=200), default=list)
-    limit = IntegerField(default=None, min_value=1, max_value=10**6, allow_null=True)
-    repeat = IntegerField(default=1, min_value=1, max_value=50)
-    max_concurrency = IntegerField(default=32, min_value=1, max_value=1000)
-    use_cache = BooleanField(default=True)
-    batch = BooleanField(default=False, help_text="hand calls over in batches where the judge's endpoint takes them")
-    budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
-    start_token = UUIDField(default=None, allow_null=True, help_text="chosen by the caller; asking twice makes one run")
     dry_run = BooleanField(default=False, help_text="only say what it would take")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -261,15 +211,6 @@ class PageQuery(StrictSerializer):
     page_size = IntegerField(required=False, min_value=1, max_value=MOST, help_text="Results per page, 1 to 500.")
 
 
-def wanted_run(body: dict[str, Any]) -> Wanted:
-    """The request as the lower floors take it."""
-    names = ("categories", "tags", "question_ids", "limit")
-    several = {name: tuple(body[name]) for name in ("beside", "metrics", "rubrics")}
-    sources = {"answer_set", "dataset_id", "system", "evaluation_type", "k", "dry_run"}
-    rest = {name: one for name, one in body.items() if name not in sources.union(names)}
-    return Wanted(questions=QuestionFilter(*(body[name] for name in names)), **(rest | several))
-
-
 def _source(user: Person, body: dict[str, Any]) -> AnswerSet | Asking:
     if body["answer_set"]:
         rows = AnswerSet.objects.select_related("project", "question_set")
@@ -278,7 +219,7 @@ def _source(user: Person, body: dict[str, Any]) -> AnswerSet | Asking:
     version = asked_version(questions.project, body["system"])
     if version is None:
         raise Refused("not_asked", system=body["system"])
-    return Asking(questions, version, k=body["k"], evaluation_type=body["evaluation_type"])
+    return Asking(question_set=questions, version=version, **{name: body[name] for name in ASKING})
 
 
 def _to_steer(user: Person, pk: int) -> Run:
@@ -304,7 +245,8 @@ class RunViewSet(RowsViewSet):
         """Make and start a run: 202 with its id, status, progress and links; 200 with what it would take for a dry
         run."""
         body = self.body()
-        asked = _source(request.user, body), wanted_run(body), person(request)
+        spec = RunSpec(**{name: body[name] for name in OPTIONS})
+        asked = _source(request.user, body), spec, person(request)
         if body["dry_run"]:
             return Response(PlanSerializer(planned(*asked)).data)
         return self._now(ask_for_run(*asked))

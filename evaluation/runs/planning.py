@@ -23,8 +23,9 @@ from django.utils.translation import gettext
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Answer, AnswerSet, JudgeVersion, Reply, Run, RunJudge, SystemVersion, User, WorkUnit
+from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.making import Asking, Wanted, draft_run
+from evaluation.runs.making import Asking, draft_run
 from evaluation.scoring.judges import Conversation, settings_of
 from evaluation.wording.numbers import about, money
 from evaluation.work.lifecycle import (
@@ -117,14 +118,14 @@ def _text(cost: Decimal | None) -> str | None:
     return None if cost is None else f"{cost:.4f}"
 
 
-def planned(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Plan:
+def planned(source: AnswerSet | Asking, spec: RunSpec, by: User | None) -> Plan:
     """What asking for the run would do; nothing stays of it.
 
     :raises UnknownName: see :func:`draft_run`.
     :raises Refused: see :func:`draft_run`.
     """
     with transaction.atomic():
-        plan = plan_of(draft_run(source, wanted, by))
+        plan = plan_of(draft_run(source, spec, by))
         transaction.set_rollback(True)
     return plan
 

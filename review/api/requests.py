@@ -1,8 +1,7 @@
 """What the review endpoints read: strict bodies with every field named."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
@@ -14,9 +13,7 @@ from rest_framework.serializers import (
     BooleanField,
     CharField,
     ChoiceField,
-    DateTimeField,
     DictField,
-    Field,
     FloatField,
     IntegerField,
     ListField,
@@ -27,9 +24,11 @@ from evaluation.accounts.access import LARGEST_ID
 from evaluation.api.endpoints import Method, StrictSerializer
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
+from evaluation.specs.rest_fields import SettingsSerializer
+from evaluation.specs.setting import Setting
 from evaluation.wording.messages import explain_refusal
 from review.evidence.rating_input import LONGEST_PART, Change, FlagKind, Given, PartGiven
-from review.models.queue_spec import ASKED, MOST_REVIEWS, SETTINGS, Setting
+from review.models.queue_spec import ASKED, MOST_REVIEWS, SETTINGS
 from review.statistics.sampling.member import DrawParams, Strategy
 
 TOO_OFTEN = OpenApiResponse(description="Too many within an hour; `Retry-After` says in how many seconds to try again.")
@@ -187,33 +186,13 @@ def strategies() -> list[str]:
     return list(Strategy)
 
 
-def setting_field(one: Setting) -> Field[Any, Any, Any, Any]:
-    """The field that takes a setting of a queue."""
-    said: dict[str, Any] = {"default": one.default, "help_text": one.body or None}
-    if one.optional:
-        said |= {"required": False, "allow_null": True}
-    if isinstance(one.default, Enum):
-        return ChoiceField(choices=getattr(one.kind, "choices", list(one.kind)), **said)
-    low, high = one.limits
-    if one.kind is str:
-        return optional_text(high)
-    if one.kind in {int, float}:
-        kind = IntegerField if one.kind is int else FloatField
-        return kind(min_value=low, max_value=high, **said)
-    return BooleanField(**said) if one.kind is bool else DateTimeField(**said)
-
-
-class DesignBody(StrictSerializer):
+class DesignBody(SettingsSerializer, StrictSerializer):
     """How answers are chosen. ``fail_below`` and ``share`` belong to ``fails_plus_share``, ``answers`` to
     ``hand_picked``."""
 
-    settings: Sequence[Setting] = [SETTINGS[name] for name in ("strategy", "size", "seed", "fail_below", "share")]
+    settings: Iterable[Setting] = [SETTINGS[name] for name in ("strategy", "size", "seed", "fail_below", "share")]
 
     answers = ListField(child=row_id(), default=list, max_length=10_000)
-
-    def get_fields(self) -> dict[str, Field[Any, Any, Any, Any]]:
-        """The settings, and what is declared."""
-        return {one.name: setting_field(one) for one in self.settings} | super().get_fields()
 
 
 class DrawBody(DesignBody):

@@ -24,7 +24,7 @@ from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.models import User
 from review.models import Assignment, ItemEvent, QueueMember, Reminder, Reservation, ReviewItem, ReviewQueue
-from review.models.queue_spec import SETTINGS
+from review.models.queue_spec import SETTINGS, check
 from review.models.queues import FIRST_OCCASION
 from review.queues.making import add_members, check_people
 from review.queues.progress import own_progress
@@ -168,7 +168,7 @@ def _name(item: ReviewItem, wanted: set[int]) -> None:
     rows = Assignment.objects.filter(item=item)
     rated = set(rows.filter(state__in=RATED).values_list("reviewer_id", flat=True))
     people = wanted | rated
-    SETTINGS["reviews_needed"].check(len(people))
+    check(SETTINGS["reviews_needed"], len(people))
     _release(rows.exclude(reviewer__in=people))
     Reservation.objects.filter(item=item).exclude(reviewer__in=people).delete()
     Reservation.objects.bulk_create(

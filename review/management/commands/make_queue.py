@@ -11,11 +11,10 @@ from django.utils.translation import gettext as _
 
 from evaluation.judges.shipping import own_names
 from evaluation.management.site_command import SiteCommand
+from evaluation.specs.flags import add_flag, number_given
 from evaluation.wording import numbers
 from review.management.options import (
     add_queue_options,
-    flag,
-    number_given,
     refusals,
     reviewers_of,
     run_named,
@@ -41,7 +40,7 @@ class Command(SiteCommand):
         """What is drawn, who rates it, and how."""
         parser.add_argument("run", type=int, nargs="+", help="one or several, whose answers are mixed")
         size = parser.add_mutually_exclusive_group()
-        size.add_argument("--size", **flag(SETTINGS["size"]))
+        add_flag(size, SETTINGS["size"])
         size.add_argument("--width", type=_positive, metavar="W", help="as many as an interval of W either way takes")
         size.add_argument(
             "--difference", type=_positive, metavar="D", help="as many as find D between two runs four times in five"

@@ -1,0 +1,171 @@
+"""The flags of commands for settings, and the keys of files, which have the same names."""
+
+from __future__ import annotations
+
+import math
+from argparse import Action, ArgumentTypeError
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Annotated, Any, Literal, Protocol
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, create_model
+
+from evaluation.specs.setting import NO_HELP, Setting
+
+
+class _Parser(Protocol):
+    """A parser, or a group of one."""
+
+    def add_argument(self, *names: str, **how: Any) -> Action: ...
+
+
+def in_order(settings: Iterable[Setting]) -> list[Setting]:
+    """The settings that have flags, as the help lists them."""
+    flagged = [one for one in settings if one.flag]
+    order = [one for one in flagged if one.flag and not one.flag.after]
+    for one in flagged:
+        if one.flag and one.flag.after:
+            place = [before.name for before in order].index(one.flag.after)
+            order.insert(place + 1, one)
+    return order
+
+
+def add_flag(parser: _Parser, one: Setting, *, bounded: bool = False) -> Action:
+    """Add the flag of a setting to a parser or a group of one. ``bounded``: the flag refuses what is out of range,
+    and not the specification."""
+    flag = one.flag or NO_HELP
+    names = sorted((f"--{one.option.replace('_', '-')}", *flag.also), key=len)
+    low, high = one.limits
+    argument: dict[str, Any] = {"help": flag.help.format(low=low, high=high) or None}
+    if one.kind is bool:
+        argument |= {"action": "store_true"}
+    elif flag.several:
+        how = {"action": "append"} if flag.several == "again" else {"nargs": "+"}
+        argument |= how | {"default": [], "metavar": flag.metavar}
+    elif one.choices:
+        argument |= {"choices": list(one.choices), "default": str(one.default)}
+    else:
+        argument |= {"type": _reader(one, bounded=bounded), "default": one.default, "metavar": flag.metavar}
+    return parser.add_argument(*names, **argument)
+
+
+def _reader(one: Setting, *, bounded: bool) -> Callable[[str], Any]:
+    low, high = one.limits
+    if one.kind is float and high is not None and high <= 1 and not one.optional:
+        return partial(_share, high)
+    if one.kind is int and bounded:
+        return partial(_whole_number, low, high)
+    if one.kind is str and bounded:
+        return partial(_text, high)
+    readers: dict[Any, Callable[[str], Any]] = {float: number, datetime: _moment, Decimal: dollars, int: int, str: str}
+    return readers[one.kind]
+
+
+def values_of(settings: Iterable[Setting], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What options say of settings, by the fields of the specification."""
+    named = ((one, options[one.option]) for one in settings if one.flag)
+    return {one.name: not value if one.turned else value for one, value in named}
+
+
+def file_model(name: str, actions: Iterable[Action]) -> type[BaseModel]:
+    """The model of a file whose keys are the options of a command, read as its flags are. Each may be left out."""
+    fields: dict[str, Any] = {action.dest: (_key(action) | None, None) for action in actions}
+    return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
+
+
+def _key(action: Action) -> Any:
+    if action.nargs == 0:
+        return bool
+    if action.choices:
+        return Literal[tuple(action.choices)]
+    value = Annotated[Any, AfterValidator(partial(_read, action.type or str))]
+    return Annotated[tuple[value, ...], BeforeValidator(_several)] if isinstance(action.default, list) else value
+
+
+def _several(values: Any) -> Any:
+    return values if isinstance(values, list | tuple) else (values,)
+
+
+def _read(reader: Callable[[str], Any], value: Any) -> Any:
+    """:raises ValueError: where the flag would refuse the value."""
+    if not isinstance(value, str | int | float):
+        raise ValueError("a text or a number is expected")
+    try:
+        return reader(str(value))
+    except ArgumentTypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def number(text: str) -> float:
+    """A number that a flag gives.
+
+    :raises ArgumentTypeError: for a text that is none, and for an infinite one.
+    """
+    value = number_given(text)
+    if not math.isfinite(value):
+        raise ArgumentTypeError(f"{text} is no number")
+    return value
+
+
+def number_given(text: str) -> float:
+    """What a flag says, be it infinite or no number at all.
+
+    :raises ArgumentTypeError: for any other text.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text} is no number") from None
+
+
+def dollars(text: str) -> Decimal:
+    """An amount of money on the command line.
+
+    :raises ArgumentTypeError: for anything but a number from 0 on with at most 8 digits before the point.
+    """
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not 0 <= amount < 10**8:
+        raise ArgumentTypeError(_("not an amount of US dollars, such as 2.50"))
+    return amount.quantize(Decimal("0.0001"))
+
+
+def _whole_number(low: int, high: int, text: str) -> int:
+    if not (text.isdigit() and int(text) >= low):
+        raise ArgumentTypeError(f"{text} is no whole number above {low - 1}")
+    if int(text) > high:
+        raise ArgumentTypeError(f"{text} is more than {high}")
+    return int(text)
+
+
+def _text(longest: int, text: str) -> str:
+    if len(text) > longest:
+        raise ArgumentTypeError(f"{text[:40]}… is longer than {longest} characters")
+    return text
+
+
+def _share(most: float, text: str) -> float:
+    value = number_given(text)
+    if not 0 <= value <= most:
+        raise ArgumentTypeError(f"{text} is not between 0 and {most:g}")
+    return value
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise ArgumentTypeError(f"{text} is no moment, such as 2026-12-01T18:00")
+    moment = moment if timezone.is_aware(moment) else timezone.make_aware(moment)
+    if moment <= timezone.now():
+        raise ArgumentTypeError(f"{text} has passed already")
+    return moment
