@@ -10,13 +10,12 @@ from uuid import UUID
 
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.samples import FrozenModel
 from evaluation.judging.formulas import JuryRule
-from evaluation.specs.setting import Flag, Input, setting, settings_of
+from evaluation.specs.setting import Flag, Input, Spec, setting, settings_of
 from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
 
 
-class AskSpec(FrozenModel):
+class AskSpec(Spec):
     """Options of asking a system."""
 
     k: int = setting(
@@ -42,7 +41,7 @@ class AskSpec(FrozenModel):
     )
 
 
-class CallSpec(FrozenModel):
+class CallSpec(Spec):
     """Options of a run's calls to judges."""
 
     max_concurrency: int = setting(32, limits=(1, 1000))

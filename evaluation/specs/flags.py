@@ -15,7 +15,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, create_model
 
-from evaluation.specs.setting import NO_HELP, Setting
+from evaluation.core.errors import Refused
+from evaluation.specs.setting import Flag, Setting
+from evaluation.wording.messages import explain_refusal
 
 
 class _Parser(Protocol):
@@ -24,21 +26,12 @@ class _Parser(Protocol):
     def add_argument(self, *names: str, **how: Any) -> Action: ...
 
 
-def in_order(settings: Iterable[Setting]) -> list[Setting]:
-    """The settings that have flags, as the help lists them."""
-    flagged = [one for one in settings if one.flag]
-    order = [one for one in flagged if one.flag and not one.flag.after]
-    for one in flagged:
-        if one.flag and one.flag.after:
-            place = [before.name for before in order].index(one.flag.after)
-            order.insert(place + 1, one)
-    return order
+def add_flags(parser: _Parser, settings: Iterable[Setting]) -> list[Action]:
+    """Add the flags of settings to a parser or a group of one."""
+    return [_add(parser, one, one.flag) for one in settings if one.flag]
 
 
-def add_flag(parser: _Parser, one: Setting, *, bounded: bool = False) -> Action:
-    """Add the flag of a setting to a parser or a group of one. ``bounded``: the flag refuses what is out of range,
-    and not the specification."""
-    flag = one.flag or NO_HELP
+def _add(parser: _Parser, one: Setting, flag: Flag) -> Action:
     names = sorted((f"--{one.option.replace('_', '-')}", *flag.also), key=len)
     low, high = one.limits
     argument: dict[str, Any] = {"help": flag.help.format(low=low, high=high) or None}
@@ -50,20 +43,17 @@ def add_flag(parser: _Parser, one: Setting, *, bounded: bool = False) -> Action:
     elif one.choices:
         argument |= {"choices": list(one.choices), "default": str(one.default)}
     else:
-        argument |= {"type": _reader(one, bounded=bounded), "default": one.default, "metavar": flag.metavar}
+        argument |= {"type": partial(_value, one), "default": one.default, "metavar": flag.metavar}
     return parser.add_argument(*names, **argument)
 
 
-def _reader(one: Setting, *, bounded: bool) -> Callable[[str], Any]:
-    low, high = one.limits
-    if one.kind is float and high is not None and high <= 1 and not one.optional:
-        return partial(_share, high)
-    if one.kind is int and bounded:
-        return partial(_whole_number, low, high)
-    if one.kind is str and bounded:
-        return partial(_text, high)
-    readers: dict[Any, Callable[[str], Any]] = {float: number, datetime: _moment, Decimal: dollars, int: int, str: str}
-    return readers[one.kind]
+def _value(one: Setting, text: str) -> Any:
+    value = _READERS[one.kind](text)
+    try:
+        one.check(value)
+    except Refused as refused:
+        raise ArgumentTypeError(explain_refusal(refused)) from refused
+    return value
 
 
 def values_of(settings: Iterable[Setting], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,21 +96,20 @@ def number(text: str) -> float:
 
     :raises ArgumentTypeError: for a text that is none, and for an infinite one.
     """
-    value = number_given(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.inf
     if not math.isfinite(value):
         raise ArgumentTypeError(f"{text} is no number")
     return value
 
 
-def number_given(text: str) -> float:
-    """What a flag says, be it infinite or no number at all.
-
-    :raises ArgumentTypeError: for any other text.
-    """
+def _whole_number(text: str) -> int:
     try:
-        return float(text)
+        return int(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text} is no number") from None
+        raise ArgumentTypeError(f"{text} is no whole number") from None
 
 
 def dollars(text: str) -> Decimal:
@@ -137,27 +126,6 @@ def dollars(text: str) -> Decimal:
     return amount.quantize(Decimal("0.0001"))
 
 
-def _whole_number(low: int, high: int, text: str) -> int:
-    if not (text.isdigit() and int(text) >= low):
-        raise ArgumentTypeError(f"{text} is no whole number above {low - 1}")
-    if int(text) > high:
-        raise ArgumentTypeError(f"{text} is more than {high}")
-    return int(text)
-
-
-def _text(longest: int, text: str) -> str:
-    if len(text) > longest:
-        raise ArgumentTypeError(f"{text[:40]}… is longer than {longest} characters")
-    return text
-
-
-def _share(most: float, text: str) -> float:
-    value = number_given(text)
-    if not 0 <= value <= most:
-        raise ArgumentTypeError(f"{text} is not between 0 and {most:g}")
-    return value
-
-
 def _moment(text: str) -> datetime:
     try:
         moment = parse_datetime(text)
@@ -169,3 +137,12 @@ def _moment(text: str) -> datetime:
     if moment <= timezone.now():
         raise ArgumentTypeError(f"{text} has passed already")
     return moment
+
+
+_READERS: Mapping[Any, Callable[[str], Any]] = {
+    float: number,
+    int: _whole_number,
+    str: str,
+    datetime: _moment,
+    Decimal: dollars,
+}

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
+
+from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.samples import FrozenModel
 
 Text = Any  # a string, or one that is translated when it is shown
 Limits = tuple[Any, Any]  # both ends included; of a text the number of characters
@@ -32,13 +36,11 @@ class Input(NamedTuple):
 
 class Flag(NamedTuple):
     """The flag of a command. A yes-or-no setting with a ``name`` of its own is asked for the other way round. ``also``
-    are further names. Several values are given ``again`` and again or ``at_once``. In the help it stands behind the
-    flag of the setting ``after``, else behind that of the setting above."""
+    are further names. Several values are given ``again`` and again or ``at_once``."""
 
     help: str = ""
     name: str = ""
     also: tuple[str, ...] = ()
-    after: str = ""
     metavar: str | None = None
     several: Literal["", "again", "at_once"] = ""
 
@@ -84,16 +86,40 @@ class Setting:
         """Whether forms and commands ask for the opposite."""
         return self.kind is bool and {self.input_name, self.option} != {self.name}
 
+    def check(self, value: Any) -> None:
+        """Refuse a value that it cannot have.
+
+        :raises Refused: ``setting_range`` for a number out of range, ``text_too_long``.
+        :raises UnknownName: for something that is no choice.
+        """
+        low, high = self.limits
+        if self.choices and value not in (*self.choices, self.default):
+            raise UnknownName(self.name, str(value), list(self.choices))
+        if high is not None and isinstance(value, int | float) and not low <= value <= high:
+            raise Refused("setting_range", field=self.name, low=low, high=high)
+        if high is not None and isinstance(value, str) and len(value) > high:
+            raise Refused("text_too_long", limit=high)
+
 
 def setting(default: Any, **declared: Any) -> Any:
     """A field of a specification: its default, and the fields of :class:`Setting`."""
-    about = Setting(**declared)
-    low, high = (None, None) if isinstance(default, str | tuple) else about.limits
-    field = Field(default, ge=low, le=high)
-    field.metadata.append(about)
+    field = Field(default)
+    field.metadata.append(Setting(**declared))
     return field
 
 
+class Spec(FrozenModel):
+    """A specification, which refuses what its settings cannot have (:meth:`Setting.check`)."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check(cls, value: Any, info: ValidationInfo) -> Any:
+        if one := settings_of(cls).get(info.field_name or ""):
+            one.check(value)
+        return value
+
+
+@cache
 def settings_of(model: type[BaseModel]) -> dict[str, Setting]:
     """The settings of a specification by name, its own before those of the classes it extends."""
     found = {}

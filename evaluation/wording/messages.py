@@ -187,7 +187,7 @@ REFUSALS = {
         "Hidden repeats need at least %(least)s answers for each reviewer, so that one comes much later; here there "
         "are %(each)s."
     ),
-    "queue_rule": _("“%(field)s” must lie between %(low)s and %(high)s."),
+    "setting_range": _("“%(field)s” must lie between %(low)s and %(high)s."),
     "queue_name_tells": _(
         "Reviewers read the name before they rate. It must not name the system, the judge or the strategy: %(words)s."
     ),

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import RoleGrant, Run, User
-from evaluation.specs.flags import add_flag, in_order, number, values_of
+from evaluation.specs.flags import add_flags, number, values_of
 from evaluation.wording.messages import explain, explain_refusal
 from review.models.queue_spec import ASKED, Distribution, QueueSpec
 from review.queues.sharing import Sharing, fields_from
@@ -150,9 +150,9 @@ _BESIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 def add_queue_options(parser: CommandParser) -> None:
     """Add the flags of all settings but the size, and of what is named with them."""
-    for one in in_order(ASKED):
+    for one in ASKED:
         if one.name != "size":
-            add_flag(parser, one)
+            add_flags(parser, [one])
         for beside, said in _BESIDE.get(one.name, {}).items():
             parser.add_argument(beside, nargs="+", default=[], **said)
         if one.kind is Distribution:
@@ -163,7 +163,7 @@ def add_queue_options(parser: CommandParser) -> None:
 def spec_of(options: Mapping[str, Any]) -> QueueSpec:
     """The settings.
 
-    :raises Refused: ``queue_rule`` for a number out of range.
+    :raises Refused: ``setting_range`` for a number out of range.
     """
     return QueueSpec(**values_of(ASKED, options))
 

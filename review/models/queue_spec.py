@@ -9,11 +9,8 @@ from typing import Any
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
-from pydantic import ValidationInfo, field_validator
 
-from evaluation.core.errors import Refused, UnknownName
-from evaluation.core.samples import FrozenModel
-from evaluation.specs.setting import Flag, Input, Setting, setting, settings_of
+from evaluation.specs.setting import Flag, Input, Spec, setting, settings_of
 from review.statistics.sampling.member import Strategy
 
 MOST_REVIEWS = 10
@@ -53,12 +50,12 @@ class Distribution(TextChoices):
     BY_TAG = "by_tag", _("by tag or category of the question")
 
 
-class QueueSpec(FrozenModel):
+class QueueSpec(Spec):
     """How a queue is drawn, given out, rated and shown.
 
     Without a ``seed`` one is made up. ``fail_below`` and ``share`` belong to the strategy ``fails_plus_share``.
 
-    :raises Refused: ``queue_rule`` for a number out of range.
+    :raises Refused: ``setting_range`` for a number out of range.
     :raises UnknownName: for something that is no choice.
     """
 
@@ -152,7 +149,7 @@ class QueueSpec(FrozenModel):
         limits=(0, 1),
         column=_("share shown by chance"),
         form=Input("more", _("Shown by chance besides, in percent"), name="reveal_percent", percent=True),
-        flag=Flag("share shown the judge by chance, {low} to {high}", after="repeat_share"),
+        flag=Flag("share shown the judge by chance, {low} to {high}"),
     )
     adjudicate_from: float = setting(
         2.0,
@@ -271,15 +268,9 @@ class QueueSpec(FrozenModel):
         who="who cannot rate without knowing the system; recorded",
         column=_("hide the system"),
         form=Input("more", _("Let reviewers see which system answered"), _("This is recorded."), name="show_system"),
-        flag=Flag("reviewers see which system answered (recorded)", name="show_system", after="deadline"),
+        flag=Flag("reviewers see which system answered (recorded)", name="show_system"),
     )
     example: bool = setting(False, column=_("example"))  # its ratings are made for show
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _possible(cls, value: Any, info: ValidationInfo) -> Any:
-        check(SETTINGS[info.field_name or ""], value)
-        return value
 
     @property
     def ratings_each(self) -> float:
@@ -298,19 +289,6 @@ class QueueSpec(FrozenModel):
     def columns(self) -> dict[str, Any]:
         """What the queue's row holds."""
         return self.model_dump(include=set(COLUMNS))
-
-
-def check(one: Setting, value: Any) -> None:
-    """Refuse what no queue can have.
-
-    :raises Refused: ``queue_rule`` for a number out of range.
-    :raises UnknownName: for something that is no choice.
-    """
-    if one.choices and value not in one.choices:
-        raise UnknownName(f"{one.name} of a queue", str(value), list(one.choices))
-    low, high = one.limits
-    if high is not None and isinstance(value, int | float) and not low <= value <= high:
-        raise Refused("queue_rule", field=one.name, low=low, high=high)
 
 
 SETTINGS = settings_of(QueueSpec)

@@ -24,7 +24,7 @@ from evaluation.accounts import audit
 from evaluation.core.errors import Refused
 from evaluation.models import User
 from review.models import Assignment, ItemEvent, QueueMember, Reminder, Reservation, ReviewItem, ReviewQueue
-from review.models.queue_spec import SETTINGS, check
+from review.models.queue_spec import SETTINGS
 from review.models.queues import FIRST_OCCASION
 from review.queues.making import add_members, check_people
 from review.queues.progress import own_progress
@@ -71,7 +71,7 @@ def name_people(queue: ReviewQueue, items: Collection[int], people: Sequence[Use
     """Keep items for exactly these people and whoever has rated them; so many reviewers each of them takes then. How
     many items that were.
 
-    :raises Refused: ``not_a_reviewer``, ``no_reviewers``, or ``queue_rule`` for more than ten people.
+    :raises Refused: ``not_a_reviewer``, ``no_reviewers``, or ``setting_range`` for more than ten people.
     """
     if not people:
         raise Refused("no_reviewers")
@@ -168,7 +168,7 @@ def _name(item: ReviewItem, wanted: set[int]) -> None:
     rows = Assignment.objects.filter(item=item)
     rated = set(rows.filter(state__in=RATED).values_list("reviewer_id", flat=True))
     people = wanted | rated
-    check(SETTINGS["reviews_needed"], len(people))
+    SETTINGS["reviews_needed"].check(len(people))
     _release(rows.exclude(reviewer__in=people))
     Reservation.objects.filter(item=item).exclude(reviewer__in=people).delete()
     Reservation.objects.bulk_create(

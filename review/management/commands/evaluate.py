@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from evaluation.management.site_command import SiteCommand
 from evaluation.models.run_spec import ASKING, OPTIONS
 from evaluation.runs.experiments import read_experiment
-from evaluation.specs.flags import add_flag, file_model, in_order
+from evaluation.specs.flags import add_flags, file_model
 from review.management.options import add_gate_arguments, refusals
 
 #: Options of which one takes the place of the other.
@@ -76,15 +76,14 @@ def _add_sources(parser: CommandParser) -> Iterator[Action]:
         help="judge the answers of that run again; no questions or system need be named",
     )
     yield answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
-    for one in in_order(ASKING.values()):
-        yield add_flag(parser, one, bounded=True)
+    yield from add_flags(parser, ASKING.values())
 
 
 def _add_options(parser: CommandParser) -> Iterator[Action]:
     """The options of the run."""
     judge = parser.add_mutually_exclusive_group()
-    for one in in_order(OPTIONS.values()):
-        yield add_flag(judge if one.name == "judge" else parser, one, bounded=True)
+    for one in OPTIONS.values():
+        yield from add_flags(judge if one.name == "judge" else parser, [one])
         if one.name == "judge":
             yield judge.add_argument("--no-judge", "--no-llm-judge", action="store_true", help="rules only")
 

@@ -14,7 +14,7 @@ from django.utils.translation import override
 from rest_framework import serializers
 
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.specs.flags import add_flag
+from evaluation.specs.flags import add_flags
 from evaluation.specs.form_fields import form_fields
 from evaluation.specs.setting import Setting
 from review.api.requests import QueueBody
@@ -31,7 +31,7 @@ asked = pytest.mark.parametrize("one", ASKED, ids=lambda one: one.name)
 
 def command_says(*arguments: str) -> dict[str, Any]:
     parser = CommandParser()
-    add_flag(parser, SETTINGS["size"])
+    add_flags(parser, [SETTINGS["size"]])
     add_queue_options(parser)
     return vars(parser.parse_args(arguments))
 
