@@ -1,6 +1,7 @@
 """``runs/``: starting, watching and steering runs, and their results in the shape of source 002; their answers with
 contexts, scores and what stands behind each score."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext
@@ -10,7 +11,6 @@ from rest_framework.response import Response
 from rest_framework.serializers import (
     BooleanField,
     CharField,
-    DecimalField,
     IntegerField,
     ModelSerializer,
     SerializerMethodField,
@@ -191,17 +191,10 @@ class RunRequestSerializer(SettingsSerializer, StrictSerializer):
         return attrs
 
 
-class ResumeSerializer(StrictSerializer):
+class ResumeSerializer(SettingsSerializer, StrictSerializer):
     """Under what a paused run goes on."""
 
-    budget = DecimalField(
-        max_digits=12,
-        decimal_places=4,
-        min_value=0,
-        default=None,
-        allow_null=True,
-        help_text="US dollars that its calls may cost in all; null leaves it as it is",
-    )
+    settings = (replace(OPTIONS["budget"], body="US dollars that its calls may cost in all; null leaves it as it is"),)
 
 
 class PageQuery(StrictSerializer):

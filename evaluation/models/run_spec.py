@@ -60,15 +60,10 @@ class CallSpec(Spec):
 
 
 class RunSpec(CallSpec):
-    """Options of a run. ``profile`` empty is the project's default, ``judge`` empty its own, else the baseline;
-    ``None`` is no judge. ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its
-    other members; ``baseline`` sets the offline baseline beside them.
-
-    ``metrics`` are computed beside the profile's. ``embeddings`` names an endpoint, ``local`` or ``none``. ``rubrics``
-    are versions instead of those in force, as ``FAMILY@V``; of several of one family the first one's values count.
-    ``language`` is that of prompts and reasons, else each judge's own. The run is about the questions of
-    ``categories``, ``tags`` and ``question_ids``, of these the first ``limit``. ``budget`` is in US dollars.
-    ``start_token`` makes asking twice one run.
+    """Options of a run. Without a ``judge`` the project's own counts, else the baseline; ``None`` is no judge. Those
+    ``beside`` it are only compared with it, or with the rule of a ``jury`` its other members. The run is about the
+    first ``limit`` of the questions that have one of each: ``categories``, ``tags``, ``question_ids``; empty ones
+    restrict nothing. ``budget`` is in US dollars.
     """
 
     profile: str = setting(

@@ -165,23 +165,6 @@ def _check_batches(batch: bool, judges: Sequence[JudgeVersion]) -> None:
         raise Refused("no_batches")
 
 
-def answers_to_ask(
-    question_set: QuestionSet, version: SystemVersion, *, k: int, evaluation_type: str, by: User | None
-) -> AnswerSet:
-    """An empty answer set, for which the first run of it asks the system."""
-    made = AnswerSet.objects.create(
-        project_id=question_set.project_id,
-        question_set=question_set,
-        system_version=version,
-        k=k,
-        evaluation_type=evaluation_type,
-        source=version.adapter,
-        created_by=by,
-    )
-    audit.record(by, "answer_set.asked", made)
-    return made
-
-
 class Asking(AskSpec):
     """Answers that are still to be asked for: of which system to which questions."""
 
@@ -196,8 +179,18 @@ class Asking(AskSpec):
         return self.question_set.project
 
     def empty_set(self, by: User | None) -> AnswerSet:
-        """The empty answer set that a run fills."""
-        return answers_to_ask(self.question_set, self.version, k=self.k, evaluation_type=self.evaluation_type, by=by)
+        """Make the empty answer set for which the first run of it asks the system."""
+        answers = AnswerSet.objects.create(
+            project_id=self.question_set.project_id,
+            question_set=self.question_set,
+            system_version=self.version,
+            k=self.k,
+            evaluation_type=self.evaluation_type,
+            source=self.version.adapter,
+            created_by=by,
+        )
+        audit.record(by, "answer_set.asked", answers)
+        return answers
 
 
 def draft_run(source: AnswerSet | Asking, spec: RunSpec, by: User | None) -> Run:

@@ -123,10 +123,9 @@ class Spec(FrozenModel):
 def settings_of(model: type[BaseModel]) -> dict[str, Setting]:
     """The settings of a specification by name, its own before those of the classes it extends."""
     found = {}
-    for name in dict.fromkeys([*vars(model).get("__annotations__", ()), *model.model_fields]):
-        field = model.model_fields.get(name)
-        declared = next((one for one in field.metadata if isinstance(one, Setting)), None) if field else None
-        if field and declared:
+    own = vars(model).get("__annotations__", {})
+    for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] not in own):
+        for declared in (one for one in field.metadata if isinstance(one, Setting)):
             found[name] = _of_field(name, declared, field.annotation, field.default)
     return found
 

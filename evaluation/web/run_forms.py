@@ -13,11 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.access import Person, visible
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
-from evaluation.criteria.rubrics import rubrics_for, version_named
-from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names, judge_row
+from evaluation.criteria.rubrics import rubrics_for
+from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
 from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
 from evaluation.runs.making import Asking
@@ -247,26 +247,12 @@ class RunForm(forms.Form):
         self.fields["profile"].initial = default_profile(source.project)
         _choices(self, "categories", [(one, one) for one in categories])
         _choices(self, "judge", _judges(source))
-        self._project = source.project
         self.fields["language"].initial = _asks_in(source.question_set)
         _choices(self, "rubrics", _rubrics(source.project))
         try:
             self.fields["judge"].initial = default_judge(source.project)
         except Refused:  # several, and none is the default: the person chooses
             self.fields["judge"].initial = ""
-
-    def clean(self) -> dict[str, Any]:
-        """Prompts in the language that was chosen, else in the judge's own."""
-        said: dict[str, Any] = super().clean() or self.cleaned_data
-        if said.get("rubrics") and said.get("judge") not in {None, "", NO_JUDGE}:
-            language = said.get("language") or judge_row(self._project, said["judge"]).language
-            for name in said["rubrics"]:
-                try:
-                    version_named(self._project.pk, language, name)
-                except UnknownName:
-                    wrong = Refused("rubric_other_language", rubric=name, language=language)
-                    self.add_error("rubrics", explain_refusal(wrong))
-        return said
 
     @property
     def digest(self) -> str:

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from evaluation.files.export import FORMATS, ExportFile
 from evaluation.models import Answer, MetricDefinition, Run
-from review.comparisons.gating import NO_GATE, GateAsked, asked_of, gate_of, unlicensed
+from review.comparisons.gating import asked_of, gate_of, unlicensed
 from review.comparisons.summaries import Headline
 from review.comparisons.whole import Compared
 from review.evidence.answers import run_answers
@@ -54,7 +54,7 @@ from review.kept.making import (
 from review.models import Kept
 from review.plans.ahead import planned_review
 from review.reports.exporting import export
-from review.reports.gate import Gate
+from review.reports.gate import NO_GATE, Gate, GateAsked
 from review.reports.lines import AnswerLine
 from review.reports.report import Report
 from review.results.answers import Selected, Wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Action
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
@@ -13,17 +13,12 @@ from django.utils.translation import gettext as _
 from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import RoleGrant, Run, User
-from evaluation.specs.flags import add_flags, number, values_of
+from evaluation.specs.flags import add_flags, values_of
 from evaluation.wording.messages import explain, explain_refusal
 from review.models.queue_spec import ASKED, Distribution, QueueSpec
 from review.queues.sharing import Sharing, fields_from
-from review.reports.gate import Gate, GateOn, gate_line, gate_reasons
+from review.reports.gate import GATE_SETTINGS, Gate, GateAsked, gate_line, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
-
-if TYPE_CHECKING:
-    from review.comparisons.gating import GateAsked
-
-GOOD, GATE = 0, 100
 
 
 def run_named(pk: int) -> Run:
@@ -53,50 +48,13 @@ def refusals() -> Iterator[None]:
 
 
 def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> list[Action]:
-    """``--fail-under``, ``--baseline`` (unless the command has one of its own) with ``--max-drop``, ``--gate-on``,
-    ``--margin``, ``--across-models``, ``--looks``, ``--require-licence``, ``--allow-undecided``."""
+    """The flags of a gate, and ``--baseline`` unless the command has one of its own."""
     gate = parser.add_argument_group("quality gate", "exit 100 unless it is passed; an undecided gate is not passed")
-    actions = [gate.add_argument("--fail-under", type=number, metavar="X", help="least overall score, such as 0.7")]
+    actions = add_flags(gate, GATE_SETTINGS)
     if baseline:
         help_text = "run that this one must not fall behind"
         actions.append(gate.add_argument("--baseline", type=int, metavar="RUN", help=help_text))
-    return [
-        *actions,
-        gate.add_argument(
-            "--max-drop", type=number, metavar="D", help="largest drop against the baseline, such as 0.02"
-        ),
-        gate.add_argument(
-            "--margin",
-            type=number,
-            metavar="M",
-            help="a difference that does not matter, such as 0.03: say where two runs are alike within it",
-        ),
-        gate.add_argument(
-            "--gate-on",
-            choices=[str(one) for one in GateOn],
-            default="",
-            help="score the gate looks at; the corrected one where it is offered, else judge-only",
-        ),
-        gate.add_argument(
-            "--across-models",
-            action="store_true",
-            help="measure the drop of judge-only scores although different models answered under a judge's name",
-        ),
-        gate.add_argument(
-            "--looks",
-            type=int,
-            default=1,
-            metavar="N",
-            help="how often this gate is asked in all, such as after every commit: the 5%% of error is shared by N "
-            "looks",
-        ),
-        gate.add_argument(
-            "--require-licence", action="store_true", help="fail where the proof of a judge's prompt does not hold"
-        ),
-        gate.add_argument(
-            "--allow-undecided", action="store_true", help="exit 0 with a warning where the gate is undecided"
-        ),
-    ]
+    return actions
 
 
 def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAsked:
@@ -104,21 +62,12 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
 
     :raises CommandError: exit code 2, for options that do not go together and a baseline that does not exist.
     """
-    from review.comparisons.gating import GateAsked, checked  # costs 0.5 s at import
+    from review.comparisons.gating import checked  # costs 0.5 s at import
 
-    asked = GateAsked(
-        margin=options["margin"],
-        fail_under=options["fail_under"],
-        baseline=baseline or (None if options.get("baseline") is None else run_named(options["baseline"])),
-        max_drop=options["max_drop"],
-        on=options["gate_on"],
-        allow_undecided=options["allow_undecided"],
-        across_models=options["across_models"],
-        looks=options["looks"],
-        require_licence=options["require_licence"],
-    )
+    if baseline is None and options.get("baseline") is not None:
+        baseline = run_named(options["baseline"])
     try:
-        return checked(asked)
+        return checked(GateAsked(baseline=baseline, **values_of(GATE_SETTINGS, options)))
     except Refused as error:
         raise CommandError(explain_refusal(error), returncode=2) from error
 

@@ -14,10 +14,10 @@ from django.utils.translation import override
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.comparisons.gating import GateAsked, checked, gate_of
+from review.comparisons.gating import checked, gate_of
 from review.comparisons.verdict import judge_only_verdict, next_sentence, sentences
 from review.comparisons.whole import compare, comparison_json, with_margin
-from review.reports.gate import gate_reasons, margin_text
+from review.reports.gate import GateAsked, gate_reasons, margin_text
 from review.statistics.paired_tests.gate import Verdict, lies_within
 from tests.factories import make_user
 from tests.review.api.clients import Caller

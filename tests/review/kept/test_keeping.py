@@ -19,7 +19,7 @@ from openpyxl import load_workbook
 from evaluation.core.errors import Later, Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.gating import gate_of
 from review.comparisons.values import MOST
 from review.kept import keeping, making
 from review.kept.reading import (
@@ -33,6 +33,7 @@ from review.kept.reading import (
 )
 from review.models import Kept, Revision, Touched
 from review.reports.exporting import BRIEF, REPORT_EXPORTS
+from review.reports.gate import GateAsked
 from review.reports.gathering import gather
 from review.reports.lines import answer_lines
 from review.results.answers import Wanted, select
