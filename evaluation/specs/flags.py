@@ -19,6 +19,8 @@ from evaluation.core.errors import Refused
 from evaluation.specs.setting import Flag, Setting
 from evaluation.wording.messages import explain_refusal
 
+_SEVERAL = BeforeValidator(lambda values: values if isinstance(values, list) else [values])
+
 
 class _Parser(Protocol):
     """A parser, or a group of one."""
@@ -74,11 +76,7 @@ def _key(action: Action) -> Any:
     if action.choices:
         return Literal[tuple(action.choices)]
     value = Annotated[Any, AfterValidator(partial(_read, action.type or str))]
-    return Annotated[tuple[value, ...], BeforeValidator(_several)] if isinstance(action.default, list) else value
-
-
-def _several(values: Any) -> Any:
-    return values if isinstance(values, list | tuple) else (values,)
+    return Annotated[tuple[value, ...], _SEVERAL] if isinstance(action.default, list) else value
 
 
 def _read(reader: Callable[[str], Any], value: Any) -> Any:

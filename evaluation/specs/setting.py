@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
 from types import MappingProxyType, NoneType, UnionType
@@ -45,9 +45,6 @@ class Flag(NamedTuple):
     several: Literal["", "again", "at_once"] = ""
 
 
-NO_HELP = Flag()
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # pydantic would ask lazy texts for hash and repr
 class Setting:
     """A declared setting. :func:`settings_of` takes ``name`` and the fields after it from the field of the
@@ -60,7 +57,7 @@ class Setting:
     limits: Limits = (None, None)
     most: int | None = None
     form: Input | None = None
-    flag: Flag | None = NO_HELP
+    flag: Flag | None = field(default=Flag())
     body: str = ""
     who: str = ""
     column: Text = ""
@@ -103,9 +100,9 @@ class Setting:
 
 def setting(default: Any, **declared: Any) -> Any:
     """A field of a specification: its default, and the fields of :class:`Setting`."""
-    field = Field(default)
-    field.metadata.append(Setting(**declared))
-    return field
+    info = Field(default)
+    info.metadata.append(Setting(**declared))
+    return info
 
 
 class Spec(FrozenModel):
@@ -124,9 +121,9 @@ def settings_of(model: type[BaseModel]) -> dict[str, Setting]:
     """The settings of a specification by name, its own before those of the classes it extends."""
     found = {}
     own = vars(model).get("__annotations__", {})
-    for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] not in own):
-        for declared in (one for one in field.metadata if isinstance(one, Setting)):
-            found[name] = _of_field(name, declared, field.annotation, field.default)
+    for name, info in sorted(model.model_fields.items(), key=lambda item: item[0] not in own):
+        for declared in (one for one in info.metadata if isinstance(one, Setting)):
+            found[name] = _of_field(name, declared, info.annotation, info.default)
     return found
 
 

@@ -101,7 +101,7 @@ def test_the_command_and_rest_take_a_margin(near: tuple[Run, Run]) -> None:
     call_command("compare", *(str(run.pk) for run in near), "--margin", "0.03", "--format", "json", stdout=out)
     (one,) = json.loads(out.getvalue())["differences"]
     assert one["verdict"]["judge_only"]["verdict"] == "alike"
-    with pytest.raises(CommandError, match="must lie between 0.001 and 1"):
+    with pytest.raises(CommandError, match=r"must lie between 0\.001 and 1"):
         call_command("compare", *(str(run.pk) for run in near), "--margin", "-1", stdout=StringIO())
     caller = Caller(make_user(Role.VIEWER, near[0].project))
     path = f"runs/compare/?runs={near[0].pk},{near[1].pk}&margin="

@@ -245,9 +245,9 @@ def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[
 
 def test_what_is_kept_has_room_for_its_names() -> None:
     """PostgreSQL takes nothing longer."""
-    asked = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "gate_on": "precision_at_k", "looks": 1000}
+    asked = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "looks": 1000}
     flags = dict.fromkeys(("allow_undecided", "across_models", "require_licence"), True)
-    kinds = [making.gated_kind(kind, GateAsked(**asked, **flags)) for kind in making.GATED]
+    kinds = [making.gated_kind(kind, GateAsked(gate_on="precision_at_k", **asked, **flags)) for kind in making.GATED]
     assert max(map(len, kinds)) <= Kept._meta.get_field("kind").max_length
     subject = keeping.subject_of([Run(pk=10**18 + at) for at in range(MOST)])
     assert len(subject) <= Kept._meta.get_field("subject").max_length
