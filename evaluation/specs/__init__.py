@@ -1,5 +1,4 @@
-"""Settings that are declared once: the flags of commands, the fields of forms, of REST bodies and of files follow.
+"""Settings that are declared once; flags of commands, fields of forms and of REST bodies, and keys of files follow.
 
-A specification is a frozen pydantic model whose fields are declared with ``setting.setting``, and
-``setting.settings_of`` lists them. ``flags``, ``form_fields`` and ``rest_fields`` derive what the entrances ask for.
+A specification is a frozen pydantic model whose fields are declared with ``setting.setting``.
 """

@@ -50,11 +50,13 @@ def _add(parser: _Parser, one: Setting, flag: Flag) -> Action:
 
 
 def _value(one: Setting, text: str) -> Any:
-    value = _READERS[one.kind](text)
     try:
+        value = _READERS[one.kind](text)
         one.check(value)
     except Refused as refused:
         raise ArgumentTypeError(explain_refusal(refused)) from refused
+    except ValueError:
+        raise ArgumentTypeError(f"{text} is no whole number") from None
     return value
 
 
@@ -103,13 +105,6 @@ def number(text: str) -> float:
     return value
 
 
-def _whole_number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text} is no whole number") from None
-
-
 def dollars(text: str) -> Decimal:
     """An amount of money on the command line.
 
@@ -139,7 +134,7 @@ def _moment(text: str) -> datetime:
 
 _READERS: Mapping[Any, Callable[[str], Any]] = {
     float: number,
-    int: _whole_number,
+    int: int,
     str: str,
     datetime: _moment,
     Decimal: dollars,

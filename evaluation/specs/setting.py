@@ -15,7 +15,6 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.samples import FrozenModel
 
 Text = Any  # a string, or one that is translated when it is shown
-Limits = tuple[Any, Any]  # both ends included; of a text the number of characters
 
 
 class Input(NamedTuple):
@@ -31,7 +30,7 @@ class Input(NamedTuple):
     rows: bool = False
     name: str = ""
     percent: bool = False
-    limits: Limits | None = None
+    limits: tuple[Any, Any] | None = None
 
 
 class Flag(NamedTuple):
@@ -50,11 +49,12 @@ class Setting:
     """A declared setting. :func:`settings_of` takes ``name`` and the fields after it from the field of the
     specification.
 
-    ``who`` needs another value than the default. ``column`` is its title in a table. ``most`` is the number of values
-    it may have. ``body`` is its text in the OpenAPI document.
+    ``limits`` are both included; of a text they count characters. ``most`` is the number of values it may have.
+    ``body`` is its text in the OpenAPI document. ``who`` needs another value than the default. ``column`` is its title in a
+    table.
     """
 
-    limits: Limits = (None, None)
+    limits: tuple[Any, Any] = (None, None)
     most: int | None = None
     form: Input | None = None
     flag: Flag | None = field(default=Flag())

@@ -31,7 +31,7 @@ class Command(SiteCommand):
             metavar="FILE",
             help="experiment file: any of these options as YAML; what stands on the command line wins",
         )
-        actions = [*_add_sources(parser), *_add_options(parser), *_add_reports(parser), *add_gate_arguments(parser)]
+        actions = [*_add_options(parser), *add_gate_arguments(parser)]
         self.experiment = file_model("Experiment", actions)
         # None tells that an option was not given; what it is then stands here.
         self.usual = {action.dest: action.default for action in actions}
@@ -63,8 +63,8 @@ class Command(SiteCommand):
         evaluate(self, options)
 
 
-def _add_sources(parser: CommandParser) -> Iterator[Action]:
-    """What is scored."""
+def _add_options(parser: CommandParser) -> Iterator[Action]:
+    """Add what is scored, the options of the run and the reports; those that a file takes too are returned."""
     yield parser.add_argument("--questions", help="name of the question set, or NAME@VERSION")
     yield parser.add_argument("--system", help="name of the system")
     yield parser.add_argument("--project", default="", help="needed where there are several projects")
@@ -77,22 +77,14 @@ def _add_sources(parser: CommandParser) -> Iterator[Action]:
     )
     yield answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
     yield from add_flags(parser, ASKING.values())
-
-
-def _add_options(parser: CommandParser) -> Iterator[Action]:
-    """The options of the run."""
     judge = parser.add_mutually_exclusive_group()
     for one in OPTIONS.values():
         yield from add_flags(judge if one.name == "judge" else parser, [one])
         if one.name == "judge":
             yield judge.add_argument("--no-judge", "--no-llm-judge", action="store_true", help="rules only")
-
-
-def _add_reports(parser: CommandParser) -> Iterator[Action]:
-    """What is written; the other flags are of a call and not of an experiment."""
+    yield parser.add_argument("--output", type=Path, action="append", default=[], help="report file, by its ending")
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     parser.add_argument(
         "--skip-indexing", action="store_true", help="of source 000; Concord indexes nothing, so nothing is skipped"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    yield parser.add_argument("--output", type=Path, action="append", default=[], help="report file, by its ending")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
