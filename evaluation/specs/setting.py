@@ -50,8 +50,8 @@ class Setting:
     specification.
 
     ``limits`` are both included; of a text they count characters. ``most`` is the number of values it may have.
-    ``body`` is its text in the OpenAPI document. ``who`` needs another value than the default. ``column`` is its title in a
-    table.
+    ``body`` is its text in the OpenAPI document. ``who`` needs another value than the default. ``column`` is its title
+    in a table.
     """
 
     limits: tuple[Any, Any] = (None, None)
