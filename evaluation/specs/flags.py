@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, create_model
+from pydantic_core import PydanticCustomError
 
 from evaluation.core.errors import Refused
 from evaluation.specs.setting import Flag, Setting
@@ -82,13 +83,13 @@ def _key(action: Action) -> Any:
 
 
 def _read(reader: Callable[[str], Any], value: Any) -> Any:
-    """:raises ValueError: where the flag would refuse the value."""
+    """:raises PydanticCustomError: where the flag would refuse the value."""
     if not isinstance(value, str | int | float):
-        raise ValueError("a text or a number is expected")
+        raise PydanticCustomError("option", "a text or a number is expected")
     try:
         return reader(str(value))
     except ArgumentTypeError as error:
-        raise ValueError(str(error)) from error
+        raise PydanticCustomError("option", "{reason}", {"reason": str(error)}) from error
 
 
 def number(text: str) -> float:
