@@ -15,9 +15,9 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from config.back_office_page import GROUPS, back_office_page
 from evaluation.accounts.access import roles_anywhere
 from evaluation.core.roles import STAFF_ROLES
-from review.web.pages.back_office import GROUPS, back_office_page
 
 #: Only our own tables. A scheduled function of the queue's tables would be any importable code, and its results are
 #: unpickled when looked at; groups mean nothing here, because rights come from roles.

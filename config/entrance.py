@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]
 
-from evaluation.work.serving import THREADS
+from evaluation.worker.serving import THREADS
 
 log = logging.getLogger("concord.web")
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]

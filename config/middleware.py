@@ -18,12 +18,12 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from evaluation.api.errors import PROBLEM, problem
 from evaluation.core.errors import Refused, TooOften
 from evaluation.extensions import second_factor
-from evaluation.wording.messages import explain_refusal
-from evaluation.work.database import unavailable
-from evaluation.work.health import readiness
+from evaluation.messages.sentences import explain_refusal
+from evaluation.rest.errors import PROBLEM, problem
+from evaluation.worker.database import unavailable
+from evaluation.worker.health import readiness
 from review.evidence.seals import read_as
 
 log = logging.getLogger("concord.web")
@@ -185,7 +185,7 @@ TOO_MANY_REQUESTS = 429
 
 
 class TooOftenMiddleware(Middleware):
-    """Answers 429 where a page refuses for now; REST has its own handler (``evaluation/api/errors.py``)."""
+    """Answers 429 where a page refuses for now; REST has its own handler (``evaluation/rest/errors.py``)."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """The page; ``None`` for every other error."""

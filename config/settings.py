@@ -200,21 +200,21 @@ Q_CLUSTER = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "evaluation.api.requests.TokenAuthentication",
+        "evaluation.rest.requests.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [
-        "evaluation.api.requests.StrictJSON",
-        "evaluation.api.requests.FormWithFile",
+        "evaluation.rest.requests.StrictJSON",
+        "evaluation.rest.requests.FormWithFile",
         "rest_framework.parsers.FormParser",
     ],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "evaluation.api.requests.Pages",
+    "DEFAULT_PAGINATION_CLASS": "evaluation.rest.requests.Pages",
     "PAGE_SIZE": 50,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "evaluation.api.errors.handle",
+    "EXCEPTION_HANDLER": "evaluation.rest.errors.handle",
     # `?format=` belongs to the report; DRF's own override would answer 404 to formats it does not know.
     "URL_FORMAT_OVERRIDE": None,
 }
@@ -222,11 +222,14 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Concord",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "evaluation.api.errors.describe_errors"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "evaluation.rest.errors.describe_errors",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "RunStatusEnum": "evaluation.models.runs.Run.State",
         "QueueStateEnum": "review.models.queues.ReviewQueue.State",
-        "StrategyEnum": "review.api.requests.strategies",
+        "StrategyEnum": "review.queues.serializers.strategies",
         "SearchStrategyEnum": "review.models.searches.Search.Strategy",
         "LanguageEnum": "review.models.generation.Generation.Language",
     },

@@ -3,8 +3,8 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
-from evaluation.api.errors import unknown
 from evaluation.extensions import features
+from evaluation.rest.errors import unknown
 
 admin.autodiscover()  # here and not when apps get ready, so that commands load no page of it
 
@@ -13,10 +13,10 @@ def addresses() -> list[URLPattern | URLResolver]:
     """Addresses of the core and of the installed features."""
     return [
         path("admin/", admin.site.urls),
-        path("api/v1/", include("evaluation.api.urls")),
-        path("api/v1/", include("review.api.urls")),
+        path("api/v1/", include("evaluation.api_urls")),
+        path("api/v1/", include("review.api_urls")),
         *(path("api/v1/", include(feature.api_urls)) for feature in features() if feature.api_urls),
-        path("evaluation/", include("evaluation.api.source_002")),
+        path("evaluation/", include("evaluation.runs.source_002")),
         path("api/<path:rest>", unknown),
         path("", include("evaluation.urls")),
         path("", include("review.urls")),

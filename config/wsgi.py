@@ -8,4 +8,4 @@ from django.utils.module_loading import import_string
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = get_wsgi_application()
-import_string("evaluation.work.database.limit_waits")()  # its tables can be imported from here on only
+import_string("evaluation.worker.database.limit_waits")()  # its tables can be imported from here on only

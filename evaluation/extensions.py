@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from prometheus_client.core import Metric
 
-    from evaluation.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
+    from evaluation.judging.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
     from evaluation.models import JudgeVersion, Run, User
 
 OFF = "feature_off"

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from evaluation.extensions import features
 from evaluation.models import Heartbeat
 from evaluation.runs.draining import drain
-from evaluation.work.dispatch import sweep
+from evaluation.worker.dispatch import sweep
 
 
 def drain_run(run_id: int) -> None:

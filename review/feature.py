@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evaluation.extensions import Feature
 from review.calibration import anchors, looking, searching
+from review.figure_cache import making
 from review.generation import working
-from review.kept import making
 from review.queues import directing
 
 FEATURE = Feature(

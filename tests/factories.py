@@ -30,8 +30,8 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
-from evaluation.work.lifecycle import RunConfig
-from evaluation.work.lifecycle import make_run as make_draft
+from evaluation.worker.lifecycle import RunConfig
+from evaluation.worker.lifecycle import make_run as make_draft
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS, QueueSpec
 from review.queues.making import make_queue as new_queue

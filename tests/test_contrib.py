@@ -18,19 +18,19 @@ from django.urls import NoReverseMatch, reverse
 from config.urls import addresses
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
-from evaluation.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.extensions import REGISTRY, features
 from evaluation.judges.embeddings import chosen_embedding, chosen_tokens, embedder_of, tokens_of
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
+from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.models import Endpoint, Project, Run, User
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.monitoring import exposition
 from evaluation.runs.progress import calls_of, progress
-from evaluation.work.dispatch import sweep
-from evaluation.work.health import examine
-from evaluation.work.lifecycle import cancel, resume, start
+from evaluation.worker.dispatch import sweep
+from evaluation.worker.health import examine
+from evaluation.worker.lifecycle import cancel, resume, start
 from tests.factories import make_answer_set, make_user
 
 pytestmark = pytest.mark.django_db

@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from evaluation.accounts.logging_in import SessionStore
 from evaluation.models import Endpoint, Heartbeat, ProcessRestart, WriteTrial
-from evaluation.work import database, health
-from evaluation.work.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, try_writing, unavailable
-from evaluation.work.health import Weight, examine
+from evaluation.worker import database, health
+from evaluation.worker.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, try_writing, unavailable
+from evaluation.worker.health import Weight, examine
 from tests.factories import make_user
 
 pytestmark = pytest.mark.both_databases
@@ -212,7 +212,7 @@ def test_a_program_is_told_of_a_database_that_is_away_by_a_problem(
     if at == "the session":
         monkeypatch.setattr("django.contrib.auth.middleware.get_user", fail)
     else:
-        monkeypatch.setattr("evaluation.api.endpoints.Endpoint.initial", fail)
+        monkeypatch.setattr("evaluation.rest.endpoints.Endpoint.initial", fail)
     answer = client.get(path)
     assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
     assert answer.json()["code"] == "database_away"

@@ -7,13 +7,14 @@ from enum import StrEnum
 
 import pytest
 
-from evaluation.core.registry import Direction, ReviewForm, ScaleKind
-from evaluation.core.registry import Kind as MetricKind
+from evaluation.core.metric_specs import Direction
+from evaluation.core.metric_specs import Kind as MetricKind
 from evaluation.core.roles import Action, Role
 from evaluation.core.samples import Status
-from evaluation.files.rating_rows import Phase, Rater
-from evaluation.files.reading import FileFormat
-from evaluation.files.tree import Kind as NodeKind
+from evaluation.core.scales import ReviewForm, ScaleKind
+from evaluation.formats.rating_rows import Phase, Rater
+from evaluation.formats.reading import FileFormat
+from evaluation.formats.tree import Kind as NodeKind
 from evaluation.judging.calls import Rung
 from evaluation.judging.formulas import JuryRule
 from evaluation.judging.gates import Gate

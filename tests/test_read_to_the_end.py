@@ -16,7 +16,7 @@ import pytest
 
 from config import entrance
 from config.entrance import Entrance
-from evaluation.work.serving import web_command
+from evaluation.worker.serving import web_command
 from tests.faults.site import descendants, free_port, kill
 
 HERE = Path(__file__).parent

@@ -22,9 +22,9 @@ from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from config.wsgi import application
-from evaluation.api.endpoints import RowsViewSet
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, profile_row
+from evaluation.rest.endpoints import RowsViewSet
 from tests.evaluation.api.clients import Caller, token_for
 from tests.examples import examples
 from tests.factories import make_answer_set, make_scored_run

@@ -9,7 +9,7 @@ from django.core.management import get_commands, load_command_class
 from evaluation.management.site_command import SiteCommand
 
 HEAVY = ("aiohttp", "kiwipiepy", "markdown_it", "openai", "openpyxl", "rest_framework.serializers", "rich", "scipy")
-OURS = ("config.urls", "evaluation.runs.draining", "review.comparisons.difference", "review.results.run_agreement")
+OURS = ("config.urls", "evaluation.runs.draining", "review.comparisons.difference", "review.agreement.run_agreement")
 OWN_APPS = {"contrib", "evaluation", "review"}
 #: They migrate or serve, and check more.
 CHECK_ALL = {"serve", "restore", "migrate"}

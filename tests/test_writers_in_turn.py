@@ -16,7 +16,7 @@ from django.db import OperationalError
 
 from config.environment import database
 from config.sqlite3.base import DatabaseWrapper
-from evaluation.work.database import AWAY, LOCKED, REPLACED, unavailable
+from evaluation.worker.database import AWAY, LOCKED, REPLACED, unavailable
 
 # Uses connections of its own, which pytest would refuse as well.
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

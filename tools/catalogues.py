@@ -21,7 +21,7 @@ def collect() -> None:
     """Bring the catalogue up to date with the sources, without line numbers, so that diffs stay small."""
     from django.core.management import call_command
 
-    call_command("makemessages", locale=["ko"], ignore_patterns=IGNORED, add_location="file", verbosity=0)
+    call_command("makemessages", locale=["ko"], ignore_patterns=IGNORED, no_location=True, verbosity=0)
     file = polib.pofile(str(CATALOGUE), wrapwidth=110)
     for entry in file.obsolete_entries():
         file.remove(entry)

@@ -35,9 +35,9 @@ def prepare(server: Any) -> str:
     from evaluation.judges.shipping import save_judge
     from evaluation.models import Endpoint, Run
     from evaluation.runs.draining import drain
+    from review.calibration.freezing import freeze
     from review.calibration.workbench import bench_of, validate
-    from review.gold.freezing import freeze
-    from review.imports.files import import_ratings
+    from review.ratings.import_files import import_ratings
     from tests.judge_server.actions import completion, fitting
 
     run = Run.objects.order_by("-pk")[0]

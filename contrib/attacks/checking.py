@@ -29,10 +29,10 @@ from evaluation.judges.preflight import probed
 from evaluation.judges.prices import cost_of_all
 from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.judging.probing import Probed
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Endpoint, JudgeVersion, Preflight, User
 from evaluation.network.outcomes import Outcome, storable
-from evaluation.wording.messages import explain_reason
-from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
+from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
 
 _RAW_KEPT = 4_000
 

@@ -23,8 +23,8 @@ from evaluation.judging.calls import JudgeReply
 from evaluation.models import JudgeVersion, Run
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import PASSING
-from evaluation.work.database import retry_on_db_error
-from evaluation.work.lifecycle import pause
+from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.lifecycle import pause
 
 log = logging.getLogger("concord.work")
 UNKNOWN = "batch_unknown"  # whether it was created

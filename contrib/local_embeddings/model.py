@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.core.errors import Refused
-from evaluation.embedding.similarity import Embedded, Tokens, Vector, is_korean
+from evaluation.judging.embedding.similarity import Embedded, Tokens, Vector, is_korean
 from evaluation.network.outcomes import Outcome
 
 Array = NDArray[np.float32]
@@ -34,7 +34,7 @@ _CHUNK = 16  # texts of one length that go through together
 
 
 class LocalModel:
-    """A model from a folder, and the :class:`~evaluation.embedding.similarity.Embedder` of its sentence embeddings. Use
+    """A model from a folder, and the :class:`~evaluation.judging.embedding.similarity.Embedder` of its sentence embeddings. Use
     :func:`local_model`, which keeps it.
 
     :raises Refused: ``local_model_unreadable`` when the folder holds no BERT model, or the extra ``semantic`` is not

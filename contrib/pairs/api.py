@@ -30,14 +30,14 @@ from contrib.pairs.models import PairSet
 from contrib.pairs.views import LARGEST, LONGEST_NAME
 from evaluation.accounts import access
 from evaluation.accounts.access import LARGEST_ID
-from evaluation.api.endpoints import StrictSerializer, ViewSet, part, person, verb, written_by
-from evaluation.api.requests import Pages
 from evaluation.core.roles import Action
 from evaluation.models import Run
+from evaluation.rest.endpoints import StrictSerializer, ViewSet, part, person, verb, written_by
+from evaluation.rest.fields import TOO_OFTEN, optional_text, row_id
+from evaluation.rest.requests import Pages
 from evaluation.runs.exports import download, take_export, take_figures
-from review.api.figures import MOST_RESAMPLES
-from review.api.queues import people_named
-from review.api.requests import TOO_OFTEN, optional_text, row_id
+from review.queues.api import people_named
+from review.reports.api import MOST_RESAMPLES
 from review.statistics.agreement.bootstrap import Resampling
 
 

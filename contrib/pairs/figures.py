@@ -14,11 +14,11 @@ from django.utils.translation import get_language
 from contrib.pairs.making import card_of
 from contrib.pairs.models import PairSet, Preference
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Scale
-from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
+from evaluation.core.scales import Scale
+from evaluation.formats.export import Cell, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
 from evaluation.judging.lexical import retold
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, User
-from evaluation.wording.messages import explain_reason
 from review.reports.exporting import in_language
 from review.reports.item_export import chunk_ids_cell, contexts_of, passages_cell
 from review.statistics.agreement.bootstrap import Resampling

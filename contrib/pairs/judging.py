@@ -37,8 +37,8 @@ from evaluation.models import Endpoint, JudgeVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pool import CallPool
 from evaluation.runs.progress import Spending, altogether, spending_before, spending_of
-from evaluation.work.database import retry_on_db_error
-from evaluation.work.shares import Share
+from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.shares import Share
 
 AT_ONCE = 32
 TURN_LOST = "turn_lost"

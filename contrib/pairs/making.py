@@ -17,8 +17,8 @@ from evaluation.accounts import access, audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
-from evaluation.files.rating_rows import PairRow, Rater
-from evaluation.files.reading import read_ratings
+from evaluation.formats.rating_rows import PairRow, Rater
+from evaluation.formats.reading import read_ratings
 from evaluation.models import Answer, Project, Run, User
 from review.evidence.answers import new_seed
 from review.queues.access import NamedAccess

@@ -30,7 +30,7 @@ from evaluation.models import JudgeVersion, RubricVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.scoring.replies import Flight, kept_reply
 from evaluation.scoring.sessions import CallSession
-from evaluation.work.units import MAX_TRIES, SUSPECT_TRIES
+from evaluation.worker.units import MAX_TRIES, SUSPECT_TRIES
 
 REPEAT = 1  # each order is asked once
 

@@ -46,12 +46,12 @@ from evaluation.accounts.access import person, signed_in_form, signed_in_get, si
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_reason, explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import Spending
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_reason, explain_refusal
-from review.web.pages.judges import cost_of_calls
+from review.judges.pages import cost_of_calls
 
 LONGEST_NAME = 200
 LARGEST = 5000

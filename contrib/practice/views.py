@@ -25,9 +25,9 @@ from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import User
 from review.charts.axis import ScaleLine, scale_line
 from review.ratings.card import CardMetric, KeyAction, LevelText, Passage
-from review.web.forms.rating import CANNOT_JUDGE
-from review.web.pages.item import MetricField, metric_field
-from review.web.pages.review_card import Keys, keys_of
+from review.ratings.forms import CANNOT_JUDGE
+from review.ratings.pages.card import Keys, keys_of
+from review.ratings.pages.item import MetricField, metric_field
 
 NOT_HERE = (KeyAction.FLAG, KeyAction.ESCALATE, KeyAction.COMMENT, KeyAction.SUGGEST, KeyAction.UNDO)
 LEVELS: dict[str, int | None] = {CANNOT_JUDGE: None} | {str(level): level for level in range(1, 6)}

@@ -18,9 +18,9 @@ from contrib.retrieval_truth.rating import touch_corrected
 from contrib.retrieval_truth.results import by_labels, draw_of, pool_of, relevance
 from evaluation.accounts import audit
 from evaluation.core.errors import Refused
-from evaluation.files.question_rows import QuestionFile
+from evaluation.datasets.importing import import_question_set
+from evaluation.formats.question_rows import QuestionFile
 from evaluation.models import QuestionSet, Run, User
-from evaluation.questions.importing import import_question_set
 from review.reports.retrieval import CorrectedRetrieval, Repaired, RepairedRetrieval, RetrievalFigure
 from review.statistics.agreement.statistic import Array
 from review.statistics.retrieval_truth.drawing import PassageDraw

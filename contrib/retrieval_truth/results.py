@@ -13,7 +13,7 @@ import numpy as np
 from contrib.retrieval_truth.models import PassageRating, PooledPassage, RetrievalRepair
 from contrib.retrieval_truth.rating import CANNOT, card_of, newest_ratings
 from evaluation.core.errors import Refused
-from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks
+from evaluation.formats.export import Cell, ExportFile, Exports, csv_chunks
 from evaluation.models import User
 from review.statistics.agreement.statistic import Array
 from review.statistics.retrieval_truth.drawing import PassageDraw

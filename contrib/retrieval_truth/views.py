@@ -40,10 +40,10 @@ from evaluation.accounts.access import person, signed_in_form, signed_in_get, si
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.runs.exports import download, take_export
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_refusal
 from review.statistics.retrieval_truth.pool import Metric
 
 LONGEST_NAME = 200

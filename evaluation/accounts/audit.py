@@ -28,7 +28,7 @@ SEALS_A_SWEEP = 50
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What should not be: ``code`` (its sentence stands in ``evaluation/wording/reasons.py``) and what it is about."""
+    """What should not be: ``code`` (its sentence stands in ``evaluation/messages/reasons.py``) and what it is about."""
 
     code: str
     about: str

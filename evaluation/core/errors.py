@@ -13,7 +13,7 @@ from typing import Any
 class Problem:
     """One thing wrong with an input, precise enough to be fixed without guessing.
 
-    ``code`` selects the translated sentence (``evaluation/wording/messages.py``), ``params`` fill it. ``line`` counts
+    ``code`` selects the translated sentence (``evaluation/messages/sentences.py``), ``params`` fill it. ``line`` counts
     from 1 and is the line of a text file or the row of a table, the header being row 1; ``None`` where the
     format has neither. ``more_lines`` are the other lines with the same problem in the same column, whose values may
     differ.
@@ -61,7 +61,7 @@ class InvalidFile(ConcordError):
 
 
 class Refused(ConcordError):
-    """An action is not possible in the present state; ``evaluation/wording/messages.py`` explains ``code``."""
+    """An action is not possible in the present state; ``evaluation/messages/sentences.py`` explains ``code``."""
 
     def __init__(self, code: str, **params: object) -> None:
         self.code = code

@@ -13,9 +13,9 @@ from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import clean_name, content_hash
 from evaluation.core.errors import Problem, Refused
 from evaluation.corpora.splitting import Splitting, split
-from evaluation.embedding.similarity import text_hash
-from evaluation.files.documents import Passage as Passage
-from evaluation.files.documents import SourceDocument as SourceDocument
+from evaluation.formats.documents import Passage as Passage
+from evaluation.formats.documents import SourceDocument as SourceDocument
+from evaluation.judging.embedding.similarity import text_hash
 from evaluation.models import Chunk, Corpus, Document, Project, User
 
 MOST_CHUNKS = 200_000  # of a corpus; a corpus is searched in memory

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.embedding.similarity import Vector, is_korean
+from evaluation.judging.embedding.similarity import Vector, is_korean
 from evaluation.metrics.normalise import KIWI, analysis, content_tokens, folded, stems
 
 Scores = NDArray[np.float32]

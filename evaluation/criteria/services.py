@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 from evaluation.accounts import audit
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.core.registry import Kind
+from evaluation.core.metric_specs import Kind
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of
 from evaluation.judges.prices import cost_of_all
@@ -41,7 +41,7 @@ from evaluation.models import (
     RubricVersion,
     User,
 )
-from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool
+from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool
 
 
 def newest_events() -> QuerySet[CriterionEvent]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.embedding.client import EndpointEmbedder
-from evaluation.embedding.similarity import (
+from evaluation.extensions import LocalModels, local_models, require
+from evaluation.judges.clients import connection
+from evaluation.judging.embedding.client import EndpointEmbedder
+from evaluation.judging.embedding.similarity import (
     LOCAL,
     NONE,
     Embedder,
@@ -18,8 +20,6 @@ from evaluation.embedding.similarity import (
     text_hash,
     to_bytes,
 )
-from evaluation.extensions import LocalModels, local_models, require
-from evaluation.judges.clients import connection
 from evaluation.models import Endpoint, JudgeVersion, KeptVector
 
 

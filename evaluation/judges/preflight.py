@@ -21,8 +21,8 @@ from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, prob
 from evaluation.models import JudgeVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
-from evaluation.work.database import retry_on_db_error
-from evaluation.work.shares import SingleCalls
+from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.shares import SingleCalls
 
 _RAW_SHOWN = 300
 _KEPT = ("http_status", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")  # of a reply

@@ -13,10 +13,10 @@ from django.db.models import Exists, OuterRef
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.core.registry import MetricSpec
-from evaluation.embedding.similarity import EMBEDDING_METRICS
+from evaluation.core.metric_specs import MetricSpec
 from evaluation.judging.baseline import BASELINE_VERSION
 from evaluation.judging.catalogue import judge_metrics
+from evaluation.judging.embedding.similarity import EMBEDDING_METRICS
 from evaluation.judging.formulas import JuryRule
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.metrics.catalogue import RULE_METRICS

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Bilingual, Direction, RuleSettings
+from evaluation.core.metric_specs import Bilingual, Direction, RuleSettings
 from evaluation.core.samples import QuestionSpec, Result
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.formulas import IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED

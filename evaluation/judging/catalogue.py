@@ -4,7 +4,8 @@ everything is read from the rubric that a run pins."""
 from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Bilingual, Kind, MetricSpec, review_form_of
+from evaluation.core.metric_specs import Bilingual, Kind, MetricSpec
+from evaluation.core.scales import review_form_of
 from evaluation.judging.calls import Family
 from evaluation.judging.families import (
     answer_class,

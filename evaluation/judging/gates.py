@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from evaluation.core.registry import Bilingual, Direction, MetricSpec, RuleSettings, ScaleKind
+from evaluation.core.metric_specs import Bilingual, Direction, MetricSpec, RuleSettings
 from evaluation.core.samples import NEGATIVE_CATEGORY, AnswerSpec, QuestionSpec, Result
+from evaluation.core.scales import ScaleKind
 from evaluation.judging.calls import Family, Results
 from evaluation.metrics.normalise import folded
 

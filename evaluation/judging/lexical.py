@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cache
 from itertools import pairwise
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.core.samples import NEGATIVE_CATEGORY, AnswerSpec, QuestionSpec
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.prose import sentences

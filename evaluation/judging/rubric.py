@@ -20,8 +20,9 @@ from pydantic import ConfigDict, Field, model_validator
 from evaluation.core.canonical import content_hash
 from evaluation.core.described import read_yaml
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Direction, Scale, ScaleKind
+from evaluation.core.metric_specs import Direction
 from evaluation.core.samples import FrozenModel
+from evaluation.core.scales import Scale, ScaleKind
 
 Schema = Mapping[str, Any]
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from evaluation.core.registry import MetricSpec, ScaleKind
-from evaluation.embedding.similarity import EMBEDDING_METRICS
+from evaluation.core.metric_specs import MetricSpec
+from evaluation.core.scales import ScaleKind
 from evaluation.judging.catalogue import families, family_named
+from evaluation.judging.embedding.similarity import EMBEDDING_METRICS
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from evaluation.checks import OF_SETTINGS
-from evaluation.work.collector import held_back
+from evaluation.worker.collector import held_back
 
 
 class SiteCommand(BaseCommand):

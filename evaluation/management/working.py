@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 
 from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused
 from evaluation.extensions import batch_hooks
+from evaluation.messages.sentences import advise, explain_alone, explain_reason, explain_refusal
 from evaluation.models import Run
 from evaluation.runs.progress import progress
-from evaluation.wording.messages import advise, explain_alone, explain_reason, explain_refusal
-from evaluation.work.lifecycle import pause
+from evaluation.worker.lifecycle import pause
 
 #: What starts a command: `concord` where the product is installed as a package.
 PROGRAM = "concord" if Path(sys.argv[0]).name == "concord" else "manage.py"

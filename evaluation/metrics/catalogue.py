@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import RuleMetric
+from evaluation.core.metric_specs import RuleMetric
 from evaluation.metrics.citation_coverage import citation_coverage
 from evaluation.metrics.citations import citation_format, citation_validity
 from evaluation.metrics.hallucination_flags import hallucination_flags

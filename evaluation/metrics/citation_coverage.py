@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from evaluation.core.registry import Bilingual, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.metric_specs import Bilingual, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
+from evaluation.core.scales import ReviewForm
 from evaluation.metrics.normalise import content_tokens, fold, fold_with_lines, folded, is_hangul, sentences
 
 _WORDS, _CHARACTERS = 5, 20

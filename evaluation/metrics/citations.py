@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from evaluation.core.registry import NUMBER, Bilingual, CitationRules, RuleSettings, rule_metric
+from evaluation.core.metric_specs import Bilingual, RuleSettings, rule_metric
+from evaluation.core.profile_settings import NUMBER, CitationRules
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
 from evaluation.metrics.normalise import (
     fold,

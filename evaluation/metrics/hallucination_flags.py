@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from evaluation.core.registry import YES_NO, Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.metric_specs import Bilingual, Direction, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec, Result
+from evaluation.core.scales import YES_NO, ReviewForm
 from evaluation.metrics.matching import KeywordHit, Tier, compile_keyword, find_keyword
 from evaluation.metrics.normalise import (
     content_tokens,

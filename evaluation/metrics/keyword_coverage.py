@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import YES_NO, Bilingual, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.metric_specs import Bilingual, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, Finding, Nugget, QuestionSpec, Result
+from evaluation.core.scales import YES_NO, ReviewForm
 from evaluation.metrics.matching import MATCHINGS, KeywordHit, find_keyword
 from evaluation.metrics.normalise import folded
 

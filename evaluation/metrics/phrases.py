@@ -14,17 +14,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
-from evaluation.core.registry import (
-    YES_NO,
-    Bilingual,
-    Condition,
-    Direction,
-    ReviewForm,
-    RuleSettings,
-    Scale,
-    ScaleKind,
-    rule_metric,
-)
+from evaluation.core.metric_specs import Bilingual, Direction, RuleSettings, rule_metric
+from evaluation.core.profile_settings import Condition
 from evaluation.core.samples import (
     NEGATIVE_CATEGORY,
     AnswerSpec,
@@ -34,6 +25,7 @@ from evaluation.core.samples import (
     QuestionSpec,
     Result,
 )
+from evaluation.core.scales import YES_NO, ReviewForm, Scale, ScaleKind
 from evaluation.metrics.keyword_coverage import MISSING, NEGATED, NEGATION_NOT_CONFIRMED
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.negation import clause_span, holds_negation, is_negated, is_spared

@@ -10,19 +10,9 @@ from functools import partial, wraps
 from math import log2
 from typing import Any
 
-from evaluation.core.registry import (
-    UNIT,
-    YES_NO,
-    Bilingual,
-    Direction,
-    ReviewForm,
-    RuleFunction,
-    RuleSettings,
-    Scale,
-    ScaleKind,
-    rule_metric,
-)
+from evaluation.core.metric_specs import Bilingual, Direction, RuleFunction, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
+from evaluation.core.scales import UNIT, YES_NO, ReviewForm, Scale, ScaleKind
 
 
 @dataclass(frozen=True, slots=True)

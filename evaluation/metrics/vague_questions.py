@@ -3,8 +3,9 @@ something else, which a person should look at."""
 
 from __future__ import annotations
 
-from evaluation.core.registry import YES_NO, Bilingual, Direction, ReviewForm, RuleSettings, rule_metric
+from evaluation.core.metric_specs import Bilingual, Direction, RuleSettings, rule_metric
 from evaluation.core.samples import AnswerSpec, Finding, QuestionSpec, Result
+from evaluation.core.scales import YES_NO, ReviewForm
 from evaluation.metrics.normalise import folded
 from evaluation.metrics.phrases import find_phrase
 

@@ -144,7 +144,7 @@ class System(Row, Authored, Restable):
 
 
 class SystemVersion(AppendOnly, Authored):
-    """A configuration of a system. ``adapter`` names its connector (``evaluation.systems.catalogue``), whose settings
+    """A configuration of a system. ``adapter`` names its connector (``evaluation.connectors.catalogue``), whose settings
     are ``config``; ``recorded`` means that answers are imported, not asked for."""
 
     system = models.ForeignKey(System, verbose_name=_("system"), on_delete=PROTECT, related_name="versions")

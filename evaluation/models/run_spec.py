@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.judging.formulas import JuryRule
 from evaluation.specs.setting import Flag, Input, Spec, setting, settings_of
-from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY
 
 
 class AskSpec(Spec):

@@ -129,7 +129,7 @@ class Context(AppendOnly):
 
 class Run(Row, Authored):
     """An answer set scored under a profile. ``config`` is frozen when the run starts and is read through
-    ``evaluation.work.lifecycle``; ``reason`` says why a run is paused or incomplete."""
+    ``evaluation.worker.lifecycle``; ``reason`` says why a run is paused or incomplete."""
 
     #: What a run without a name is told by; lists select it along.
     NAMED_BY: ClassVar[str] = "answer_set__system_version__system"

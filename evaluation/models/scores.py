@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.judging.criteria.spec import CriterionSpec
 from evaluation.models.accounts import Project
 from evaluation.models.judges import Activation, JudgeVersion, RubricVersion

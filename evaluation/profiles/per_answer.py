@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from evaluation.core.registry import PERCENT, Bilingual, Kind, MetricSpec, ReviewForm, Scale
+from evaluation.core.metric_specs import Bilingual, Kind, MetricSpec
 from evaluation.core.samples import (
     BY_ANSWER,
     BY_JUDGE_ALONE,
@@ -23,6 +23,7 @@ from evaluation.core.samples import (
     Status,
     reason_code,
 )
+from evaluation.core.scales import PERCENT, ReviewForm, Scale
 from evaluation.profiles.arithmetic import (
     MOST_FAILED,
     Gap,

@@ -18,7 +18,8 @@ import yaml
 from pydantic import Field, model_validator
 
 from evaluation.core.described import where_and_what
-from evaluation.core.registry import Bilingual, Cap, CitationRules, NextStepRules, RuleSettings
+from evaluation.core.metric_specs import Bilingual, RuleSettings
+from evaluation.core.profile_settings import Cap, CitationRules, NextStepRules
 from evaluation.core.samples import CheckPhrases, FrozenModel, Nugget
 
 

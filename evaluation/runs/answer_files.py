@@ -20,14 +20,14 @@ from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.asking.systems import version_with
+from evaluation.connectors.protocol import RECORDED
 from evaluation.core.canonical import canonical_json, clean_name, composed
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import ContextSpec
-from evaluation.files.answer_rows import AnswerFile, AnswerRow
-from evaluation.files.aside import KeptAside
-from evaluation.files.reading import display_name, read_answers
-from evaluation.files.streaming import AnswerStream, Source
+from evaluation.formats.answer_rows import AnswerFile, AnswerRow
+from evaluation.formats.aside import KeptAside
+from evaluation.formats.reading import display_name, read_answers
+from evaluation.formats.streaming import AnswerStream, Source
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Answer, AnswerSet, Context, ProfileVersion, Project, QuestionSet, Run, SystemVersion, User
 from evaluation.models.run_spec import RunSpec
@@ -35,8 +35,8 @@ from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, Answered, Matchi
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.storage.statements import insert_values
-from evaluation.systems.protocol import RECORDED
-from evaluation.work.lifecycle import start
+from evaluation.systems.services import version_with
+from evaluation.worker.lifecycle import start
 
 Tick = Callable[[int], None]  # for whoever watches: how many rows are read
 BATCH = 250  # answers in one transaction, which lets others write after a tenth of a second
@@ -47,7 +47,7 @@ PATIENCE = 3600.0  # seconds that rules may take before the rest is left to the 
 @dataclass(frozen=True, slots=True)
 class ImportedAnswers:
     """The answer set and run of a file. ``created`` is false where both existed already; ``remarks`` (explained by
-    ``evaluation.wording.messages.explain``) say so, and what else a person should know. ``missing`` are the ids of
+    ``evaluation.messages.sentences.explain``) say so, and what else a person should know. ``missing`` are the ids of
     questions without an answer, in the order of the set."""
 
     run: Run

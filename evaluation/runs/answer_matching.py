@@ -10,8 +10,8 @@ from itertools import islice
 
 from evaluation.core.canonical import composed
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.files.answer_rows import AnswerFile, AnswerRow
-from evaluation.files.tree import MOST_PROBLEMS
+from evaluation.formats.answer_rows import AnswerFile, AnswerRow
+from evaluation.formats.tree import MOST_PROBLEMS
 from evaluation.models import QuestionSet
 
 MOST_HINTS = 20  # near matches are looked for this often: each look walks over all ids

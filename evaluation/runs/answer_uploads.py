@@ -11,12 +11,12 @@ from django.db import transaction
 
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem
-from evaluation.files.answer_rows import AnswerFile
-from evaluation.files.reading import read_answers, recoded
-from evaluation.files.shaping import read_map
-from evaluation.files.tree import Columns
+from evaluation.datasets.uploads import ANSWERS, claim_upload, keep_file, kept_file, with_encoding
+from evaluation.formats.answer_rows import AnswerFile
+from evaluation.formats.reading import read_answers, recoded
+from evaluation.formats.shaping import read_map
+from evaluation.formats.tree import Columns
 from evaluation.models import ImportBatch, QuestionSet, User
-from evaluation.questions.uploads import ANSWERS, claim_upload, keep_file, kept_file, with_encoding
 from evaluation.runs.answer_files import SHOWN, ImportedAnswers, import_answers
 from evaluation.runs.answer_matching import Answered, matched
 
@@ -25,7 +25,7 @@ from evaluation.runs.answer_matching import Answered, matched
 class AnswersPreview:
     """What a confirmation would import: ``answers`` rows, of which ``failed`` say why there is no answer and
     ``passages`` came with retrieved passages. ``missing`` are ids of questions without any; ``remarks`` are explained
-    by ``evaluation.wording.messages.explain``; ``first`` are rows with their questions' ids. ``shape`` is the known
+    by ``evaluation.messages.sentences.explain``; ``first`` are rows with their questions' ids. ``shape`` is the known
     shape or map by which the file was read, ``columns`` what became of each column."""
 
     question_set: QuestionSet

@@ -21,7 +21,7 @@ from evaluation.judges.prices import price_table
 from evaluation.models import Attempt, JudgeVersion, Run, User, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.progress import UNSENT, altogether, preflights
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 
 USED_UP = "budget"  # why a run is paused
 UNTOLD = "budget_untold"  # likewise, where replies come and nobody can tell what they cost

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from evaluation.core.errors import Refused
 from evaluation.corpora.rechunking import Carried, carry
-from evaluation.files.question_rows import QuestionFile
+from evaluation.datasets.importing import Imported, import_question_set
+from evaluation.formats.question_rows import QuestionFile
 from evaluation.models import Corpus, QuestionSet, User
-from evaluation.questions.importing import Imported, import_question_set
 
 _NAMED = 5  # lost ids in a message
 

@@ -16,8 +16,6 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from evaluation.accounts import audit
-from evaluation.asking.session import AskSession, complete_answers, fail_questions, open_questions
-from evaluation.asking.systems import client_of as system_client
 from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.extensions import OFF, batch_hooks
@@ -42,11 +40,13 @@ from evaluation.scoring.writing import (
     incomplete_metrics,
     judge_together,
 )
-from evaluation.work import dispatch, tracing, units
-from evaluation.work.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
-from evaluation.work.lifecycle import RunConfig, begin, pause, unpinned
-from evaluation.work.shares import Granted, Share
-from evaluation.work.units import State
+from evaluation.systems.asking import AskSession, complete_answers, fail_questions, open_questions
+from evaluation.systems.services import client_of as system_client
+from evaluation.worker import dispatch, tracing, units
+from evaluation.worker.database import STORAGE_FULL, is_short_of_space, look_again, retry_on_db_error, try_writing
+from evaluation.worker.lifecycle import RunConfig, begin, pause, unpinned
+from evaluation.worker.shares import Granted, Share
+from evaluation.worker.units import State
 
 
 def preflight(run: Run, deadline: float) -> None:

@@ -20,7 +20,7 @@ from evaluation.judging.catalogue import family_named
 from evaluation.judging.rubric import FAMILY_PREFIX, is_criterion
 from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion, Run, RunJudge
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 
 #: Models of an experiment of source 000, the one that judges first.
 MODELS = ("judge_llm", "response_llm")

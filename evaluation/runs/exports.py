@@ -19,9 +19,9 @@ from django.utils.http import http_date
 from rest_framework.throttling import SimpleRateThrottle
 
 from evaluation.core.errors import Later, TooOften
-from evaluation.files.export import ExportFile
+from evaluation.formats.export import ExportFile
 from evaluation.models import User
-from evaluation.work.database import unwritable
+from evaluation.worker.database import unwritable
 
 
 class HourlyThrottle(SimpleRateThrottle):

@@ -24,17 +24,17 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.files.reading import WESTERN, display_name, recoded
-from evaluation.files.shaping import read_map
-from evaluation.files.streaming import AnswerStream, Content, Source
-from evaluation.files.tree import Problems
+from evaluation.datasets.uploads import ANSWERS, expire_uploads, seems_western
+from evaluation.formats.reading import WESTERN, display_name, recoded
+from evaluation.formats.shaping import read_map
+from evaluation.formats.streaming import AnswerStream, Content, Source
+from evaluation.formats.tree import Problems
 from evaluation.models import Heartbeat, ImportBatch, ImportChunk, ImportWork, QuestionSet, User
-from evaluation.questions.uploads import ANSWERS, expire_uploads, seems_western
 from evaluation.runs.answer_files import Checked, completed, prepared
 from evaluation.runs.answer_matching import Answered
-from evaluation.work.dispatch import ring_for
-from evaluation.work.lifecycle import start
-from evaluation.work.turns import TurnInHands, take_turn, turn_at
+from evaluation.worker.dispatch import ring_for
+from evaluation.worker.lifecycle import start
+from evaluation.worker.turns import TurnInHands, take_turn, turn_at
 
 WORK = "evaluation.runs.large_uploads.work_on"
 LARGE_BYTES = 2 * 1024 * 1024  # from here on a worker reads the file

@@ -11,15 +11,16 @@ from pydantic import ConfigDict
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
+from evaluation.connectors.protocol import FULL_RAG
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.core.registry import Direction
+from evaluation.core.metric_specs import Direction
 from evaluation.criteria.rubrics import seats_of
 from evaluation.criteria.services import active, active_by_name, idle_names
-from evaluation.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.extensions import require
 from evaluation.judges.embeddings import chosen_embedding, chosen_tokens
 from evaluation.judges.shipping import bench_of, profile_row
 from evaluation.judging.catalogue import family_named, judge_metric, judge_metrics
+from evaluation.judging.embedding.similarity import BERT_SCORE, EMBEDDING_NAMES
 from evaluation.judging.families import asked_back
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.metrics.normalise import analysis
@@ -40,8 +41,7 @@ from evaluation.models.run_spec import DEFAULT, AskSpec, CallSpec, RunSpec
 from evaluation.profiles.spec import ProfileSpec, metrics_by_report_name
 from evaluation.runs.budgets import check_budget, set_budget
 from evaluation.runs.selectors import selected_questions
-from evaluation.systems.protocol import FULL_RAG
-from evaluation.work.lifecycle import RunConfig, cancel, make_run, pause, resume, start
+from evaluation.worker.lifecycle import RunConfig, cancel, make_run, pause, resume, start
 
 
 def _criteria(project_id: int, spec: ProfileSpec, names: Collection[str]) -> list[CriterionEvent]:

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from evaluation.extensions import Calls, features
 from evaluation.models import Attempt, Endpoint, Heartbeat, Reply, Run, WorkUnit
-from evaluation.work.shares import live_shares
+from evaluation.worker.shares import live_shares
 
 _WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)
 _TOKENS = ("in", "out", "cached", "reasoning")

@@ -22,21 +22,13 @@ from django.utils.translation import gettext
 
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply
+from evaluation.messages.numbers import about, money
 from evaluation.models import Answer, AnswerSet, JudgeVersion, Reply, Run, RunJudge, SystemVersion, User, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import Asking, draft_run
 from evaluation.scoring.judges import Conversation, settings_of
-from evaluation.wording.numbers import about, money
-from evaluation.work.lifecycle import (
-    RunConfig,
-    answers_in,
-    bench_of,
-    planned_units,
-    questions_to_ask,
-    seal_of,
-    steps,
-)
+from evaluation.worker.lifecycle import RunConfig, answers_in, bench_of, planned_units, questions_to_ask, seal_of, steps
 
 SAMPLE = 20  # prompts that are made to measure how long they are
 REMEMBERED = 200  # replies and answers that means are taken of

@@ -17,9 +17,9 @@ from django.utils import timezone
 from evaluation.extensions import BatchesOut, batch_hooks
 from evaluation.models import Attempt, Endpoint, Preflight, Reply, Run, System, WorkUnit
 from evaluation.models.judges import PreflightRow
-from evaluation.work.lifecycle import RunConfig, is_asking
-from evaluation.work.shares import live_shares
-from evaluation.work.units import HELD
+from evaluation.worker.lifecycle import RunConfig, is_asking
+from evaluation.worker.shares import live_shares
+from evaluation.worker.units import HELD
 
 EMBEDDINGS = "embeddings"  # in place of a rubric's name, for what was paid for vectors
 PREFLIGHT = "preflight"  # likewise, for the small calls before the run

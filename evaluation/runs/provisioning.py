@@ -24,17 +24,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evaluation.accounts import audit
 from evaluation.accounts.logging_in import LONGEST_TOKEN, new_token, password_link
-from evaluation.asking.systems import save_system
+from evaluation.connectors.catalogue import BadSettings
 from evaluation.core.described import read_yaml
 from evaluation.core.errors import ConcordError, InvalidFile, Problem, Refused, UnknownName
 from evaluation.core.roles import Role
 from evaluation.judges.secrets import may_hold_key, store_key
 from evaluation.judges.shipping import BASELINE, judge_names, profile_names, save_judge
+from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.system_settings import explain_setting
 from evaluation.models import ApiToken, Endpoint, JudgeVersion, Project, RoleGrant, System, User
 from evaluation.network.origins import AllowList, origin_of
-from evaluation.systems.catalogue import BadSettings
-from evaluation.wording.messages import explain_refusal
-from evaluation.wording.system_settings import explain_setting
+from evaluation.systems.services import save_system
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 

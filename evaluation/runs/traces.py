@@ -24,19 +24,19 @@ from django.utils import timezone
 from jmespath.exceptions import JMESPathError
 
 from evaluation.accounts.access import lock_project
+from evaluation.connectors.mapping import searched
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Problem, Refused
-from evaluation.files.answer_rows import AnswerFile, AnswerRow
-from evaluation.files.question_rows import QuestionFile
-from evaluation.files.reading import read_answers, read_questions, read_trace_parts, read_trace_records
-from evaluation.files.shaping import Shape, shipped
-from evaluation.files.traces import TracePart
+from evaluation.datasets.importing import import_question_set
+from evaluation.datasets.uploads import claim_upload, expire_uploads, keep_file, kept_file
+from evaluation.formats.answer_rows import AnswerFile, AnswerRow
+from evaluation.formats.question_rows import QuestionFile
+from evaluation.formats.reading import read_answers, read_questions, read_trace_parts, read_trace_records
+from evaluation.formats.shaping import Shape, shipped
+from evaluation.formats.traces import TracePart
 from evaluation.models import ImportBatch, Project, User
 from evaluation.network.outcomes import storable
-from evaluation.questions.importing import import_question_set
-from evaluation.questions.uploads import claim_upload, expire_uploads, keep_file, kept_file
 from evaluation.runs.answer_files import ImportedAnswers, import_answers
-from evaluation.systems.mapping import searched
 
 TRACES, TRACE_FILE = "traces", "trace_file"
 QUIET_SECONDS = 60.0  # since the last span of a trace came in: then it is taken to be whole
@@ -50,7 +50,7 @@ class Sampling:
     """Which traces are taken: all for which one of the rules (JMESPath over ``question``, ``answer``, ``error``,
     ``contexts``, ``latency_seconds`` and what else the trace tells) finds something true, and of the others the share
     ``rate``, 0 to 1, the same ones every time. ``masks`` is what is masked in them beside secrets, see
-    ``evaluation.files.traces.masking``."""
+    ``evaluation.formats.traces.masking``."""
 
     rate: float = 1.0
     rules: tuple[str, ...] = ()

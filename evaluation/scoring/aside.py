@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of
 from evaluation.judges.preflight import probed
@@ -23,7 +23,7 @@ from evaluation.models import Answer, Endpoint, JudgeVersion, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import REPAIRABLE, GiveUp, NeedsPerson, decide
 from evaluation.scoring.judges import Conversation, Setting
-from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
+from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
 
 AT_ONCE = 8
 PATIENCE_SECONDS = 60.0  # until something can be sent

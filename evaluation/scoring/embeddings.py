@@ -17,7 +17,11 @@ from django.db.models import prefetch_related_objects
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, Result, Status
-from evaluation.embedding.similarity import (
+from evaluation.judges.embeddings import keep_vectors, kept_vectors
+from evaluation.judges.prices import price_table
+from evaluation.judges.shipping import definitions
+from evaluation.judging.calls import JudgeReply, cost_of
+from evaluation.judging.embedding.similarity import (
     BERT_SCORE,
     SEMANTIC_SIMILARITY,
     Embedded,
@@ -31,20 +35,16 @@ from evaluation.embedding.similarity import (
     text_hash,
     texts_of,
 )
-from evaluation.judges.embeddings import keep_vectors, kept_vectors
-from evaluation.judges.prices import price_table
-from evaluation.judges.shipping import definitions
-from evaluation.judging.calls import JudgeReply, cost_of
 from evaluation.judging.families import asked_back
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Defer, GiveUp, NeedsPerson, decide
 from evaluation.scoring import writing
-from evaluation.work import units
-from evaluation.work.database import retry_on_db_error
-from evaluation.work.lifecycle import RunConfig, pause
-from evaluation.work.shares import SingleCalls
-from evaluation.work.unit_calls import Purse
+from evaluation.worker import units
+from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.lifecycle import RunConfig, pause
+from evaluation.worker.shares import SingleCalls
+from evaluation.worker.unit_calls import Purse
 
 # One text may be at fault, so the others of its batch are asked for without it.
 _SEPARATED = frozenset({Outcome.BAD_REQUEST, Outcome.TOO_LARGE, Outcome.WRONG_CONTENT})

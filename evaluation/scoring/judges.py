@@ -14,7 +14,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
-from evaluation.core.registry import MetricSpec, RuleSettings
+from evaluation.core.metric_specs import MetricSpec, RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.shipping import define
 from evaluation.judging.baseline import unanswerable
@@ -32,11 +32,11 @@ from evaluation.scoring import writing
 from evaluation.scoring.first_values import ALIKE, first_values
 from evaluation.scoring.replies import Flight
 from evaluation.scoring.sessions import LATELY, CallSession
-from evaluation.work import units
-from evaluation.work.database import retry_on_db_error
-from evaluation.work.lifecycle import RunConfig
-from evaluation.work.sessions import Sorted
-from evaluation.work.unit_calls import Purse, UnitCalls, is_suspect
+from evaluation.worker import units
+from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.lifecycle import RunConfig
+from evaluation.worker.sessions import Sorted
+from evaluation.worker.unit_calls import Purse, UnitCalls, is_suspect
 
 Replies = Mapping[str, JudgeReply]  # by request hash
 

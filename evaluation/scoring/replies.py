@@ -24,8 +24,8 @@ from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import REPAIRABLE, Defer, GiveUp, NeedsPerson, Retry, decide
 from evaluation.storage.statements import insert_values
-from evaluation.work.sessions import InHands, Sorted
-from evaluation.work.tracing import Spans
+from evaluation.worker.sessions import InHands, Sorted
+from evaluation.worker.tracing import Spans
 
 _FIELDS = (
     *("attempt_id", "created_at", "outcome", "http_status", "model_returned", "request_hash", "tokens_in"),

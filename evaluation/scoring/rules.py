@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result, Status
 from evaluation.core.samples import Finding as Part
 from evaluation.judges.shipping import definitions
@@ -15,7 +15,7 @@ from evaluation.metrics.normalise import analysis
 from evaluation.models import Answer, Context, Finding, MetricDefinition, Run, Score, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
 from evaluation.scoring.writing import PARTS, Outcome, write
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 
 RULE_BATCH = 200
 RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved

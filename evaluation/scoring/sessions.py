@@ -16,8 +16,8 @@ from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import PASSING, REPAIRABLE
 from evaluation.scoring.replies import F, insert_replies, reply_row, sort_reply, trace
-from evaluation.work.sessions import Session, Sorted
-from evaluation.work.tracing import spans
+from evaluation.worker.sessions import Session, Sorted
+from evaluation.worker.tracing import spans
 
 UNREADABLE = "unreadable"  # why work stops
 LATELY = 50  # replies, of which more than half have to be of use

@@ -26,7 +26,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import REPAIRABLE, GiveUp, NeedsPerson, decide
 from evaluation.scoring.aside import PATIENCE_SECONDS
 from evaluation.scoring.replies import insert_replies, reply_row
-from evaluation.work.shares import ENDPOINT_BUSY, Busy, SharedPool
+from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool
 
 AT_ONCE = 8
 MOST_CALLS = 3  # for one thing

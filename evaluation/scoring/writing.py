@@ -22,9 +22,10 @@ from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash, text_hash
-from evaluation.core.registry import Kind, Scale
+from evaluation.core.metric_specs import Kind
 from evaluation.core.samples import BY_JUDGE_ALONE, Result, Status
 from evaluation.core.samples import Finding as Part
+from evaluation.core.scales import Scale
 from evaluation.judges.shipping import define, definitions
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import JuryRule, joined
@@ -33,8 +34,8 @@ from evaluation.profiles.arithmetic import MOST_FAILED, lost_share
 from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS, derived_results, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.storage.statements import insert_values
-from evaluation.work import units
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker import units
+from evaluation.worker.lifecycle import RunConfig
 
 
 @dataclass(frozen=True, slots=True)

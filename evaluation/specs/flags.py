@@ -17,8 +17,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, cre
 from pydantic_core import PydanticCustomError
 
 from evaluation.core.errors import Refused
+from evaluation.messages.sentences import explain_refusal
 from evaluation.specs.setting import Flag, Setting
-from evaluation.wording.messages import explain_refusal
 
 _SEVERAL = BeforeValidator(lambda values: values if isinstance(values, list) else [values])
 

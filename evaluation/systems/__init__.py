@@ -1,8 +1,6 @@
-"""Systems under test: how each kind is asked, one file a connector, all alike. Pure Python above ``network``; what an
-operator allows (origins, variables, commands, functions) is handed in as ``Surroundings``.
+"""Systems under test as rows: their versions made of typed settings, opened with what the operator allows, tried with
+one question, and asked the questions of a run.
 
-A connector has typed settings, asks one question, maps the reply to an answer, and describes what it sent. A failure is
-a reply with its reason, never an empty answer.
-
-Door: ``catalogue`` (every connector by name), ``protocol`` (calls, replies, failures).
+May import the ledger (``work``), tables and ``systems``. Door: ``systems`` (versions and their clients), ``trying``
+(one question), ``session`` (the questions of a run).
 """

@@ -7,11 +7,11 @@ from typing import Any
 from django import template
 from django.utils.translation import get_language, gettext
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.core.samples import QuestionSpec
+from evaluation.messages import markdown
+from evaluation.messages.sentences import category_name, explain, explain_reason
 from evaluation.models import MetricDefinition
-from evaluation.wording import markdown
-from evaluation.wording.messages import category_name, explain, explain_reason
 
 LONGEST_CELL = 300
 register = template.Library()

@@ -29,10 +29,10 @@ from evaluation.judging.overlap import repeats
 from evaluation.judging.rubric import is_criterion, shipped_rubric
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricEvent, RubricVersion, Score, User
 from evaluation.models.runs import UNPROVEN
+from review.calibration.freezing import changed_in, is_retired
+from review.calibration.licences import license_metrics
+from review.calibration.overview import step_of
 from review.evidence.seals import Form, in_form, live_sets, readable
-from review.gold.freezing import changed_in, is_retired
-from review.gold.licences import license_metrics
-from review.gold.overview import step_of
 from review.models import GoldItem, GoldSet, Look, LookResult, SealedVerdict
 from review.statistics.acceptance import (
     MOST_MISSING,

@@ -26,9 +26,9 @@ from evaluation.core.errors import Refused
 from evaluation.core.samples import Result
 from evaluation.criteria.rubrics import slot_of, standings
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, User
-from evaluation.work.dispatch import ring_for
-from evaluation.work.shares import ENDPOINT_BUSY
-from evaluation.work.turns import take_turn, turn_at
+from evaluation.worker.dispatch import ring_for
+from evaluation.worker.shares import ENDPOINT_BUSY
+from evaluation.worker.turns import take_turn, turn_at
 from review.calibration.accepting import hold_out_items, sealed_verdicts, versions_of
 from review.calibration.turns import Left, judge_left
 from review.calibration.workbench import Bench

@@ -1,5 +1,5 @@
 """Taking a look: who has it in hands, asking the judge as far as that is not done, and the end. A command works on one
-itself; pages and REST ask for one, and workers take it in turns (:mod:`evaluation.work.turns`)."""
+itself; pages and REST ask for one, and workers take it in turns (:mod:`evaluation.worker.turns`)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from django.db.models.functions import Now
 
 from evaluation.core.errors import Refused
 from evaluation.models import JudgeVersion, RubricVersion, User
-from evaluation.work.dispatch import ring_for
-from evaluation.work.shares import ENDPOINT_BUSY
-from evaluation.work.turns import take_turn, turn_at
+from evaluation.worker.dispatch import ring_for
+from evaluation.worker.shares import ENDPOINT_BUSY
+from evaluation.worker.turns import take_turn, turn_at
 from review.calibration.accepting import (
     Answered,
     close_look,

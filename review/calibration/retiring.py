@@ -15,9 +15,9 @@ from evaluation.core.errors import Refused
 from evaluation.criteria.rubrics import LONGEST_REASON
 from evaluation.models import HoldOutOpening, User
 from review.calibration.accepting import compared_on, hold_out_items, sealed_verdicts
+from review.calibration.freezing import is_retired
 from review.evidence.changes import touch_project
 from review.evidence.seals import Form, in_form, readable
-from review.gold.freezing import is_retired
 from review.models import GoldRetirement, GoldSet, Look
 from review.statistics.acceptance import Compared
 

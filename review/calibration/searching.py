@@ -27,9 +27,9 @@ from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, MetricDefinition, RubricVersion, Run, Standing, User
 from evaluation.runs.budgets import check_budget, spent
 from evaluation.scoring.side_calls import spent_on
-from evaluation.work.dispatch import ring_for
-from evaluation.work.lifecycle import RunConfig, cancel, resume
-from evaluation.work.turns import turn_at
+from evaluation.worker.dispatch import ring_for
+from evaluation.worker.lifecycle import RunConfig, cancel, resume
+from evaluation.worker.turns import turn_at
 from review.calibration.accepting import Verdicts, compared_on
 from review.calibration.examples import PICKS, with_examples
 from review.calibration.rewriting import rewrite

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from evaluation.core.samples import Result
 from evaluation.models import Answer, JudgeVersion, RubricVersion
 from evaluation.scoring.aside import judged_aside, reach
-from evaluation.work.turns import TurnInHands
+from evaluation.worker.turns import TurnInHands
 
 Left = tuple[RubricVersion, int, Sequence[int]]
 """What is still to be judged: by which version, the how-manieth time, which answers."""

@@ -35,7 +35,7 @@ from evaluation.models import (
 from evaluation.runs.budgets import check_budget
 from evaluation.runs.progress import CACHED, UNSENT
 from evaluation.scoring.aside import judged_aside, reach
-from evaluation.work.lifecycle import RunConfig, make_run, seal_of, sealed_of, start
+from evaluation.worker.lifecycle import RunConfig, make_run, seal_of, sealed_of, start
 from review.models import GoldItem, GoldSet, Rating
 from review.statistics.acceptance import evidence_of, losses
 from review.statistics.agreement.bootstrap import Resampling

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-from evaluation.core.registry import Bilingual, Scale
+from evaluation.core.metric_specs import Bilingual
+from evaluation.core.scales import Scale
 from evaluation.models import Answer, Run
 from review.evidence.answers import RunAnswer, run_answers
 from review.evidence.effective import said_of, values_from

@@ -7,8 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.registry import Bilingual, Direction, Scale, ScaleKind
+from evaluation.core.metric_specs import Bilingual, Direction
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.profiles.arithmetic import Label
+from review.calibration.drift import Moved, judge_moved
 from review.comparisons.values import (
     Differing,
     Side,
@@ -23,7 +25,6 @@ from review.comparisons.values import (
     question_scores,
     weight_compared,
 )
-from review.gold.drift import Moved, judge_moved
 from review.reports.figure import NO_WIDTH, Figure, Withheld, as_figure, withheld
 from review.reports.gate import GateOn
 from review.reports.lines import MetricLine

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.models import Run
+from review.calibration.licences import LicenceState
 from review.comparisons.difference import CONFIDENCE, RunDifference, difference
 from review.comparisons.values import SERVED, Side, by_question, groups_of, sides
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
-from review.gold.licences import LicenceState
 from review.reports.figure import Figure, withheld
 from review.reports.gate import Check, Gate, GateAsked, GateOn, Rule
 from review.reports.report import Report

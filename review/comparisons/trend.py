@@ -9,14 +9,15 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
-from evaluation.core.registry import Bilingual, MetricSpec, Scale
+from evaluation.core.metric_specs import Bilingual, MetricSpec
+from evaluation.core.scales import Scale
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge, Score
 from evaluation.network.outcomes import Outcome
+from review.agreement.run_agreement import By, kept_agreement, kept_of
 from review.models import Rating
-from review.results.run_agreement import By, kept_agreement, kept_of
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.trust import JudgeTrust
 

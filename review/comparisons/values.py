@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Passing, has_passing
 from evaluation.profiles.spec import OVERALL, Part, ProfileSpec, Unit

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_reason
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_reason
 from review.comparisons.difference import RunDifference
 from review.reports.figure import Figure, Withheld
 from review.reports.gate import GateOn, margin_text

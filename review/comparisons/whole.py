@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from django.utils.translation import gettext as _
 
 from evaluation.core.errors import Refused
-from evaluation.files.export import Exports, write_whole
+from evaluation.formats.export import Exports, write_whole
 from evaluation.models import Run
 from review.comparisons.difference import (
     SCORE,

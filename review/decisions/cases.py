@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, Max, Min, OuterRef, Q, QuerySet
 
-from evaluation.core.registry import ScaleKind
+from evaluation.core.scales import ScaleKind
 from evaluation.models import User
 from review.evidence.answers import expose
 from review.evidence.effective import adjudicated, standing

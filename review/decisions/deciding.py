@@ -14,10 +14,10 @@ from evaluation.accounts.access import may
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import draft
-from evaluation.files.question_rows import QuestionFile
+from evaluation.datasets.importing import Imported, import_question_set, newest_version
+from evaluation.formats.question_rows import QuestionFile
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Answer, MetricDefinition, Project, Question, RubricVersion, User
-from evaluation.questions.importing import Imported, import_question_set, newest_version
 from review.decisions.cases import RAISED, Why, case_of
 from review.decisions.overrides import checked_reason, insert_decision
 from review.evidence.answers import REMOVING, exposed

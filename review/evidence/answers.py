@@ -15,7 +15,7 @@ from django.db.models.functions import Length
 from evaluation.accounts.access import projects_with
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from review.evidence.rating_input import FlagKind
 from review.models import EventRuling, Exposure, QueueMember, Rating, ReviewItem, ReviewQueue
 from review.models.statements import EXPOSED

@@ -10,8 +10,9 @@ from enum import StrEnum
 from functools import cache, cached_property, partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from evaluation.core.registry import Kind, ScaleKind
+from evaluation.core.metric_specs import Kind
 from evaluation.core.samples import Status
+from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition, Run
 from review.evidence.answers import RunAnswer, removed_answers, run_answers
 from review.evidence.carried import Carried, Origin, carried_ratings

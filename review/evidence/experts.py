@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from review.evidence.scorers import Judged, Key
 from review.models import Rating
 from review.models.queues import FIRST_OCCASION

@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import ReviewForm, Scale, ScaleKind
 from evaluation.core.samples import Finding as Part
 from evaluation.core.samples import Result
+from evaluation.core.scales import ReviewForm, Scale, ScaleKind
 from evaluation.judging.formulas import (
     CONTRADICTED,
     FORMULAS,

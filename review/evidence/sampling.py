@@ -13,8 +13,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from evaluation.core.registry import Scale, ScaleKind
 from evaluation.core.samples import Status
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import MetricDefinition
 from review.evidence.answers import RunAnswer
 from review.evidence.experts import ExpertRating

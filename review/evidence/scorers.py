@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Min
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.core.samples import Status
 from evaluation.models import ImportedJudge, MetricDefinition, RubricEvent, Run, RunJudge, Score
 from evaluation.scoring.writing import counting, current

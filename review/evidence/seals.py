@@ -3,7 +3,7 @@
 Labels of locked answers (the hold-out of a gold set that is not retired) are sealed by content, in every run of the
 project. Figures come in two forms. *Open*: locked answers count as unrated. *Full*: nothing is left out. Everybody
 reads the open form, except leads who opened every hold-out of the project
-(:mod:`review.gold.opening`), which is recorded.
+(:mod:`review.calibration.opening`), which is recorded.
 
 All code that reads labels for somebody goes through :func:`sealed_answers` or :func:`readable`;
 ``tests/review/evidence/test_seals.py`` names the modules that may read the tables without them, and why.

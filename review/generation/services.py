@@ -18,15 +18,15 @@ from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.question_rows import QuestionFile
+from evaluation.datasets.importing import Imported, import_question_set
+from evaluation.formats.question_rows import QuestionFile
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply, Rung
 from evaluation.models import Chunk, Corpus, JudgeVersion, User
 from evaluation.network.outcomes import Outcome
-from evaluation.questions.importing import Imported, import_question_set
 from evaluation.runs.budgets import check_budget
 from evaluation.runs.planning import BYTES_PER_TOKEN, SHORT_REPLY, JudgeCalls, Plan
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from review.generation.drawing import long_enough, passages_of
 from review.generation.kinds import KINDS
 from review.generation.prompts import Asking, writer_version

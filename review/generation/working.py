@@ -22,8 +22,8 @@ from evaluation.judging.calls import Heard, JudgeCall, Rung
 from evaluation.network.outcomes import Outcome
 from evaluation.scoring.aside import reach
 from evaluation.scoring.side_calls import Ledger, hear_all, spent_on
-from evaluation.work.dispatch import ring_for
-from evaluation.work.turns import TurnInHands, take_turn, turn_at
+from evaluation.worker.dispatch import ring_for
+from evaluation.worker.turns import TurnInHands, take_turn, turn_at
 from review.generation.drawing import Place, draw, passages_of
 from review.generation.filters import (
     Filter,

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
+from review.agreement.pages import variation_cards
+from review.agreement.run_agreement import Agreement
 from review.management.sheets import NOTHING, Sheet, number
-from review.results.run_agreement import Agreement
 from review.statistics.agreement.pair import PairAgreement
-from review.web.pages.agreement import variation_cards
 
 SHOWN = ("exact", "within_one", "mae", "bias", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic")
 

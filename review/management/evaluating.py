@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from evaluation.asking.systems import asked_version
 from evaluation.management.working import work_off
 from evaluation.models import AnswerSet, Run
 from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
@@ -15,14 +14,15 @@ from evaluation.runs.making import Asking, draft_run
 from evaluation.runs.planning import Plan, plan_of, plan_sentences
 from evaluation.runs.selectors import answers_of_run, newest_answers, project_named, question_set_named
 from evaluation.specs.flags import values_of
-from evaluation.work.lifecycle import start
+from evaluation.systems.services import asked_version
+from evaluation.worker.lifecycle import start
+from review.agreement.pages import agreement_pictures
 from review.comparisons.gating import gate_of
 from review.management.options import gate_asked, refusals
 from review.management.tables import show_results
-from review.plans.ahead import planned_review
+from review.queues.planning import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export_to
 from review.reports.gathering import gather
-from review.web.pages.agreement import agreement_pictures
 
 
 def evaluate(command: BaseCommand, options: dict[str, Any]) -> None:

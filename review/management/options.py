@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 
 from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Role
+from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.specs.flags import add_flags, values_of
-from evaluation.wording.messages import explain, explain_refusal
 from review.models.queue_spec import ASKED, Distribution, QueueSpec
 from review.queues.sharing import Sharing, fields_from
 from review.reports.gate import GATE_SETTINGS, Gate, GateAsked, gate_line, gate_reasons

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from review.management.sheets import NOTHING, Sheet, number
+from review.reports.pages.categories import PassingView, ProfileCard, profile_card
 from review.reports.profile_section import ClassTable
 from review.reports.report import Report
-from review.web.pages.categories import PassingView, ProfileCard, profile_card
 
 
 def profile_sheets(report: Report) -> Iterator[Sheet]:

@@ -10,11 +10,12 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
 
+from evaluation.connectors.protocol import RETRIEVAL_ONLY
 from evaluation.management.working import exit_code, say_why_paused
+from evaluation.messages.sentences import explain_doubt
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
-from evaluation.systems.protocol import RETRIEVAL_ONLY
-from evaluation.wording.messages import explain_doubt
+from review.agreement.run_agreement import kept_agreement
 from review.charts.forest import Shape
 from review.comparisons.difference import MetricDifference, Order, RunDifference
 from review.comparisons.values import differing_versions
@@ -23,7 +24,7 @@ from review.comparisons.whole import Comparison
 from review.management.options import print_gate, warn_of_gate
 from review.management.profile_tables import profile_sheets
 from review.management.sheets import NOTHING, Sheet, number, write
-from review.plans.ahead import ReviewPlan, guess_note, next_review, plan_json, plan_sentence
+from review.queues.planning import ReviewPlan, guess_note, next_review, plan_json, plan_sentence
 from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
 from review.reports.figure import Figure, why_withheld
@@ -34,7 +35,6 @@ from review.reports.lines import MetricLine
 from review.reports.report import Report, report_of
 from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
 from review.reports.verdict import verdict_of
-from review.results.run_agreement import kept_agreement
 from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.paired import PairedDifference
 

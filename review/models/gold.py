@@ -150,7 +150,7 @@ class LookResult(AppendOnly):
 class Licence(AppendOnly):
     """What an acceptance proved of a metric for the questions of a set: with how many hold-out answers in how many
     groups, how many of them seen, the categories its labels know, and the model that answered under the judge's name.
-    Never changed: whether it still holds for a run is told when that is asked (``review/gold/licences.py``)."""
+    Never changed: whether it still holds for a run is told when that is asked (``review/calibration/licences.py``)."""
 
     result = models.ForeignKey(LookResult, on_delete=PROTECT, related_name="licences")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.db.models import Exists, OuterRef
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.core.samples import Status
 from evaluation.judges.shipping import definitions
 from evaluation.models import MetricDefinition, Run, Score

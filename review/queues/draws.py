@@ -14,11 +14,11 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import Refused
-from evaluation.core.registry import ScaleKind
 from evaluation.core.samples import Status
+from evaluation.core.scales import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
 from evaluation.scoring.writing import counting
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from review.evidence.answers import new_seed
 from review.evidence.changes import touch
 from review.evidence.scorers import MachineValue, machine_values

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
-from evaluation.core.registry import ScaleKind
+from evaluation.core.scales import ScaleKind
 from evaluation.models import MetricDefinition, Question, User
 from review.evidence.rating_input import FlagKind
 from review.evidence.seals import readable

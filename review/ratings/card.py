@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from evaluation.core.errors import Refused, UnknownName
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.judging.catalogue import judge_metric
 from evaluation.judging.rubric import Rubric, RubricMetric, Slot, shipped_rubrics
 from evaluation.models import Answer, Finding, MetricDefinition, RubricVersion

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.core.samples import Status
 from evaluation.judging.formulas import PARTIAL, SUPPORTED
 from evaluation.metrics.keyword_coverage import MISSING

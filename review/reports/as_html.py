@@ -9,9 +9,9 @@ from django.template.loader import render_to_string
 from django.utils.text import capfirst
 from django.utils.translation import get_language, gettext
 
+from evaluation.messages.markdown import language_of
+from evaluation.messages.sentences import category_name, explain_reason
 from evaluation.profiles.arithmetic import Label
-from evaluation.wording.markdown import language_of
-from evaluation.wording.messages import category_name, explain_reason
 from review.charts import forest as charts
 from review.reports.entries import NOTHING, Entry, Inner, Output, Section
 from review.reports.figure import Figure, notes, why_withheld

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
-from evaluation.wording.messages import explain_doubt
+from evaluation.messages.sentences import explain_doubt
 from review.charts.forest import Shape
 from review.reports.entries import NOTHING, Entry, Output, Row
 from review.reports.figure import Figure, why_withheld

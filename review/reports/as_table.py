@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils.translation import get_language
 
-from evaluation.files.export import Cell
-from evaluation.wording.messages import explain_reason
+from evaluation.formats.export import Cell
+from evaluation.messages.sentences import explain_reason
 from review.evidence.effective import Effective
 from review.reports.around import around
 from review.reports.entries import Entry, Output, Path

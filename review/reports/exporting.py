@@ -11,10 +11,11 @@ from typing import Any
 
 from django.utils.translation import get_language, override
 
-from evaluation.files.export import ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
+from evaluation.formats.export import ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
 from evaluation.models import Answer, Run
 from evaluation.runs.experiments import experiment_of
 from evaluation.runs.progress import spending_by_answer
+from review.agreement.run_agreement import kept_agreement
 from review.reports.answer_fields import answer_fields
 from review.reports.as_html import html_report
 from review.reports.as_json import details, report_json
@@ -27,7 +28,6 @@ from review.reports.gathering import Gathered, gather
 from review.reports.lines import AnswerLine, lowest
 from review.reports.report import Report, report_of
 from review.reports.sections import ToldAnswer
-from review.results.run_agreement import kept_agreement
 
 # What lies on higher floors is handed in by entrances: the plots of a run as HTML, and the next review worth while.
 Pictures = Callable[[Run], str]

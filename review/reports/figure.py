@@ -17,7 +17,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evaluation.wording.messages import category_name, explain_reason
+from evaluation.messages.sentences import category_name, explain_reason
 from review.statistics.agreement.statistic import Undefined
 from review.statistics.correction.outcome import Estimate, Outcome, Target
 from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
@@ -55,7 +55,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Withheld(StrEnum):
-    """Why there is no figure; sentences in ``evaluation/wording/reasons.py``. Profile arithmetic and the correction
+    """Why there is no figure; sentences in ``evaluation/messages/reasons.py``. Profile arithmetic and the correction
     have further codes of their own."""
 
     NOT_FINISHED = "not_finished"

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.core.registry import Kind, Scale, ScaleKind
+from evaluation.core.metric_specs import Kind
 from evaluation.core.samples import Status
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import unit_of
 from evaluation.profiles.spec import ProfileSpec, Unit

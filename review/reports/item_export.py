@@ -13,10 +13,10 @@ from typing import Any
 
 from django.utils.translation import get_language
 
-from evaluation.files.export import Cell, ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
-from evaluation.files.label_studio import Control, labelling_config, task
+from evaluation.formats.export import Cell, ExportFile, Exports, csv_chunks, json_lines, write_whole, xlsx_bytes
+from evaluation.formats.label_studio import Control, labelling_config, task
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, Run, User
-from evaluation.wording.messages import explain_reason
 from review.evidence.effective import Effective, effective_values
 from review.evidence.scorers import Key
 from review.evidence.seals import readable

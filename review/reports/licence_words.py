@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.wording.messages import explain_lapse
-from review.gold.licences import LicenceState, RunLicence
+from evaluation.messages.sentences import explain_lapse
+from review.calibration.licences import LicenceState, RunLicence
 
 STATES: dict[LicenceState, str | Promise] = {
     LicenceState.LICENSED: _("licensed"),

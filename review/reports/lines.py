@@ -12,8 +12,9 @@ from typing import overload
 
 import numpy as np
 
-from evaluation.core.registry import Bilingual, Kind, Scale, ScaleKind
+from evaluation.core.metric_specs import Bilingual, Kind
 from evaluation.core.samples import Status
+from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import MetricDefinition
 from evaluation.profiles.arithmetic import unit_of, worst_and_best
 from evaluation.profiles.per_answer import ANSWER_OVERALL

@@ -22,16 +22,16 @@ from django.db.models import Count, Q
 from django.db.models.functions import Length
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.registry import JUDGED
+from evaluation.core.metric_specs import JUDGED
 from evaluation.core.samples import Status
-from evaluation.embedding.similarity import EmbeddingChoice
 from evaluation.judging.calls import families_in, is_other_model
+from evaluation.judging.embedding.similarity import EmbeddingChoice
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.progress import Spending, altogether, spending_by_rubric
 from evaluation.scoring.writing import counting
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from review.models import Draw
 
 
@@ -303,7 +303,7 @@ FORM = 1  # rises when the figures change, so that nothing older is shown
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A code of ``evaluation/wording/reasons.py`` with what fills its sentence."""
+    """A code of ``evaluation/messages/reasons.py`` with what fills its sentence."""
 
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)

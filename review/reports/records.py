@@ -1,5 +1,5 @@
 """A run as records: its questions and answers, the scores of its judges and the ratings of people, for the forms of
-``evaluation.files.records``."""
+``evaluation.formats.records``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evaluation.core.samples import AnswerSpec
-from evaluation.files.export import ExportFile
-from evaluation.files.records import Record, ending_of, written
+from evaluation.formats.export import ExportFile
+from evaluation.formats.records import Record, ending_of, written
 from evaluation.models import Answer, Run, Score
 from evaluation.runs.results import enters, primary_pairs, with_scores
 from review.evidence.answers import run_answers

@@ -11,14 +11,17 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils.translation import gettext
 
-from evaluation.core.registry import JUDGED, Scale
+from evaluation.core.metric_specs import JUDGED
+from evaluation.core.scales import Scale
 from evaluation.models import Run, WorkUnit
 from evaluation.profiles.arithmetic import Label
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.work.units import HELD
+from evaluation.worker.units import HELD
+from review.agreement.run_agreement import agreement_from
+from review.agreement.variation import variation_from
+from review.calibration.licences import RunLicence, licences_of
 from review.evidence.answers import RunAnswer, lengths_of
 from review.evidence.effective import Said
-from review.gold.licences import RunLicence, licences_of
 from review.reports.estimates import ThreeScores, three_scores
 from review.reports.figure import Figure
 from review.reports.formula import Formula, formula_of
@@ -41,8 +44,6 @@ from review.reports.lines import (
 from review.reports.profile_section import ProfileSection, profile_section
 from review.reports.provenance import Doubt, Provenance, doubts_of, provenance_of
 from review.reports.retrieval import CorrectedRetrieval, corrected_retrieval
-from review.results.run_agreement import agreement_from
-from review.results.variation import variation_from
 
 
 @dataclass(frozen=True, slots=True)

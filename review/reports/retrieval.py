@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import get_language, gettext, ngettext
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.extensions import Feature, features
+from evaluation.messages.sentences import explain_reason
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
 from evaluation.models import Run
-from evaluation.wording.messages import explain_reason
 from review.reports.figure import Figure, withheld
 from review.statistics.correction.outcome import Deviation, Target
 

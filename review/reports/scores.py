@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from evaluation.core.registry import Scale
 from evaluation.core.samples import BY_JUDGE_ALONE, Status, reason_code
+from evaluation.core.scales import Scale
 from evaluation.profiles.arithmetic import Label, Overall, PartMean, overall_from_means, unit_of
 from evaluation.profiles.per_answer import AnswerOverall, PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import OnFailure, Part, ProfileSpec, Unit

@@ -16,12 +16,13 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.registry import JUDGED, Bilingual, Scale
+from evaluation.connectors.protocol import RETRIEVAL_ONLY
+from evaluation.core.metric_specs import JUDGED, Bilingual
+from evaluation.core.scales import Scale
+from evaluation.messages import numbers
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import Label
-from evaluation.systems.protocol import RETRIEVAL_ONLY
-from evaluation.wording import numbers
-from evaluation.wording.messages import explain_reason
 from review.evidence.scorers import RULES
 from review.reports.report import Report
 from review.statistics.agreement.trust import FEW, JudgeTrust, Trust

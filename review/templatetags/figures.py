@@ -5,13 +5,13 @@ from typing import Protocol
 
 from django import template
 
-from evaluation.wording import numbers
+from evaluation.messages import numbers
+from review.agreement.plots import STATISTICS
 from review.reports.figure import why_withheld
 from review.reports.licence_words import licence_reason, licence_state
+from review.reports.pages.figures import cell
 from review.statistics.agreement.pair import PairAgreement
 from review.statistics.agreement.trust import Trust
-from review.web.pages.agreement_plots import STATISTICS
-from review.web.pages.figures import cell
 
 register = template.Library()
 for _one in (

@@ -8,15 +8,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Finding
-from evaluation.wording.messages import explain_reason
 from review.evidence.rating_input import FlagKind
 from review.models import Override, Rating
 from review.ratings.card import Claim, Passage
+from review.ratings.pages import item
+from review.ratings.pages.card import FLAGS
+from review.ratings.pages.item import claim_look, claim_text, value_text, verdict_title
 from review.reports.retrieval import unrated_in_words
-from review.web.pages import item
-from review.web.pages.item import claim_look, claim_text, value_text, verdict_title
-from review.web.pages.review_card import FLAGS
 
 register = template.Library()
 register.filter(unrated_in_words)

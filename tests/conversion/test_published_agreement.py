@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, Score
-from review.kept.making import make_waiting
+from review.figure_cache.making import make_waiting
 from tests.conversion import klue, llmjudge, openqa, summeval
 from tests.factories import make_project, make_user
 

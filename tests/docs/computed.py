@@ -9,19 +9,20 @@ from itertools import starmap
 import numpy as np
 
 from config.environment import KNOWN
-from evaluation.core.registry import RuleSettings, Scale
+from evaluation.connectors import corpus as corpus_system
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec
+from evaluation.core.scales import Scale
 from evaluation.corpora import rechunking, searching
 from evaluation.corpora.importing import ID_LENGTH
 from evaluation.corpora.searching import Retriever, WordIndex, found_by
 from evaluation.corpora.splitting import Splitting, split
-from evaluation.files import documents
-from evaluation.files.documents import read_documents
-from evaluation.files.reading import read_questions
+from evaluation.formats import documents
+from evaluation.formats.documents import read_documents
+from evaluation.formats.reading import read_questions
 from evaluation.metrics.depths import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
 from evaluation.scoring import side_calls
-from evaluation.systems import corpus as corpus_system
 from review.generation import filters, working
 from review.generation.kinds import KINDS
 from review.models import DraftQuestion

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evaluation.files import answer_rows, question_rows
+from evaluation.formats import answer_rows, question_rows
 from tests.factories import make_project
 
 PAGE = (Path(__file__).parents[2] / "docs" / "files.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.work.backups import Manifest
+from evaluation.worker.backups import Manifest
 
 pytestmark = pytest.mark.slow
 

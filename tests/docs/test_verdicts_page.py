@@ -20,16 +20,16 @@ from evaluation.runs.making import prepare_run
 from review.comparisons.verdict import lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import compare, with_margin
 from review.models import GoldItem
-from review.plans.ahead import planned_review
+from review.queues.planning import planned_review
 from review.reports.gathering import gather
 from review.reports.report import report_of
 from review.reports.verdict import verdict_of
 from tests.docs.figures import DOCS, LANGUAGES, part
 from tests.factories import make_answer_set, make_project, make_question_set
 from tests.review.builders import answer_rows, answers_to, metric, run_over, score, score_all
+from tests.review.calibration.labelled import worth
 from tests.review.calibration.place import Place
 from tests.review.comparisons.test_difference import a_run, questions
-from tests.review.gold.labelled import worth
 from tests.review.reports.test_verdict import ANSWERS, HARSH, JUDGED, KIND, LEVELS, judged_run, rated
 from tests.review.sampled import OTHERS, rate_all, rate_the_others
 

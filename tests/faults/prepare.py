@@ -17,7 +17,7 @@ from evaluation.judges.shipping import profile_row, save_judge
 from evaluation.models import Endpoint
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec
 
 

@@ -14,11 +14,11 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from evaluation.asking.systems import save_system
 from evaluation.judges.shipping import profile_row
 from evaluation.models import System
 from evaluation.runs.making import Asking, prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.systems.services import save_system
+from evaluation.worker.lifecycle import start
 from tests.factories import make_question_set, question_spec
 
 

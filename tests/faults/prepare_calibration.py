@@ -16,8 +16,8 @@ django.setup()
 from evaluation.criteria.rubrics import draft
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, Project
-from review.gold.freezing import freeze
-from tests.review.gold.labelled import rated_run, reworded
+from review.calibration.freezing import freeze
+from tests.review.calibration.labelled import rated_run, reworded
 
 
 def main(base_url: str) -> int:

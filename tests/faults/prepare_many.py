@@ -14,7 +14,7 @@ django.setup()
 
 from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Answer, Context, Endpoint
-from evaluation.work.lifecycle import RunConfig, make_run, start
+from evaluation.worker.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
 
 

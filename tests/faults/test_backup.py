@@ -123,7 +123,7 @@ def test_serve_writes_the_log_back_when_it_stops_or_says_that_it_could_not(
         if held:
             reader.execute("BEGIN")
             reader.execute("SELECT COUNT(*) FROM evaluation_run").fetchone()
-            site.manage("shell", "--no-imports", "-c", "from evaluation.work.database import *; try_writing()")
+            site.manage("shell", "--no-imports", "-c", "from evaluation.worker.database import *; try_writing()")
         os.kill(parent.pid, signal.SIGTERM)
         assert parent.wait(60) == 0
     said = "could not be written back" in (site.folder / "log").read_text()

@@ -114,7 +114,7 @@ def test_a_worker_that_is_killed_is_followed_by_another(site: Site, path: str) -
 
 OTHERS_WRITE = """
 from django.db import connections
-from evaluation.work import lifecycle, units
+from evaluation.worker import lifecycle, units
 lifecycle.UNIT_BATCH = units.UNIT_BATCH = 100
 other = connections.create_connection("default")
 

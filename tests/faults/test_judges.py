@@ -139,7 +139,7 @@ def test_a_budget_stops_three_workers_with_at_most_the_calls_in_flight_beyond_it
     all_at_work = threading.Event()
     judge.when(lambda request: not request.is_preflight, held(all_at_work))
     if workers == "clusters":
-        rings = f"from evaluation.work.dispatch import ring; [ring({run}) for _ in range(9)]"
+        rings = f"from evaluation.worker.dispatch import ring; [ring({run}) for _ in range(9)]"
         site.manage("shell", "--no-imports", "-c", rings)
     arguments = ["qcluster"] if workers == "clusters" else ["drain", str(run), "--seconds", "90"]
     for _ in range(3):

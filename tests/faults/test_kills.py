@@ -94,8 +94,8 @@ def test_the_same_doorbell_ten_times_at_once_doubles_nothing(site: Site, judge: 
         "-c",
         f"""
 from evaluation.models import Run
-from evaluation.work.lifecycle import start
-from evaluation.work.dispatch import ring
+from evaluation.worker.lifecycle import start
+from evaluation.worker.dispatch import ring
 start(Run.objects.get(pk={run}))
 [ring({run}) for _ in range(10)]
 """,

@@ -82,7 +82,7 @@ def test_a_server_that_cannot_live_ends_serve_and_says_so(site: Site) -> None:
 OCCUPIED = "import socket, sys, time; s = socket.socket(); s.bind(('127.0.0.1', int(sys.argv[1]))); time.sleep(60)"
 QUICKLY_HOPELESS = """
 import sys
-from evaluation.work import serving
+from evaluation.worker import serving
 serving.MOST_ENDS = 2
 child = serving.Child("the server", serving.web_command("127.0.0.1", int(sys.argv[1]), 1))
 sys.exit(serving.Supervisor([child], lambda name, why: None, lambda: None, 60).run())

@@ -14,7 +14,9 @@ from tests.judge_server import JudgeServer
 
 pytestmark = [pytest.mark.faults, pytest.mark.parametrize("site", ["postgres"], indirect=True)]
 ANSWERS = 300
-START = "from evaluation.models import Run; from evaluation.work.lifecycle import start; start(Run.objects.get(pk={}))"
+START = (
+    "from evaluation.models import Run; from evaluation.worker.lifecycle import start; start(Run.objects.get(pk={}))"
+)
 
 
 def wait_until(what: Callable[[], object], seconds: float) -> None:

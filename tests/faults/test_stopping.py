@@ -21,7 +21,7 @@ def act(site: Site, run: int, verb: str) -> None:
         "shell",
         "--no-imports",
         "-c",
-        "from evaluation.work import lifecycle; from evaluation.models import Run; "
+        "from evaluation.worker import lifecycle; from evaluation.models import Run; "
         f"lifecycle.{verb}(Run.objects.get(pk={run}))",
     )
 
@@ -54,7 +54,7 @@ def test_at_most_the_calls_in_flight_still_come_in_after_a_stop(site: Site, judg
 def test_two_people_press_start_and_one_run_starts(site: Site, judge: JudgeServer) -> None:
     run = prepared(site, judge, 50, "--draft")
     code = (
-        "from evaluation.work import lifecycle; from evaluation.models import Run; "
+        "from evaluation.worker import lifecycle; from evaluation.models import Run; "
         f"print(lifecycle.start(Run.objects.get(pk={run})))"
     )
     both = [site.start("manage.py", "shell", "--no-imports", "-c", code) for _ in range(3)]

@@ -11,11 +11,11 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Preflight, Run
+from review.agreement.run_agreement import By, agreement_if_kept, kept_agreement
 from review.comparisons import trend
 from review.comparisons.trend import Trends, trends_of
-from review.kept import keeping
+from review.figure_cache import keeping
 from review.models import KeptFigures
-from review.results.run_agreement import By, agreement_if_kept, kept_agreement
 from review.statistics.agreement import bootstrap
 from tests.factories import make_judge, make_user
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score_all

@@ -17,8 +17,8 @@ from evaluation.models import Answer, Run, Score, User
 from evaluation.storage import append_only
 from review.evidence.rating_input import Given
 from review.models import Exposure, Override, ReviewQueue
+from review.ratings.pages.item import Piece, Span, pieces
 from review.ratings.submitting import submit
-from review.web.pages.item import Piece, Span, pieces
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
 from tests.pages.markup import compact
 from tests.pages.world import World, make_world

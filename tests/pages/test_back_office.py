@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
+from config.back_office_page import GROUPS
 from evaluation.core.errors import Refused
 from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.services import check_metric_names
@@ -30,7 +31,6 @@ from evaluation.models import (
     User,
 )
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from review.web.pages.back_office import GROUPS
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_scored_run, make_user
 from tests.pages.world import make_world
 

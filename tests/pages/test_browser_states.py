@@ -14,10 +14,11 @@ from django.utils.translation import override
 
 from evaluation.models import CriterionVersion, User
 from evaluation.runs.exports import take_export
+from review.agreement.pages import agreement_pictures
 from review.models import Rating
+from review.ratings import views as ratings_views
+from review.reports import views as reports_views
 from review.reports.exporting import export_to
-from review.web.pages.agreement import agreement_pictures
-from review.web.views import reviewing, runs
 from tests.evaluation.criteria.written import drafted
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.browser import FIRST_VIEW_FAST, READ_MS, VIEW_IDS, VIEWS, Visit, visit, wrong_with
@@ -59,8 +60,8 @@ def test_refusals_and_failures_are_pages_like_others(
     settings.CONCORD_EXPORTS_PER_HOUR = 1
     _, run = judged_runs()
     take_export(demo["lead"])
-    monkeypatch.setattr(runs, "attention", broken)
-    monkeypatch.setattr(reviewing, "person", full)
+    monkeypatch.setattr(reports_views, "attention", broken)
+    monkeypatch.setattr(ratings_views, "person", full)
     pages = {
         ("lead", "/nothing/here/"): 404,
         ("lead", reverse("run-report", args=[run.pk])): 429,

@@ -13,16 +13,16 @@ from evaluation.judging.drafting import as_yaml
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.calibration import anchors, looking
-from review.gold.licences import licences_of
+from review.calibration.licences import licences_of
 from review.models import AnchorCheck, GoldSet, Look
 from tests.factories import make_user
 from tests.judge_server.fixture import judge_server
 from tests.judge_server.server import JudgeServer
 from tests.pages.browser import LONG_VIEWS, VIEW_IDS, visit, wrong_with
+from tests.review.calibration.labelled import rated_run, reworded
 from tests.review.calibration.test_whole_path import biased
-from tests.review.gold.labelled import rated_run, reworded
 
 __all__ = ["judge_server"]
 

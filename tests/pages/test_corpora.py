@@ -11,9 +11,9 @@ from evaluation.core.roles import Role
 from evaluation.corpora.coverage import coverage_of
 from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.models import Answer, Corpus, Project
+from review.agreement.retrieval import retrieval_by_depth
 from review.charts.coverage import coverage_map
 from review.charts.curves import HEIGHT, WIDTH, curve_chart
-from review.results.retrieval import retrieval_by_depth
 from tests.factories import (
     make_answer_set,
     make_project,

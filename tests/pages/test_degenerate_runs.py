@@ -15,10 +15,10 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
+from review.agreement.run_agreement import kept_agreement
 from review.comparisons.whole import compare, comparison_json
 from review.models import Rating
 from review.reports.exporting import REPORT_EXPORTS
-from review.results.run_agreement import kept_agreement
 from review.statistics.agreement.catalogue import NAMES
 from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score

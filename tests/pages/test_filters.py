@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.template import Context, Template
 from django.utils import translation
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.models import MetricDefinition
 
 

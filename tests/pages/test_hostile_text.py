@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
+from evaluation.messages.markdown import render
 from evaluation.models import Context, User
-from evaluation.wording.markdown import render
 from review.decisions.overrides import override
 from review.ratings.leases import next_assignment
 from tests.factories import (

@@ -21,7 +21,7 @@ from evaluation.models import Context, CriterionVersion, Project, Run, User
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment

@@ -14,15 +14,15 @@ from evaluation.core.roles import Role
 from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run, User
+from review.agreement import run_agreement
+from review.agreement.run_agreement import By, agreement_if_kept, kept_agreement, kept_of
 from review.comparisons.trend import judge_records
 from review.evidence.rating_input import Given
-from review.imports.files import import_ratings
+from review.judges.pages import judge_card
+from review.ratings.import_files import import_ratings
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
-from review.results import run_agreement
-from review.results.run_agreement import By, agreement_if_kept, kept_agreement, kept_of
 from review.templatetags.figures import plain, signed
-from review.web.pages.judges import judge_card
 from tests.evaluation.criteria.written import drafted, in_force
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.judge_server.actions import status

@@ -24,8 +24,8 @@ from evaluation.runs.draining import drain
 from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import plan_sentences, planned
 from examples.rag_service import RagService
-from tests.evaluation.asking.asking import questions, toy_system
-from tests.evaluation.asking.conftest import asked, service
+from tests.evaluation.systems.asking import questions, toy_system
+from tests.evaluation.systems.conftest import asked, service
 from tests.factories import make_answer_set, make_project, make_question_set, make_user, question_spec
 
 __all__ = ["asked", "service"]

@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.models import Context
 from review.ratings.card import Claim, JudgeOnClaim, Passage
-from review.web.pages.item import claim_text, drawn, numbered_html, taken_over
+from review.ratings.pages.item import claim_text, drawn, numbered_html, taken_over
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, question_spec
 from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with
 from tests.pages.markup import unsafe

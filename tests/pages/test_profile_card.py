@@ -6,10 +6,10 @@ import pytest
 from django.utils import translation
 
 from evaluation.judges.shipping import profile_row
+from evaluation.messages.sentences import category_name
 from evaluation.models import Run
-from evaluation.wording.messages import category_name
+from review.reports.pages.categories import ProfileCard, profile_card
 from review.templatetags.figures import share
-from review.web.pages.categories import ProfileCard, profile_card
 from tests.review.builders import FAILED, answers_to, make_report, run_over, score_all
 from tests.review.reports.test_by_profile import ragas, regulation
 

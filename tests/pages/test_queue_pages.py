@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from evaluation.core.roles import Role
 from review.evidence.rating_input import Given
 from review.models import Draw, Exposure, FrameMember, ReviewQueue
+from review.queues.forms import ON_FORM
 from review.queues.sharing import fields_from
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
-from review.web.forms.queue import ON_FORM
 from tests.factories import make_answer_set, make_profile, make_queue, make_scored_run, make_user
 from tests.pages.world import World, make_world
 

@@ -11,12 +11,12 @@ from django.utils.html import escape
 from django.utils.translation import override
 
 from evaluation.models import Run, User
-from review.plans.ahead import planned_review
+from review.agreement.pages import agreement_pictures
+from review.queues.planning import planned_review
 from review.reports.exporting import export
 from review.reports.gathering import gather
 from review.reports.report import report_of
 from review.reports.verdict import verdict_of
-from review.web.pages.agreement import agreement_pictures
 from tests.pages.markup import compact
 from tests.pages.outside_details import Shown, shown
 

@@ -11,12 +11,12 @@ from django.core.management import call_command
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
+from review.agreement.pages import agreement_pictures
 from review.evidence.rating_input import Given
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import metrics_of, submit
 from review.reports.exporting import export
 from review.reports.figure import plain
-from review.web.pages.agreement import agreement_pictures
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.markup import compact
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.files.records import forms
+from evaluation.formats.records import forms
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Attempt, Preflight, Reply, Run, WorkUnit
 from review.models import Exposure

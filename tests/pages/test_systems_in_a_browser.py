@@ -13,8 +13,8 @@ import pytest
 from evaluation.core.roles import Role
 from evaluation.models import Answer, AnswerSet, Run
 from examples.rag_service import RagService
-from tests.evaluation.asking.asking import questions
-from tests.evaluation.asking.conftest import asked, service
+from tests.evaluation.systems.asking import questions
+from tests.evaluation.systems.conftest import asked, service
 from tests.factories import make_user
 from tests.pages.browser import PHONE, WIDE, Visit, visit, wrong_with
 

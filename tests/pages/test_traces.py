@@ -14,12 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.core.roles import Role
-from evaluation.files.traces import PERSONAL
+from evaluation.formats.traces import PERSONAL
 from evaluation.models import Answer, AnswerSet, ImportBatch, Project, Question, QuestionSet, Run
 from evaluation.runs.draining import drain
+from evaluation.runs.forms import PERSONAL_TITLES
 from evaluation.runs.traces import receive, waiting
-from evaluation.web.run_forms import PERSONAL_TITLES
-from tests.evaluation.files.test_traces import ROWS, exported, rows_by_openinference
+from tests.evaluation.formats.test_traces import ROWS, exported, rows_by_openinference
 from tests.evaluation.runs.test_traces import asked, request
 from tests.factories import make_project, make_user
 from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with

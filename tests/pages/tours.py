@@ -11,8 +11,8 @@ from django.urls import URLPattern, resolve, reverse
 
 from evaluation.extensions import features
 from evaluation.models import Corpus, Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
+from review.calibration.freezing import freeze
 from review.evidence.rating_input import Given
-from review.gold.freezing import freeze
 from review.models import Assignment, Generation, GoldSet, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal

@@ -22,7 +22,7 @@ from evaluation.models import (
     Score,
     User,
 )
-from evaluation.work.lifecycle import RunConfig, make_run
+from evaluation.worker.lifecycle import RunConfig, make_run
 from review.evidence.changes import touch
 from review.models import (
     Assignment,

@@ -20,7 +20,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluation.work.serving import web_command
+from evaluation.worker.serving import web_command
 from tests.faults.site import Site, descendants, free_port, kill
 
 VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 4}}

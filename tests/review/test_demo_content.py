@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import review.management.demo
-from evaluation.core.registry import RuleSettings
-from evaluation.files.reading import read_answers, read_questions
+from evaluation.core.metric_specs import RuleSettings
+from evaluation.formats.reading import read_answers, read_questions
 from evaluation.metrics.phrases import negative_detection
 
 DEMO = Path(review.management.demo.__file__).parent

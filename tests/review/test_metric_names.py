@@ -12,8 +12,8 @@ from evaluation.core.roles import Role
 from evaluation.judges.shipping import own_names
 from evaluation.models import Run
 from review.decisions.overrides import metric_of, metric_of_run
-from review.imports.files import import_ratings
 from review.models import Rating, ReviewQueue
+from review.ratings.import_files import import_ratings
 from tests.factories import make_profile, make_project, make_scored_run, make_user
 from tests.review.api.clients import Caller
 

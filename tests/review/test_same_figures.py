@@ -17,15 +17,15 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import override
 
+from evaluation.messages import numbers
 from evaluation.models import Run, User
-from evaluation.wording import numbers
+from review.agreement.pages import PERCENT, agreement_pictures
+from review.agreement.plots import FIRST, STATISTICS
 from review.management.demo.loading import demo_project, load_demo, set_people
-from review.plans.ahead import planned_review
+from review.queues.planning import planned_review
 from review.reports.estimates import WAYS
 from review.reports.exporting import export
 from review.reports.figure import plain
-from review.web.pages.agreement import PERCENT, agreement_pictures
-from review.web.pages.agreement_plots import FIRST, STATISTICS
 from tests.review.builders import make_report
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ import time
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import compare_experts
 from review.statistics.agreement.pair import compare

@@ -58,9 +58,9 @@ def measured(answers: int) -> dict[str, float]:
 
     from evaluation.judges.shipping import profile_row
     from evaluation.models import Run, Score
-    from evaluation.work.lifecycle import RunConfig, make_run
-    from review.imports.files import import_ratings
-    from review.results.run_agreement import kept_agreement
+    from evaluation.worker.lifecycle import RunConfig, make_run
+    from review.agreement.run_agreement import kept_agreement
+    from review.ratings.import_files import import_ratings
     from tests.factories import make_answer_set, make_question_set, question_spec
 
     call_command("migrate", verbosity=0)

@@ -15,8 +15,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
 from evaluation.models import Run
-from review.kept.keeping import keep
-from review.kept.making import MAKERS
+from review.figure_cache.keeping import keep
+from review.figure_cache.making import MAKERS
 
 if __name__ == "__main__":
     kind, *keys = sys.argv[1:]

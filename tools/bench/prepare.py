@@ -16,7 +16,7 @@ django.setup()
 
 from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Answer, AnswerSet, Context, Endpoint, JudgeVersion
-from evaluation.work.lifecycle import RunConfig, make_run, start
+from evaluation.worker.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
 
 FAMILIES = ("answer_quality", "answer_class")  # one call each: three levels, and one class

@@ -50,13 +50,13 @@ def measured(answers: int) -> dict[str, float]:
 
     from evaluation.judges.shipping import profile_row
     from evaluation.models import Run, Score
-    from evaluation.work.collector import held_back
-    from evaluation.work.lifecycle import RunConfig, make_run
-    from review.imports.files import import_ratings
+    from evaluation.worker.collector import held_back
+    from evaluation.worker.lifecycle import RunConfig, make_run
+    from review.agreement.run_agreement import agreement_of
     from review.models import Rating
+    from review.ratings.import_files import import_ratings
     from review.reports.estimates import three_ways
     from review.reports.gathering import gather
-    from review.results.run_agreement import agreement_of
     from review.statistics.agreement.bootstrap import Resampling
     from tests.factories import make_answer_set, make_question_set, question_spec
 

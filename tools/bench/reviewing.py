@@ -28,7 +28,7 @@ from statistics import median, quantiles
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from evaluation.work.serving import processes, web_command
+from evaluation.worker.serving import processes, web_command
 from tests.faults.site import Site, descendants, free_port, fresh_database
 
 ANSWERS, SIZES, TURNS = 50_000, (5_000, 50_000), 60

@@ -15,8 +15,8 @@ from typing import Any
 
 from evaluation.core.errors import InvalidFile
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
-from evaluation.files.reading import read_answers, read_questions
-from evaluation.files.records import Record, written
+from evaluation.formats.reading import read_answers, read_questions
+from evaluation.formats.records import Record, written
 from tools.interchange.writing import READERS, ROWS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evaluation.core.registry import Scale
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
+from evaluation.core.scales import Scale
 from evaluation.judging.baseline import judged
 from evaluation.judging.calls import Case, Talk
 from evaluation.judging.catalogue import family_named

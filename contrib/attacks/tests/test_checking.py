@@ -18,7 +18,7 @@ from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
 from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Project
 from evaluation.models.work import EndpointShare
-from evaluation.work.shares import Share
+from evaluation.worker.shares import Share
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server

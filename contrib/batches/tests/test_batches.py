@@ -20,8 +20,8 @@ from evaluation.judges.shipping import save_judge
 from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.progress import progress, spending
-from evaluation.work.dispatch import sweep
-from evaluation.work.lifecycle import cancel, pause, resume, start
+from evaluation.worker.dispatch import sweep
+from evaluation.worker.lifecycle import cancel, pause, resume, start
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions

@@ -17,7 +17,7 @@ from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.monitoring import exposition
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from tests.evaluation.api.clients import evaluator
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_user

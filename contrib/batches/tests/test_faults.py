@@ -99,7 +99,7 @@ def test_cancelling_while_a_batch_is_out_reads_what_was_done(site: Site, judge: 
         "shell",
         "--no-imports",
         "-c",
-        "from evaluation.models.runs import Run; from evaluation.work.lifecycle import cancel;"
+        "from evaluation.models.runs import Run; from evaluation.worker.lifecycle import cancel;"
         f"assert cancel(Run.objects.get(pk={run}))",
     )
     wait_until(lambda: dict(attempts(site)) == {"not_sent": ANSWERS - 10, "ok": 10}, seconds=60)

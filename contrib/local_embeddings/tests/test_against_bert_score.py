@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from contrib.local_embeddings.model import local_model
-from evaluation.embedding.similarity import matched
-from tests.evaluation.embedding.pairs import CLOSE, FIGURES, PAIRS
-from tests.evaluation.embedding.tiny import LAYERS, tiny_model
+from evaluation.judging.embedding.similarity import matched
+from tests.evaluation.judging.embedding.pairs import CLOSE, FIGURES, PAIRS
+from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 bert_score = pytest.importorskip("bert_score", reason="bert-score is installed by make crosscheck alone")

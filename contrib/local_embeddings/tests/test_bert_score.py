@@ -9,9 +9,9 @@ import pytest
 
 from contrib.local_embeddings.model import local_model
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.embedding.similarity import Matched, TokenModel, Tokens, bert_score_f1, matched
-from tests.evaluation.embedding.pairs import CLOSE, FIGURES, PAIRS
-from tests.evaluation.embedding.tiny import LAYERS, tiny_model
+from evaluation.judging.embedding.similarity import Matched, TokenModel, Tokens, bert_score_f1, matched
+from tests.evaluation.judging.embedding.pairs import CLOSE, FIGURES, PAIRS
+from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 
 from contrib.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
 from evaluation.core.errors import Refused
-from evaluation.embedding.similarity import cosine
-from tests.evaluation.embedding.tiny import LAYERS, SIZE, WORDS, tiny_model
+from evaluation.judging.embedding.similarity import cosine
+from tests.evaluation.judging.embedding.tiny import LAYERS, SIZE, WORDS, tiny_model
 
 TEXTS = ["The fund tracks an index.", "price falls", "price falls today"]
 # Mean of the token states of a PyTorch BertModel with these weights, of length 1: what sentence-transformers pool.

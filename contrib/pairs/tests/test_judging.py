@@ -27,7 +27,7 @@ from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Run
 from evaluation.models.work import EndpointShare
 from evaluation.network import retrying
-from evaluation.work import sessions
+from evaluation.worker import sessions
 from tests.factories import make_user
 from tests.judge_server import JudgeServer, Received, actions
 from tests.judge_server.fixture import judge_server

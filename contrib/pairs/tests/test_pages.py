@@ -17,8 +17,8 @@ from contrib.pairs.figures import export_pairs
 from contrib.pairs.making import import_pairs
 from contrib.pairs.models import Pair, PairMember, PairSet, Preference
 from contrib.pairs.tests.site import pair_set_of
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Context, User
-from evaluation.wording.messages import explain_reason
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.markup import compact
 from tests.pages.world import World, make_world

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from contrib.practice.items import Expected, Passage, practice_items
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from tests.pages.test_hostile_text import ALL, CORPUS
 from tests.pages.test_hostile_text_of_criteria import inert, reviewed
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from contrib.practice.items import FAMILY, METRICS, PracticeItem, Tally, practice_items, tally, told
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.judging.rubric import shipped_rubric
-from evaluation.wording.markdown import language_of
-from evaluation.wording.messages import CATEGORY_NAMES
+from evaluation.messages.markdown import language_of
+from evaluation.messages.sentences import CATEGORY_NAMES
 from review.management.demo.loading import METRICS as DEMO_METRICS
 
 

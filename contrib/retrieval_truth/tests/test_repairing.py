@@ -22,12 +22,12 @@ from contrib.retrieval_truth.results import RepairedFigure, RepairResult, export
 from contrib.retrieval_truth.tests.built import RANKINGS, members, rate_all, repair, run_over, two_runs, verdict
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
+from evaluation.datasets.importing import import_question_set
 from evaluation.models import Answer, QuestionSet, User
-from evaluation.questions.importing import import_question_set
-from review.kept.making import differing
+from review.figure_cache.making import differing
 from review.reports.exporting import export
 from review.reports.retrieval import unrated_in_words
-from tests.evaluation.questions.sources import question_file
+from tests.evaluation.datasets.sources import question_file
 from tests.factories import make_project, make_scored_run, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

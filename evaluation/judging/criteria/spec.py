@@ -18,8 +18,9 @@ from pydantic_core import PydanticCustomError
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.core.registry import Direction, ReviewForm, Scale, review_form_of
+from evaluation.core.metric_specs import Direction
 from evaluation.core.samples import FrozenModel
+from evaluation.core.scales import ReviewForm, Scale, review_form_of
 from evaluation.judging.rubric import CriterionTerms, Offline, Rubric, RubricMetric, Slot, family_of_criterion
 
 MOST_LEVELS = 11  # the review screen asks for more as a number, without their texts

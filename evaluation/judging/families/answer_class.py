@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Direction, ReviewForm, Scale, ScaleKind, judged_spec
+from evaluation.core.metric_specs import Bilingual, Direction, judged_spec
 from evaluation.core.samples import Result
+from evaluation.core.scales import ReviewForm, Scale, ScaleKind
 from evaluation.judging.calls import Ask, Case, Family, Judging
 from evaluation.judging.formulas import read_scores
 from evaluation.judging.prompt import data_blocks, shown

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaluation.core.registry import Bilingual, Scale, judged_spec
+from evaluation.core.metric_specs import Bilingual, judged_spec
+from evaluation.core.scales import Scale
 from evaluation.judging.calls import Family
 from evaluation.judging.formulas import scored_in_one_call
 from evaluation.judging.gates import bottom

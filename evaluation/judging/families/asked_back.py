@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from evaluation.core.registry import PERCENT, Bilingual, judged_spec
+from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Result
+from evaluation.core.scales import PERCENT
 from evaluation.judging.calls import Ask, Case, Family, JudgeReply, Judging, Rung, failed
 from evaluation.judging.gates import bottom
 from evaluation.judging.prompt import hear

@@ -9,8 +9,9 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evaluation.core.registry import PERCENT, Bilingual, ReviewForm, judged_spec
+from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import ADMITS_IGNORANCE, SAYS_NOTHING, ContextSpec, Finding, Result
+from evaluation.core.scales import PERCENT, ReviewForm
 from evaluation.judging.calls import Ask, Case, Family, Heard, Judging, failed
 from evaluation.judging.formulas import UNSUPPORTED, claim_support, context_recall
 from evaluation.judging.prompt import Span, locate, numbered, placed, reference_block

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from evaluation.core.registry import PERCENT, Bilingual, judged_spec
+from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding, Result
+from evaluation.core.scales import PERCENT
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.gates import bottom
 from evaluation.judging.prompt import data_blocks, shown

@@ -3,8 +3,9 @@ phrase rule, decides whether the question's check is passed; the rule's findings
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Direction, ReviewForm, RuleSettings, Scale, ScaleKind, judged_spec
+from evaluation.core.metric_specs import Bilingual, Direction, RuleSettings, judged_spec
 from evaluation.core.samples import QuestionSpec, Result, Status
+from evaluation.core.scales import ReviewForm, Scale, ScaleKind
 from evaluation.judging.calls import Case, Family, Judging, failed
 from evaluation.judging.formulas import read_verdict, scores_ask
 from evaluation.judging.prompt import data_blocks

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, ReviewForm, judged_spec
+from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding
+from evaluation.core.scales import ReviewForm
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.formulas import nugget_support
 from evaluation.judging.gates import bottom

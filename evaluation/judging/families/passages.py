@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaluation.core.registry import PERCENT, Bilingual, ReviewForm, judged_spec
+from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding
+from evaluation.core.scales import PERCENT, ReviewForm
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.formulas import figure_from_parts
 from evaluation.judging.prompt import numbered, reference_block

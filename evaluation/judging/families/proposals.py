@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import Bilingual, Direction, ReviewForm, Scale, ScaleKind, judged_spec
+from evaluation.core.metric_specs import Bilingual, Direction, judged_spec
 from evaluation.core.samples import Finding, Result
+from evaluation.core.scales import ReviewForm, Scale, ScaleKind
 from evaluation.judging.calls import Ask, Case, Family, Judging, failed
 from evaluation.judging.prompt import data_blocks
 from evaluation.judging.rubric import TEXT, closed, list_of, one_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from evaluation.core.registry import Bilingual, judged_spec
+from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding, Result, Status
 from evaluation.judging.calls import Case, Family, Judging
 from evaluation.judging.formulas import read_scores, scores_ask

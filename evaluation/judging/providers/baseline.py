@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.judging.baseline import NAME, judged
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.providers.protocol import Provider

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import orjson
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.judging.calls import LOGPROB_ROUNDING, JudgeCall, JudgeReply, Rung, Token
 from evaluation.judging.providers.protocol import Connection, EndpointJudge, Provider, member, messages_of
 from evaluation.network.completions import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NotRequired, Self, TypedDict, Unpack
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.judging.calls import VERDICT, JudgeCall, JudgeClient, JudgeReply, Rung
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import retry_after_seconds

@@ -7,13 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from evaluation.asking.systems import save_system
+from evaluation.connectors.catalogue import CONNECTORS, BadSettings
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import refusals
+from evaluation.messages.system_settings import explain_setting
 from evaluation.profiles.spec import read_mapping
 from evaluation.runs.selectors import project_named
-from evaluation.systems.catalogue import CONNECTORS, BadSettings
-from evaluation.wording.system_settings import explain_setting
+from evaluation.systems.services import save_system
 
 
 class Command(SiteCommand):

@@ -9,10 +9,10 @@ from django.db import DatabaseError
 from evaluation.accounts.audit import record
 from evaluation.core.errors import Refused
 from evaluation.management.site_command import SiteCommand
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import AuditEvent
-from evaluation.wording.messages import explain_refusal
-from evaluation.work.backups import take
-from evaluation.work.health import BACKUP
+from evaluation.worker.backups import take
+from evaluation.worker.health import BACKUP
 
 
 class Command(SiteCommand):

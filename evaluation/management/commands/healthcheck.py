@@ -8,9 +8,9 @@ from django.core.management.base import CommandParser
 
 from evaluation.accounts import audit
 from evaluation.management.site_command import SiteCommand
-from evaluation.wording.messages import explain_reason
-from evaluation.work.database import limit_waits
-from evaluation.work.health import Finding, Weight, examine
+from evaluation.messages.sentences import explain_reason
+from evaluation.worker.database import limit_waits
+from evaluation.worker.health import Finding, Weight, examine
 
 
 class Command(SiteCommand):

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
-from evaluation.files.streaming import AnswerStream
+from evaluation.formats.streaming import AnswerStream
 from evaluation.management.commands.import_questions import add_map, file_at, map_in, source_in
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import (

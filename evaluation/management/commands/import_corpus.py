@@ -11,8 +11,8 @@ from django.core.management.base import CommandError, CommandParser
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.corpora.importing import SourceDocument, difference, import_corpus
 from evaluation.corpora.splitting import Splitting
-from evaluation.files.documents import ENDINGS, read_documents
-from evaluation.files.reading import ending, recoded
+from evaluation.formats.documents import ENDINGS, read_documents
+from evaluation.formats.reading import ending, recoded
 from evaluation.management.commands.import_questions import add_encoding, read_bytes
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table

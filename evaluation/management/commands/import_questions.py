@@ -8,13 +8,13 @@ from typing import Any, BinaryIO
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.core.errors import Problem
-from evaluation.files.reading import ENCODINGS, recoded
-from evaluation.files.shaping import Shape, read_map
-from evaluation.files.streaming import Content, Source, read_question_set
+from evaluation.datasets.importing import import_question_set, set_name
+from evaluation.datasets.uploads import Preview, preview_file
+from evaluation.formats.reading import ENCODINGS, recoded
+from evaluation.formats.shaping import Shape, read_map
+from evaluation.formats.streaming import Content, Source, read_question_set
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, problem_line, refusals, remarks, table
-from evaluation.questions.importing import import_question_set, set_name
-from evaluation.questions.uploads import Preview, preview_file
 from evaluation.runs.selectors import project_named
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
-from evaluation.files.traces import PERSONAL
+from evaluation.formats.traces import PERSONAL
 from evaluation.management.commands.import_questions import read_bytes
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, remarks, say_why_paused, work_off

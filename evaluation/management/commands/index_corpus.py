@@ -6,13 +6,13 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
-from evaluation.asking.corpora import embed
 from evaluation.core.errors import Refused
 from evaluation.corpora.selectors import corpus_named
 from evaluation.judges.embeddings import chosen_embedding
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import refusals
 from evaluation.runs.selectors import project_named
+from evaluation.systems.corpora import embed
 
 
 class Command(SiteCommand):

@@ -10,8 +10,8 @@ from django.utils import timezone
 from evaluation.accounts.purging import erase, purge_replies, purge_unsent
 from evaluation.core.errors import Refused
 from evaluation.management.site_command import SiteCommand
+from evaluation.messages.sentences import explain_refusal
 from evaluation.models import User
-from evaluation.wording.messages import explain_refusal
 
 
 class Command(SiteCommand):

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from evaluation.core.errors import Refused
-from evaluation.wording.messages import explain_refusal
-from evaluation.work.backups import has_our_key, paid_again, put_back
-from evaluation.work.units import let_all_lapse
+from evaluation.messages.sentences import explain_refusal
+from evaluation.worker.backups import has_our_key, paid_again, put_back
+from evaluation.worker.units import let_all_lapse
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, refusals, report, run_numbered, work_off
-from evaluation.work.lifecycle import retry_failed
+from evaluation.worker.lifecycle import retry_failed
 
 
 class Command(SiteCommand):

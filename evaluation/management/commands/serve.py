@@ -9,10 +9,10 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from evaluation.work import dispatch
-from evaluation.work.database import write_log_back
-from evaluation.work.dispatch import Watchdog
-from evaluation.work.serving import PORT_TAKEN, Child, Supervisor, port_taken, processes, web_command
+from evaluation.worker import dispatch
+from evaluation.worker.database import write_log_back
+from evaluation.worker.dispatch import Watchdog
+from evaluation.worker.serving import PORT_TAKEN, Child, Supervisor, port_taken, processes, web_command
 
 log = logging.getLogger("concord.serve")
 COPY_WITH_BACKUP = "a copy of the file alone is not whole, take one with `backup`"

@@ -8,16 +8,16 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from evaluation.asking.systems import asked_version
-from evaluation.asking.trying import Tried, try_question
+from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY, SystemCall
 from evaluation.core.errors import Refused
 from evaluation.core.samples import QuestionSpec
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Project
 from evaluation.runs.selectors import project_named, question_set_named
-from evaluation.systems.protocol import FULL_RAG, RETRIEVAL_ONLY, SystemCall
-from evaluation.wording.messages import explain_reason
+from evaluation.systems.services import asked_version
+from evaluation.systems.trying import Tried, try_question
 
 FAILED = 100
 SHOWN = 1_500  # characters of the raw reply on a terminal

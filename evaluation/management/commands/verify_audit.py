@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from evaluation.accounts import audit
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json
-from evaluation.wording.messages import explain_reason
+from evaluation.messages.sentences import explain_reason
 
 
 class Command(SiteCommand):

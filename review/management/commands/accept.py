@@ -14,7 +14,7 @@ from evaluation.management.working import add_format, as_json, refusals
 from evaluation.runs.selectors import project_named
 from review.calibration.accepting import Foreseen, foresee
 from review.calibration.looking import accept
-from review.gold.overview import gold_set_named
+from review.calibration.overview import gold_set_named
 from review.models import LookResult
 from review.statistics.acceptance import Claim
 

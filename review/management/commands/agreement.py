@@ -25,10 +25,10 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compute and print."""
+        from review.agreement.run_agreement import By, agreement_of
         from review.management.agreement_sheets import (
             agreement_sheets,  # a second at import that the help does not need
         )
-        from review.results.run_agreement import By, agreement_of
         from review.statistics.agreement.bootstrap import Resampling
 
         resampling = Resampling(options["resamples"], options["seed"]) if options["resamples"] > 0 else None

@@ -21,9 +21,9 @@ from evaluation.management.working import (
 from evaluation.models import Run
 from evaluation.runs.selectors import project_named
 from evaluation.specs.flags import dollars
-from evaluation.work.lifecycle import resume
+from evaluation.worker.lifecycle import resume
+from review.calibration.overview import gold_set_named
 from review.calibration.searching import OUT_OF_MONEY, open_search, spent_by, step
-from review.gold.overview import gold_set_named
 from review.models import Search, SearchResult
 
 

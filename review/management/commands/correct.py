@@ -11,7 +11,7 @@ from evaluation.management.site_command import SiteCommand
 from review.management.options import run_named
 from review.management.sheets import NOTHING, Sheet, number, write
 from review.management.tables import between, print_plan, short
-from review.plans.ahead import next_review, plan_json
+from review.queues.planning import next_review, plan_json
 from review.reports.estimates import CorrectionSheet, ThreeWays, three_ways
 from review.reports.figure import Figure, any_time_sentence, notes, why_withheld
 from review.reports.gathering import gather

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from evaluation.work.serving import PORT_TAKEN, port_taken
+from evaluation.worker.serving import PORT_TAKEN, port_taken
 from review.management.demo.loading import DemoUser, demo_project, load_demo, set_people
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.files.export import write_whole
-from evaluation.files.records import OWN, forms
+from evaluation.formats.export import write_whole
+from evaluation.formats.records import OWN, forms
 from evaluation.management.site_command import SiteCommand
 from review.management.options import refusals, run_named
 from review.reports.records import export_records

@@ -6,11 +6,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
+from review.agreement.pages import agreement_pictures
 from review.comparisons.gating import gate_of
 from review.management.options import add_gate_arguments, gate_asked, refusals, run_named
-from review.plans.ahead import planned_review
+from review.queues.planning import planned_review
 from review.reports.exporting import REPORT_EXPORTS, export_to
-from review.web.pages.agreement import agreement_pictures
 
 
 class Command(SiteCommand):

@@ -16,10 +16,10 @@ from evaluation.management.working import add_format, as_json, refusals, run_num
 from evaluation.models import HoldOutOpening, Project, User
 from evaluation.runs.selectors import project_named
 from review.calibration.anchors import PROOFS, ShiftTold, check_now, proofs_in_force, told_of
+from review.calibration.freezing import freeze, grow, secret_seed
+from review.calibration.opening import open_hold_outs, openings_of
+from review.calibration.overview import GoldOverview, gold_set_named, overview, shown_items
 from review.calibration.retiring import HeldOut, hold_out_figures, retire
-from review.gold.freezing import freeze, grow, secret_seed
-from review.gold.opening import open_hold_outs, openings_of
-from review.gold.overview import GoldOverview, gold_set_named, overview, shown_items
 from review.models import AnchorCheck, GoldSet
 from review.statistics.gold_split import Split
 

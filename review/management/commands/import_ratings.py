@@ -8,13 +8,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.files.reading import recoded
+from evaluation.formats.reading import recoded
 from evaluation.management.commands.import_questions import add_encoding
 from evaluation.management.site_command import SiteCommand
-from evaluation.wording.messages import explain
-from review.imports.files import import_ratings
-from review.imports.ratings import Sampled
+from evaluation.messages.sentences import explain
 from review.management.options import refusals, run_named
+from review.ratings.import_files import import_ratings
+from review.ratings.importing import Sampled
 
 
 class Command(SiteCommand):

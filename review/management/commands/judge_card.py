@@ -10,7 +10,7 @@ from evaluation.judges.shipping import judge_row
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import as_json, refusals, run_numbered
 from evaluation.runs.selectors import project_named
-from review.web.pages.judge_prompts import as_markdown, imported_card, judge_prompts
+from review.judges.prompts import as_markdown, imported_card, judge_prompts
 
 
 class Command(SiteCommand):

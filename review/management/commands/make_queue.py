@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from evaluation.judges.shipping import own_names
 from evaluation.management.site_command import SiteCommand
+from evaluation.messages import numbers
 from evaluation.specs.flags import add_flags, number
-from evaluation.wording import numbers
 from review.management.options import (
     add_queue_options,
     refusals,
@@ -23,10 +23,10 @@ from review.management.options import (
 )
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS
-from review.plans.ahead import Goal, Staff, goals, size_for
-from review.plans.design import GUESS, Design, designs, expected_interval, told
 from review.queues.criteria import criteria_of
+from review.queues.design import GUESS, Design, designs, expected_interval, told
 from review.queues.making import make_queue
+from review.queues.planning import Goal, Staff, goals, size_for
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import picked
 

@@ -8,7 +8,7 @@ from django.db import connections
 
 from evaluation.checks import OF_SETTINGS
 from evaluation.storage import guards
-from evaluation.work.database import make_file
+from evaluation.worker.database import make_file
 
 
 class Command(Migrate):

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json
-from review.kept.making import differing
+from review.figure_cache.making import differing
 from review.management.options import run_named
 
 

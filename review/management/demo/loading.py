@@ -14,18 +14,18 @@ from django.db.models.functions import Now
 
 from evaluation.core.roles import Role
 from evaluation.corpora.importing import import_corpus
+from evaluation.datasets.importing import import_question_set
 from evaluation.extensions import features
-from evaluation.files.documents import read_documents
-from evaluation.files.reading import read_questions
+from evaluation.formats.documents import read_documents
+from evaluation.formats.reading import read_questions
 from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Project, QuestionSet, Run, User
 from evaluation.models.run_spec import RunSpec
-from evaluation.questions.importing import import_question_set
 from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.provisioning import provision, read_setup
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec

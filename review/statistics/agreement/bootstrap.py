@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.statistics.agreement.catalogue import PROPORTIONS, figures
 from review.statistics.agreement.layout import Layout
 from review.statistics.agreement.statistic import Array, Figures, Indices, Undefined, numbered

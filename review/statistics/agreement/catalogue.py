@@ -8,7 +8,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from review.statistics.agreement.kappa import (
     Coincidences,
     cohen_kappa,

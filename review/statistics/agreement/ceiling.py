@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from review.statistics.agreement.bootstrap import (
     Interval,
     Resampler,

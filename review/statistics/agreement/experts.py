@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import (
     FEW_GROUPS,
     Interval,

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from review.statistics.agreement.statistic import Array, Indices, Undefined, rounded_half_up
 
 ROUNDING = 1e-12  # sums of squares below this share of the range count as zero

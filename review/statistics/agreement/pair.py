@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 from review.statistics.agreement.bootstrap import FEW_GROUPS, Interval, Resampling, bootstrap_intervals, resampler
 from review.statistics.agreement.catalogue import NAMES, figures, inapplicable, undefined_reason
 from review.statistics.agreement.layout import Layout, lay_out

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.core.registry import Scale, ScaleKind
+from evaluation.core.scales import Scale, ScaleKind
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -21,7 +21,7 @@ Indices = npt.NDArray[np.int64]
 
 
 class Undefined(StrEnum):
-    """Why a statistic or its interval does not exist; ``evaluation/wording/reasons.py`` has the sentences."""
+    """Why a statistic or its interval does not exist; ``evaluation/messages/reasons.py`` has the sentences."""
 
     NO_PAIRS = "no_pairs"
     JUDGE_CONSTANT = "judge_constant"

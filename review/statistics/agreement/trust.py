@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import Interval
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.experts import ExpertAgreement

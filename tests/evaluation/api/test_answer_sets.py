@@ -7,7 +7,7 @@ import pytest
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge, shipped_rubric_row
 from evaluation.models import AnswerSet, Endpoint, Run
 from tests.evaluation.api.clients import evaluator, viewer
-from tests.evaluation.questions.sources import as_json, as_lines
+from tests.evaluation.datasets.sources import as_json, as_lines
 from tests.factories import make_project, make_question_set, question_spec
 
 pytestmark = pytest.mark.django_db

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evaluation.api import idempotency
 from evaluation.core.roles import Role
 from evaluation.models import RepeatableRequest, Run
+from evaluation.rest import idempotency
 from tests.evaluation.api.clients import API, Caller, evaluator
 from tests.factories import make_answer_set, make_project, make_scored_run
 

@@ -12,7 +12,7 @@ from django.test import Client, override_settings
 
 from evaluation.models import ImportBatch, Question, QuestionSet, RoleGrant
 from tests.evaluation.api.clients import Caller, evaluator, viewer
-from tests.evaluation.questions.sources import as_json, question
+from tests.evaluation.datasets.sources import as_json, question
 from tests.factories import make_project, make_question_set
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Attempt, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.models import Exposure
 from tests.evaluation.api.clients import Caller, evaluator, viewer
 from tests.factories import (

@@ -11,8 +11,8 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.corpora.importing import Passage, SourceDocument, difference, import_corpus
 from evaluation.corpora.selectors import chunks_named, corpus_named, neighbours
 from evaluation.corpora.splitting import Splitting
+from evaluation.messages.sentences import explain
 from evaluation.models import AuditEvent, Chunk, Corpus, Document
-from evaluation.wording.messages import explain
 from tests.factories import make_project, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -15,7 +15,7 @@ from evaluation.models import AnswerSet, CriterionVersion, Endpoint, JudgeVersio
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, spec
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, unique

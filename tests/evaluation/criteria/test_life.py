@@ -6,7 +6,7 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Kind
+from evaluation.core.metric_specs import Kind
 from evaluation.core.roles import Role
 from evaluation.criteria.services import activate, active, deactivate, draft, rubric_of, standing
 from evaluation.models import AuditEvent, CriterionEvent, CriterionVersion, MetricDefinition, RubricVersion

@@ -36,7 +36,7 @@ from evaluation.runs.experiments import experiment_of
 from evaluation.runs.making import ask_for_run, prepare_run
 from evaluation.runs.planning import plan_of
 from evaluation.runs.results import drift
-from evaluation.work.lifecycle import planned_units, seal_of
+from evaluation.worker.lifecycle import planned_units, seal_of
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.core.registry import ReviewForm
+from evaluation.core.scales import ReviewForm
 from evaluation.judging.criteria.spec import read_criterion
 from evaluation.judging.rubric import Slot
-from evaluation.wording.messages import explain
+from evaluation.messages.sentences import explain
 from tests.evaluation.criteria.written import ENGLISH, fields, spec
 
 YES_NO = {"question": "Signed?", "levels": [{"value": 0, "text": "No"}, {"value": 1, "text": "Yes"}]}

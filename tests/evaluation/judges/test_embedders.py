@@ -10,7 +10,7 @@ import pytest
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.embeddings import chosen_embedding, chosen_tokens, tokens_of
 from evaluation.models import Endpoint
-from tests.evaluation.embedding.tiny import LAYERS, tiny_model
+from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 from tests.factories import make_judge, make_project
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 from evaluation.judging.baseline import judged
 from evaluation.judging.calls import Ask, Case, Heard, JudgeCall, JudgeReply, Talk

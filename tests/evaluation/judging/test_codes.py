@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from evaluation.messages import reasons
 from evaluation.network.outcomes import Outcome
-from evaluation.wording import reasons
 
 
 def test_every_reason_that_judging_gives_has_a_sentence() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.registry import CitationRules, RuleSettings
+from evaluation.core.metric_specs import RuleSettings
+from evaluation.core.profile_settings import CitationRules
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 from evaluation.metrics.citation_coverage import citation_coverage, passages_named
 from evaluation.metrics.citations import citation_format, citation_validity, citations

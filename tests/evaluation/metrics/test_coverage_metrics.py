@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec
 from evaluation.metrics.keyword_coverage import nugget_coverage, required_info_coverage
 

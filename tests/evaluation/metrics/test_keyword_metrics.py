@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Kind, RuleSettings
+from evaluation.core.metric_specs import Kind, RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Status
 from evaluation.metrics.catalogue import RULE_METRICS, is_rule_metric, rule_metric_named
 from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit

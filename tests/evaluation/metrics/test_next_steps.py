@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from evaluation.core.registry import Condition, NextStepRules, RuleSettings
+from evaluation.core.metric_specs import RuleSettings
+from evaluation.core.profile_settings import Condition, NextStepRules
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
 from evaluation.metrics.phrases import next_steps
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.registry import RuleMetric, RuleSettings
+from evaluation.core.metric_specs import RuleMetric, RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.metrics.retrieval import (
     average_precision_at_k,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.registry import Scale
 from evaluation.core.samples import Result, Status
+from evaluation.core.scales import Scale
 from evaluation.profiles.per_answer import answer_overall, has_answer_overall
 from evaluation.profiles.spec import ProfileSpec
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.core.registry import Scale
 from evaluation.core.samples import Result, Status
+from evaluation.core.scales import Scale
 from evaluation.profiles.per_answer import derived_results, ragas_score
 from evaluation.profiles.spec import ProfileSpec
 

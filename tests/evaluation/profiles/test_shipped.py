@@ -7,8 +7,8 @@ import re
 import pytest
 
 from evaluation.core.samples import Status
-from evaluation.embedding.similarity import EMBEDDING_METRICS
 from evaluation.judging.catalogue import judge_metrics
+from evaluation.judging.embedding.similarity import EMBEDDING_METRICS
 from evaluation.metrics.catalogue import RULE_METRICS
 from evaluation.profiles.arithmetic import band_of
 from evaluation.profiles.per_answer import DERIVED_METRICS, PartValue, overall_from_answers, overall_of_answer

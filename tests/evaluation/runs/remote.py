@@ -9,7 +9,7 @@ from evaluation.models import AnswerSet, Endpoint, Run
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec, unique
 from tests.judge_server import JudgeServer
 

@@ -8,12 +8,12 @@ from unicodedata import normalize
 import pytest
 
 from evaluation.core.errors import InvalidFile, Refused
-from evaluation.files.reading import read_answers
+from evaluation.datasets.importing import import_question_set
+from evaluation.formats.reading import read_answers
+from evaluation.messages.sentences import explain
 from evaluation.models import Answer, AnswerSet, AuditEvent, Context, QuestionSet, Run, Score, System, SystemVersion
-from evaluation.questions.importing import import_question_set
 from evaluation.runs.answer_files import ImportedAnswers, import_answer_file, import_answers
-from evaluation.wording.messages import explain
-from tests.evaluation.questions.sources import as_json, as_lines, question, question_file
+from tests.evaluation.datasets.sources import as_json, as_lines, question, question_file
 from tests.factories import make_project, make_question_set, make_user, question_spec
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import Run, RunEvent, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.making import ask_for_run, cancel_run, pause_run, resume_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_draft_run, make_profile
 from tests.together import WAITS, together
 

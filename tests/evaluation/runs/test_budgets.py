@@ -16,7 +16,7 @@ from evaluation.runs.budgets import UNTOLD, USED_UP, Purse, set_budget, spent
 from evaluation.runs.draining import drain
 from evaluation.runs.making import resume_run
 from evaluation.runs.progress import spending
-from evaluation.work.units import State
+from evaluation.worker.units import State
 from tests.evaluation.runs.remote import remote_run, worked_off
 from tests.installed import needs
 from tests.judge_server import JudgeServer

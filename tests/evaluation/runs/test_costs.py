@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.embedding.similarity import EmbeddingChoice
 from evaluation.judges.prices import price_table
+from evaluation.judging.embedding.similarity import EmbeddingChoice
 from evaluation.models import Answer, Attempt, Endpoint, Preflight, Reply, RubricVersion, Run, RunJudge, WorkUnit
 from evaluation.runs.progress import (
     EMBEDDINGS,
@@ -25,7 +25,7 @@ from evaluation.runs.progress import (
     spending_by_answer,
     spending_by_rubric,
 )
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from evaluation.core.samples import Result
 from evaluation.models import Run
 from evaluation.runs.draining import drain
 from evaluation.scoring.first_values import FIRST, FirstValues
-from evaluation.work.lifecycle import resume
+from evaluation.worker.lifecycle import resume
 from tests.evaluation.runs.remote import remote_run, worked_off
 from tests.judge_server import JudgeServer, actions
 

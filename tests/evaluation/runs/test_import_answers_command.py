@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.models import AnswerSet, Run
-from tests.evaluation.questions.sources import as_lines
+from tests.evaluation.datasets.sources import as_lines
 from tests.factories import make_project, make_question_set, question_spec
 
 pytestmark = pytest.mark.django_db

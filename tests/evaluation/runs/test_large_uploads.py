@@ -27,10 +27,10 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.runs import answer_files, large_uploads
+from evaluation.runs import views as runs_views
 from evaluation.runs.answer_files import Checked
 from evaluation.runs.large_uploads import cancel_large, confirm_large, keep_large, work_on
 from evaluation.runs.selectors import newest_answers
-from evaluation.web import run_views
 from tests.factories import make_project, make_question_set, make_user, question_spec
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,8 +40,8 @@ COUNT = 25
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
-    monkeypatch.setattr(run_views, "LARGE_BYTES", 10)
-    monkeypatch.setattr(run_views, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(runs_views, "LARGE_BYTES", 10)
+    monkeypatch.setattr(runs_views, "CHUNK_BYTES", 100)
     monkeypatch.setattr(answer_files, "BATCH", 10)
     monkeypatch.setattr(large_uploads, "_TELL_SECONDS", -1.0)  # look at every batch
 
@@ -194,7 +194,7 @@ def test_a_worker_that_died_is_followed_by_one_that_stores_what_is_missing(
 def test_a_worker_whose_lease_was_lost_stops(asked: QuestionSet, lead: User, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = kept(asked, lead)
     with monkeypatch.context() as patch:
-        patch.setattr("evaluation.work.turns._RENEW_SECONDS", -1.0)
+        patch.setattr("evaluation.worker.turns._RENEW_SECONDS", -1.0)
         broken_off(patch, lambda: ImportWork.objects.update(token="0" * 32))
         confirm_large(batch, lead)
     assert Answer.objects.count() == 10

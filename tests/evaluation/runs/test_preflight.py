@@ -12,8 +12,8 @@ from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Attempt, Preflight, Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.dispatch import sweep
-from evaluation.work.lifecycle import cancel, pause, resume, start
+from evaluation.worker.dispatch import sweep
+from evaluation.worker.lifecycle import cancel, pause, resume, start
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.judge_server import JudgeServer, actions
 

@@ -10,7 +10,7 @@ from evaluation.judges.shipping import definitions, shipped_rubric_row
 from evaluation.models import MetricDefinition, Run, Score
 from evaluation.runs.progress import progress_by_run
 from evaluation.runs.results import MetricFigures, figures, updated_at, values_of
-from evaluation.work.lifecycle import RunConfig, answers_in
+from evaluation.worker.lifecycle import RunConfig, answers_in
 from tests.factories import make_answer, make_answer_set, make_draft_run, make_judge, make_scored_run, make_units
 
 pytestmark = pytest.mark.django_db

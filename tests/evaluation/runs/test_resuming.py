@@ -11,14 +11,14 @@ import time_machine
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from evaluation.datasets.importing import import_question_set
 from evaluation.judges.shipping import save_judge, save_profile
 from evaluation.models import AnswerSet, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.questions.importing import import_question_set
 from evaluation.runs.making import ask_for_run, pause_run
 from evaluation.runs.results import Drift, Part, drift
-from tests.evaluation.questions.sources import question, question_file
+from tests.evaluation.datasets.sources import question, question_file
 from tests.factories import make_answer, make_answer_set, make_draft_run
 
 pytestmark = pytest.mark.django_db

@@ -8,13 +8,13 @@ import pytest
 from django import forms
 from django.core.management import CommandParser
 
-from evaluation.api.runs import RunRequestSerializer
 from evaluation.core.errors import Refused
 from evaluation.models.run_spec import ASKING, OPTIONS, AskSpec, CallSpec, RunSpec
+from evaluation.runs.api import RunRequestSerializer
 from evaluation.specs.flags import add_flags, values_of
 from evaluation.specs.form_fields import form_fields
 from evaluation.specs.setting import Setting
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 
 EVERY = [*ASKING.values(), *OPTIONS.values()]
 each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)

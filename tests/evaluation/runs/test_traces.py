@@ -223,7 +223,7 @@ def test_commands_import_a_file_or_what_waits(project: Project, tmp_path: Path) 
 def test_open_telemetrys_own_exporter_sends_what_open_inference_recorded(live_server: Any, compressed: bool) -> None:
     otlp = pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     exporting = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
-    written = pytest.importorskip("tests.evaluation.files.test_traces")
+    written = pytest.importorskip("tests.evaluation.formats.test_traces")
     resources = pytest.importorskip("opentelemetry.sdk.resources")
     project = make_project()
     exporter = exporting.OTLPSpanExporter(

@@ -13,7 +13,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.pool import CallPool
 from evaluation.runs import draining
 from evaluation.runs.draining import drain
-from evaluation.work.lifecycle import pause, resume, retry_failed, start
+from evaluation.worker.lifecycle import pause, resume, retry_failed, start
 from tests.evaluation.scoring.families import Script, ScriptedJudge, run_under
 from tests.factories import make_answer_set, make_question_set
 

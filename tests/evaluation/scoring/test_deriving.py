@@ -8,7 +8,7 @@ from evaluation.models import Run, Score
 from evaluation.runs.draining import drain
 from evaluation.scoring import writing
 from evaluation.scoring.writing import current, derive
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from tests.evaluation.scoring.families import run_under
 from tests.factories import make_answer_set, make_question_set
 

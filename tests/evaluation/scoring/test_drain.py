@@ -12,8 +12,8 @@ from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import AnswerSet, Attempt, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.dispatch import sweep
-from evaluation.work.lifecycle import cancel, pause, resume, retry_failed, start
+from evaluation.worker.dispatch import sweep
+from evaluation.worker.lifecycle import cancel, pause, resume, retry_failed, start
 from tests.factories import make_answer, make_answer_set, make_question_set
 
 pytestmark = pytest.mark.django_db

@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 
 from evaluation.judges.shipping import baseline_judge
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import AnswerSet, Attempt, KeptVector, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.wording.messages import explain_reason
-from evaluation.work.lifecycle import resume, retry_failed
-from tests.evaluation.embedding.tiny import tiny_model
+from evaluation.worker.lifecycle import resume, retry_failed
+from tests.evaluation.judging.embedding.tiny import tiny_model
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of, score, similar
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer, make_answer_set, make_question_set

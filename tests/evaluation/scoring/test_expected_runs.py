@@ -10,7 +10,7 @@ from evaluation.judging.calls import JudgeReply
 from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.scoring.judges import earlier_replies
-from evaluation.work.lifecycle import retry_failed
+from evaluation.worker.lifecycle import retry_failed
 from review.comparisons.values import differing_versions
 from review.evidence.scorers import machine_values
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off

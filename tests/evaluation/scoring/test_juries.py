@@ -13,7 +13,7 @@ from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.scoring.writing import counting, judge_together
-from evaluation.work.lifecycle import retry_failed, start
+from evaluation.worker.lifecycle import retry_failed, start
 from review.evidence.scorers import machine_values
 from tests.evaluation.runs.remote import answers_to
 from tests.factories import make_project

@@ -13,7 +13,7 @@ from evaluation.judging.calls import Price, PriceTable
 from evaluation.models import AnswerSet, Attempt, Endpoint, Reply, Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.progress import PREFLIGHT, spending_by_rubric
-from evaluation.work.lifecycle import retry_failed
+from evaluation.worker.lifecycle import retry_failed
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer, make_answer_set, unique
 from tests.judge_server import JudgeServer, actions

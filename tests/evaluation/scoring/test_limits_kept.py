@@ -17,10 +17,10 @@ from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_r
 from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
 from evaluation.models.work import EndpointShare
 from evaluation.runs.draining import drain, preflight
-from evaluation.work import dispatch, units
-from evaluation.work.dispatch import sweep
-from evaluation.work.health import stalled_runs
-from evaluation.work.lifecycle import RunConfig, make_run, start
+from evaluation.worker import dispatch, units
+from evaluation.worker.dispatch import sweep
+from evaluation.worker.health import stalled_runs
+from evaluation.worker.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
 

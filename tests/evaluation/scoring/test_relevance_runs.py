@@ -12,7 +12,7 @@ from evaluation.models import Finding, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import retry_failed
+from evaluation.worker.lifecycle import retry_failed
 from tests.evaluation.scoring.embedded import answered, drained, endpoint_of, score
 from tests.evaluation.scoring.families import profile_of
 from tests.judge_server import JudgeServer, actions

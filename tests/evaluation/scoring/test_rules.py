@@ -11,7 +11,7 @@ from evaluation.models import Answer, AnswerSet, Attempt, Endpoint, Finding, Rep
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import rules
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer
 

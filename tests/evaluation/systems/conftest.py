@@ -1,14 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from examples.rag_service import RagService
+from tests.evaluation.connectors.conftest import service
+
+__all__ = ["asked", "service"]
 
 
 @pytest.fixture
-def service() -> Iterator[RagService]:
-    """The toy system on a real socket."""
-    with RagService() as running:
-        yield running
+def asked(service: RagService, settings: Any) -> RagService:
+    """The toy system on the list of systems that may be asked; no queue."""
+    settings.CONCORD_SYSTEM_ORIGINS = [service.origin]
+    settings.CONCORD_DISPATCHER = "django_q"  # no worker listens: tests drain
+    return service

@@ -9,7 +9,7 @@ import pytest
 from django.urls import URLPattern
 
 from evaluation.models import Context, MetricDefinition, Run, Score
-from review.api.urls import urlpatterns
+from review.api_urls import urlpatterns
 from review.evidence.carried import carried_ratings
 from review.models import ReviewQueue
 from tests.factories import (
@@ -145,7 +145,7 @@ def test_the_list_of_endpoints_tried_is_complete() -> None:
         pattern.name
         for pattern in urlpatterns
         if isinstance(pattern, URLPattern)
-        and pattern.lookup_str.startswith(("review.api.ratings.ItemViewSet", "review.api.queues"))
+        and pattern.lookup_str.startswith(("review.ratings.api.ItemViewSet", "review.queues.api"))
     }
     assert owned <= tried
 

@@ -14,11 +14,11 @@ from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.scoring import aside
 from evaluation.scoring.aside import Reached
 from review.calibration import accepting, turns
+from review.calibration.freezing import freeze
 from review.calibration.looking import accept
-from review.gold.freezing import freeze
 from review.models import GoldSet
 from tests.factories import make_judge
-from tests.review.gold.labelled import FAMILY, Scripted, rated_run, reworded
+from tests.review.calibration.labelled import FAMILY, Scripted, rated_run, reworded
 
 
 class Place:

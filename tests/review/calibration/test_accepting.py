@@ -25,7 +25,7 @@ from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
-from evaluation.work.lifecycle import planned_units
+from evaluation.worker.lifecycle import planned_units
 from review.calibration import accepting
 from review.calibration.accepting import foresee
 from review.models import GoldItem, Licence, Look, LookResult, Rating, SealedVerdict
@@ -33,8 +33,8 @@ from review.statistics.acceptance import Claim
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_judge
 from tests.review.builders import answer_rows, metric, run_over, score
+from tests.review.calibration.labelled import FAMILY, Scripted
 from tests.review.calibration.place import Place
-from tests.review.gold.labelled import FAMILY, Scripted
 
 pytestmark = pytest.mark.django_db
 

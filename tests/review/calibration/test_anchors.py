@@ -33,13 +33,13 @@ from review.calibration.anchors import (
     proofs_in_force,
     work_on,
 )
-from review.gold.licences import licences_of
+from review.calibration.licences import licences_of
 from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_user
+from tests.review.calibration.labelled import Scripted
 from tests.review.calibration.place import Place
-from tests.review.gold.labelled import Scripted
 
 pytestmark = pytest.mark.django_db
 

@@ -21,7 +21,7 @@ from evaluation.models import RoleGrant, RubricVersion, Run, Score, User
 from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import planned_units
+from evaluation.worker.lifecycle import planned_units
 from review.calibration import accepting
 from review.models import GoldItem, Look
 from tests.evaluation.api.clients import Caller
@@ -29,9 +29,9 @@ from tests.factories import make_user
 from tests.prepared import analyze
 from tests.review.builders import metric, score
 from tests.review.calibration.addresses import addresses, body_of
+from tests.review.calibration.labelled import Scripted
 from tests.review.calibration.place import Place, scripted
 from tests.review.calibration.world import World
-from tests.review.gold.labelled import Scripted
 
 pytestmark = pytest.mark.django_db
 SECRET = "Only the hold-out was told this"

@@ -14,8 +14,8 @@ from django.utils import translation
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import RunJudge, Standing
-from review.results.run_agreement import kept_agreement
-from review.web.pages.judge_prompts import as_markdown, judge_prompts
+from review.agreement.run_agreement import kept_agreement
+from review.judges.prompts import as_markdown, judge_prompts
 from tests.factories import make_user
 from tests.review.builders import answer_rows, metric, run_over, score
 from tests.review.calibration.place import Place

@@ -25,11 +25,11 @@ from evaluation.core.roles import Role
 from evaluation.models import JudgeVersion, Project, RubricVersion, Score, User
 from evaluation.storage import append_only
 from review.calibration.accepting import foresee
+from review.calibration.freezing import freeze, grow
+from review.calibration.opening import open_hold_outs
+from review.calibration.overview import overview, shown_items
 from review.calibration.searching import _Going, open_search
 from review.calibration.workbench import Wanted, bench_of, disagreements, history
-from review.gold.freezing import freeze, grow
-from review.gold.opening import open_hold_outs
-from review.gold.overview import overview, shown_items
 from review.models import GoldItem, GoldSet, ReviewQueue, Search, SuggestedAnswer
 from review.queues.directing import remind_all
 from review.statistics.gold_split import Split
@@ -37,9 +37,9 @@ from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, assignment_of, imported_rating, metric, run_over, score_row
 from tests.review.calibration.addresses import addresses, unpacked
+from tests.review.calibration.labelled import FAMILY
 from tests.review.calibration.place import Place
 from tests.review.calibration.world import ANSWERS, World, comment_of, value_of
-from tests.review.gold.labelled import FAMILY
 
 pytestmark = pytest.mark.django_db
 VOLATILE = re.compile(

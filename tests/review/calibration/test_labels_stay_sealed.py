@@ -16,9 +16,9 @@ from django.utils.dateparse import parse_datetime
 
 from evaluation.core.roles import Role
 from evaluation.models import HoldOutOpening, ImportedJudge, Run, User
+from review.calibration.freezing import freeze
 from review.evidence.effective import said_of
 from review.evidence.seals import read_as
-from review.gold.freezing import freeze
 from review.models import Kept, KeptFigures, Rating
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_answer_set, make_question_set, make_user, question_spec

@@ -13,8 +13,8 @@ from evaluation.core.roles import Role
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Standing
 from evaluation.network.outcomes import Outcome
-from evaluation.work import turns
-from evaluation.work.turns import TurnInHands
+from evaluation.worker import turns
+from evaluation.worker.turns import TurnInHands
 from review.calibration import looking
 from review.calibration.looking import ask_for_look, ring_waiting, work_on
 from review.models import Licence, Look, LookResult, LookTurn, SealedVerdict

@@ -8,13 +8,13 @@ from evaluation.core.errors import Refused
 from evaluation.criteria.rubrics import draft
 from evaluation.models import Endpoint, RubricVersion
 from review.calibration.accepting import check_quotes_nothing, open_look
+from review.calibration.freezing import freeze
 from review.calibration.retiring import retire
-from review.gold.freezing import freeze
 from review.models import GoldItem, GoldSet, Look
 from review.statistics.acceptance import Claim
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, question_spec
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
-from tests.review.gold.labelled import reworded
+from tests.review.calibration.labelled import reworded
 
 pytestmark = pytest.mark.django_db
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"]

@@ -15,11 +15,11 @@ from django.core.management import call_command
 
 from evaluation.core.errors import UnknownName
 from evaluation.models import Run
-from review.gold.freezing import freeze
-from review.gold.overview import overview
-from review.imports.files import import_ratings
+from review.calibration.freezing import freeze
+from review.calibration.overview import overview
+from review.judges.prompts import imported_card
+from review.ratings.import_files import import_ratings
 from review.statistics.score_maps import MapProof, proved
-from review.web.pages.judge_prompts import imported_card
 from tests.review.builders import answers_to, run_over
 
 pytestmark = pytest.mark.django_db

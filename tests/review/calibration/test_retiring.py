@@ -13,15 +13,15 @@ from django.urls import reverse
 
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
+from review.calibration.freezing import freeze, grow
 from review.calibration.looking import ask_for_look
 from review.calibration.retiring import hold_out_figures, retire
-from review.gold.freezing import freeze, grow
 from review.models import GoldItem
 from review.statistics.acceptance import Claim
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_user
+from tests.review.calibration.labelled import worth
 from tests.review.calibration.place import Place
-from tests.review.gold.labelled import worth
 
 pytestmark = pytest.mark.django_db
 

@@ -25,9 +25,9 @@ from evaluation.models import Endpoint, JudgeVersion, Reply, RubricVersion, Run,
 from evaluation.network.outcomes import Outcome
 from review.calibration import searching
 from review.calibration.examples import PICKS, graded, with_examples
+from review.calibration.freezing import freeze
 from review.calibration.searching import ask_for_search, open_search, ring_waiting, step, work_on
 from review.calibration.workbench import Wanted, bench_of, disagreements
-from review.gold.freezing import freeze
 from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun, SearchTurn
 from tests.evaluation.api.clients import Caller
 from tests.factories import make_project, make_user
@@ -35,7 +35,7 @@ from tests.judge_server import JudgeServer
 from tests.judge_server.actions import Action, completion
 from tests.judge_server.received import Received
 from tests.review.calibration.judging import EXAMPLE, judging, learning
-from tests.review.gold.labelled import FAMILY, rated_run
+from tests.review.calibration.labelled import FAMILY, rated_run
 
 pytestmark = pytest.mark.django_db
 

@@ -22,16 +22,16 @@ from evaluation.judging.drafting import as_yaml
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
+from review.calibration.freezing import freeze
+from review.calibration.licences import licences_of
 from review.calibration.looking import ring_waiting, work_on
-from review.gold.freezing import freeze
-from review.gold.licences import licences_of
 from review.models import GoldSet, Look
 from tests.factories import make_user
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import Action, completion, fitting
 from tests.judge_server.received import Received
 from tests.pages.markup import compact
-from tests.review.gold.labelled import FAMILY, rated_run, reworded
+from tests.review.calibration.labelled import FAMILY, rated_run, reworded
 
 pytestmark = pytest.mark.django_db
 

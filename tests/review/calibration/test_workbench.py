@@ -13,15 +13,15 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.judging.drafting import as_yaml
 from evaluation.models import RubricVersion, Run, Standing
-from evaluation.work.lifecycle import planned_units
+from evaluation.worker.lifecycle import planned_units
 from review.calibration import looking, turns, workbench
 from review.calibration.workbench import Wanted, bench_of, disagreements, history, measured
 from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResult
 from tests.factories import make_user
 from tests.pages.markup import compact
 from tests.review.builders import metric, run_over, score
+from tests.review.calibration.labelled import FAMILY, reworded
 from tests.review.calibration.place import Place
-from tests.review.gold.labelled import FAMILY, reworded
 
 pytestmark = pytest.mark.django_db
 
@@ -142,7 +142,7 @@ def test_a_score_of_a_draft_on_a_hold_out_answer_is_in_no_figure(place: Place) -
 
 
 def test_what_another_gold_set_locks_is_not_open_here(place: Place) -> None:
-    from review.gold.freezing import freeze
+    from review.calibration.freezing import freeze
 
     other = freeze(place.run, "other", by=None, seed=5)
     locked = set(GoldItem.objects.filter(split="hold_out").values_list("answer_id", flat=True))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.charts.axis import Axis, Plane, axis_around, scale_line
 from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
 

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import JudgeVersion, QuestionSet, Run
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from review.comparisons.difference import difference
 from review.comparisons.values import sides
 from review.comparisons.verdict import judge_only_verdict

@@ -14,7 +14,7 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import MetricDefinition, Project, QuestionSet
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.comparisons.set_quality import Difficulty, set_quality
 from review.models import EventRuling, ItemEvent
 from review.statistics.agreement.pair import compare

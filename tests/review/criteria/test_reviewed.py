@@ -17,10 +17,10 @@ from evaluation.judges.shipping import baseline_judge
 from evaluation.models import CriterionVersion, Run, Score, User
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import Given
-from review.imports.files import import_ratings
 from review.models import Rating, ReviewQueue
+from review.ratings.import_files import import_ratings
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from tests.evaluation.criteria.written import in_force

@@ -21,7 +21,7 @@ from evaluation.judges.shipping import baseline_judge
 from evaluation.models import CriterionVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.work.lifecycle import start
+from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import Given
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit

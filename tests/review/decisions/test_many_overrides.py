@@ -13,11 +13,11 @@ from django.utils import timezone
 from evaluation.core.errors import Refused
 from evaluation.judges.shipping import definitions
 from evaluation.models import AuditEvent, MetricDefinition, Run, User
+from review.agreement.answers import Wanted, history, select
 from review.decisions.overrides import effect_of, override, override_many, revert
 from review.evidence.effective import effective_values
 from review.models import Assignment, Exposure, Override
 from review.ratings.leases import next_assignment
-from review.results.answers import Wanted, history, select
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.review.api.clients import Caller
 

@@ -8,6 +8,7 @@ from django.db import DatabaseError, transaction
 
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import Answer, AuditEvent, MetricDefinition, Run, User
+from review.agreement.answers import EventKind, history
 from review.decisions.overrides import metric_of, override, revert
 from review.evidence.effective import standing
 from review.evidence.rating_input import Change, Given
@@ -15,7 +16,6 @@ from review.models import Override
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import flag, submit
-from review.results.answers import EventKind, history
 from tests.factories import make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.evidence.rating_input import Given, flips
 
 LEVELS = Scale.parse("levels 1..5")

@@ -11,18 +11,18 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import draft, propose
 from evaluation.models import Answer, Endpoint, HoldOutOpening, Project, Run, User
+from review.calibration.freezing import freeze
+from review.calibration.opening import open_hold_outs
 from review.calibration.retiring import retire
 from review.calibration.searching import open_search
 from review.evidence.effective import effective_values, said_of, samples_behind
 from review.evidence.seals import Form, form_of, in_form, read_as, readable, sealed_answers
-from review.gold.freezing import freeze
-from review.gold.opening import open_hold_outs
 from review.models import GoldItem, GoldSet, Override, Rating
 from review.reports.gathering import gather
 from review.statistics.gold_split import Split
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, question_spec
 from tests.review.builders import answer_rows, imported_rating, metric, run_over, score
-from tests.review.gold.labelled import FAMILY, reworded
+from tests.review.calibration.labelled import FAMILY, reworded
 
 pytestmark = pytest.mark.django_db
 ANSWERS = 20
@@ -180,19 +180,19 @@ def test_a_lineage_that_still_locks_an_answer_keeps_its_label_sealed(run: Run, g
 
 #: Modules that read tables of labels and need no selector, and why.
 WITHOUT_SELECTOR = {
-    "review/api/ratings.py": "`review.queues.access.ratings_of`, which uses it",
+    "review/ratings/api.py": "`review.queues.access.ratings_of`, which uses it",
     "review/calibration/workbench.py": "ratings behind labels of examples and validation",
     "review/comparisons/trend.py": "whether a run has ratings",
     "review/decisions/deciding.py": "whether the person rated the answer; the rows a new decision follows",
     "review/evidence/answers.py": "which answers were rated",
     "review/evidence/carried.py": "read by `said_of`, which leaves sealed answers out",
     "review/evidence/experts.py": "read by `said_of`, which leaves sealed answers out",
-    "review/imports/files.py": "which metrics were rated",
+    "review/ratings/import_files.py": "which metrics were rated",
     "review/queues/draws.py": "which answers were rated",
     "review/queues/preview.py": "the time that ratings took",
     "review/ratings/reveals.py": "ratings of the assignment in the person's hands",
     "review/ratings/submitting.py": "ratings of the assignment in the person's hands",
-    "review/web/pages/back_office.py": "whether anything was rated",
+    "config/back_office_page.py": "whether anything was rated",
 }
 LABELS = re.compile(
     r"\b(Rating|Override|RatingPart|SuggestedAnswer)\.objects\b|\b(ratings_of|read_beside|standing_decisions|carried_ratings)\(|"

@@ -17,13 +17,13 @@ from django.test import Client
 from django.urls import reverse
 
 import review.management.demo
-from evaluation.asking.systems import save_system
 from evaluation.core.roles import Role
 from evaluation.corpora.importing import import_corpus
-from evaluation.files.documents import read_documents
+from evaluation.formats.documents import read_documents
 from evaluation.judges.shipping import save_judge
 from evaluation.metrics.normalise import content_tokens
 from evaluation.models import Endpoint, QuestionSet, Run, Score
+from evaluation.systems.services import save_system
 from review.generation.selectors import overview
 from review.generation.services import Wanted, open_generation
 from review.generation.working import step

@@ -10,10 +10,10 @@ import pytest
 from evaluation.core.errors import InvalidFile, Refused
 from evaluation.models import AuditEvent, Finding, MetricDefinition, Run, Score
 from evaluation.scoring.writing import current
+from review.agreement.run_agreement import agreement_of
 from review.evidence.effective import effective_values
-from review.imports.files import ImportedRatings, import_ratings
 from review.models import Rating
-from review.results.run_agreement import agreement_of
+from review.ratings.import_files import ImportedRatings, import_ratings
 from tests.factories import make_answer, make_user
 from tests.review.builders import answer_rows, answers_to, metric, run_over, score_all
 

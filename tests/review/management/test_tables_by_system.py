@@ -13,13 +13,13 @@ from django.utils import translation
 
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import profile_row
+from evaluation.messages.sentences import category_name
 from evaluation.models import Run
-from evaluation.wording.messages import category_name
+from review.comparisons.pages import systems_card
 from review.comparisons.whole import compare, comparison_json
 from review.management.sheets import visible
 from review.management.tables import results_sheets, systems_sheets
 from review.templatetags.figures import plain
-from review.web.pages.comparison import systems_card
 from tests.factories import make_answer_set, make_judge, make_user
 from tests.review.builders import answers_to, make_report, run_over, score_all
 

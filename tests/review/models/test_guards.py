@@ -14,7 +14,7 @@ from django.db import IntegrityError, connection, transaction
 from evaluation.checks import guards_are_installed
 from evaluation.models import Answer
 from evaluation.storage import guards
-from evaluation.work.health import examine
+from evaluation.worker.health import examine
 from review.evidence.rating_input import Given
 from review.models import Assignment, QueueMember, Rating, Reservation, ReviewItem, ReviewQueue
 from review.ratings import leases

@@ -7,7 +7,7 @@ from django.db import DatabaseError, transaction
 
 from evaluation.core.errors import Refused
 from evaluation.models import MetricDefinition, Run, Score
-from evaluation.work.lifecycle import RunConfig
+from evaluation.worker.lifecycle import RunConfig
 from review.evidence.rating_input import Given
 from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
 from review.queues.draws import answers_to_review, frame_of, make_draw, steering_metrics, strata_of

@@ -13,8 +13,8 @@ from evaluation.models import Run, Score
 from review.evidence.rating_input import Given
 from review.models import Assignment, ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.plans.ahead import Staff
 from review.queues.making import close
+from review.queues.planning import Staff
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.sharing import picked
 from review.ratings.leases import next_assignment

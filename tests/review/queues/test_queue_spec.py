@@ -17,10 +17,10 @@ from evaluation.core.errors import Refused, UnknownName
 from evaluation.specs.flags import add_flags
 from evaluation.specs.form_fields import form_fields
 from evaluation.specs.setting import Setting
-from review.api.requests import QueueBody
 from review.management.options import add_queue_options, spec_of
 from review.models import ReviewQueue
 from review.models.queue_spec import ASKED, SETTINGS, QueueSpec
+from review.queues.serializers import QueueBody
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")

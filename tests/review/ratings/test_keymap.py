@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import Refused
 from review.ratings.card import CODES, DEFAULTS, ON_REVEAL, KeyAction, checked_keys, keys_from
-from review.web.pages.review_card import keys_of
+from review.ratings.pages.card import keys_of
 from tests.pages.world import make_world
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner), max_leaves=5)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from evaluation.models import User
 from review.evidence.answers import by_chance
 from review.evidence.rating_input import Change, Given, distance

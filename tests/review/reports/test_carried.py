@@ -17,7 +17,7 @@ from evaluation.core.roles import Role
 from evaluation.models import Run, User
 from review.comparisons.verdict import sentences
 from review.comparisons.whole import compare
-from review.kept.reading import headlines_of
+from review.figure_cache.reading import headlines_of
 from review.models import ReviewQueue
 from review.reports.estimates import carried_in_words, three_scores
 from review.reports.figure import Figure, Withheld, notes

@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command
 from django.utils.translation import override as override_language
 from openpyxl import load_workbook
 
+from evaluation.messages.sentences import explain_reason
 from evaluation.models import Run
-from evaluation.wording.messages import explain_reason
 from tests.factories import make_answer_set, make_project, make_question_set, question_spec
 from tests.review.builders import (
     FAILED,

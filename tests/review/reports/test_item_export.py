@@ -17,11 +17,11 @@ from django.urls import reverse
 from django.utils.translation import override as override_language
 
 from evaluation.judges.shipping import definitions
+from evaluation.messages.sentences import explain, explain_reason
 from evaluation.models import Answer, Context, Run, User
-from evaluation.wording.messages import explain, explain_reason
 from review.decisions.overrides import override
-from review.imports.files import import_ratings
 from review.models import Exposure, Rating, ReviewQueue
+from review.ratings.import_files import import_ratings
 from review.reports.item_export import ITEM_EXPORTS, export_items
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.review.builders import assignment_of, rate

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.files.reading import read_answers, read_questions
-from evaluation.files.records import forms
+from evaluation.datasets.importing import import_question_set, questions_hash
+from evaluation.formats.reading import read_answers, read_questions
+from evaluation.formats.records import forms
 from evaluation.models import Run
-from evaluation.questions.importing import import_question_set, questions_hash
 from evaluation.runs.answer_files import import_answer_file
-from review.imports.files import import_ratings
 from review.models import Rating
-from tests.evaluation.files.support import jsonl
+from review.ratings.import_files import import_ratings
+from tests.evaluation.formats.support import jsonl
 from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db

@@ -13,13 +13,13 @@ from django.core.management.base import CommandError
 
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.files.export import FORMATS
+from evaluation.formats.export import FORMATS
 from evaluation.models import Run
+from review.agreement.pages import agreement_pictures
 from review.comparisons.gating import gate_of
-from review.plans.ahead import planned_review
+from review.queues.planning import planned_review
 from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
 from review.reports.gate import GateAsked
-from review.web.pages.agreement import agreement_pictures
 from tests.factories import make_answer_set, make_project, make_question_set, make_user
 from tests.review.api.clients import Caller
 from tests.review.builders import FAILED, answers_to, run_over

@@ -16,10 +16,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
-from evaluation.core.registry import Bilingual, Scale
+from evaluation.core.metric_specs import Bilingual
 from evaluation.core.roles import Role
+from evaluation.core.scales import Scale
 from evaluation.models import Run
-from review.plans.ahead import planned_review
+from review.queues.planning import planned_review
 from review.reports.gathering import gather
 from review.reports.report import report_of
 from review.reports.verdict import MetricTrust, judge_sentences, verdict_of

@@ -10,8 +10,8 @@ from contrib.attacks.models import AttackResult
 from evaluation.judges.shipping import judge_row
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, table
+from evaluation.messages.sentences import explain_reason
 from evaluation.runs.selectors import project_named
-from evaluation.wording.messages import explain_reason
 
 FAILED = 100
 TOLD = ("model_returned", "rung", "rubric_hash", "attacks_hash", "attacks", "passed", "calls", "cost")

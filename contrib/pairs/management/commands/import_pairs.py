@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from contrib.pairs.making import import_pairs
-from evaluation.files.reading import recoded
+from evaluation.formats.reading import recoded
 from evaluation.management.commands.import_questions import add_encoding
 from evaluation.management.site_command import SiteCommand
 from evaluation.runs.selectors import project_named

@@ -10,8 +10,8 @@ from contrib.pairs.judging import judge_pairs, spending_on
 from contrib.pairs.making import pair_set_named
 from evaluation.judges.shipping import judge_row
 from evaluation.management.site_command import SiteCommand
+from evaluation.messages.sentences import explain_reason
 from evaluation.runs.progress import Spending
-from evaluation.wording.messages import explain_reason
 from review.management.options import refusals
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.judging.calls import Case, JudgeReply
 from evaluation.judging.catalogue import family_named

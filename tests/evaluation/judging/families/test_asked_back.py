@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.judging.families.asked_back import Written, written_in
 from tests.evaluation.judging.families.scripted import before, said
 from tests.evaluation.judging.samples import talked

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result, Status
 from evaluation.judging import baseline
 from evaluation.judging.catalogue import families

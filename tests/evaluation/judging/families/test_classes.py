@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import CheckPhrases, Status
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named

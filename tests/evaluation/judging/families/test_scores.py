@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from evaluation.core.registry import Cap, RuleSettings
+from evaluation.core.metric_specs import RuleSettings
+from evaluation.core.profile_settings import Cap
 from evaluation.core.samples import Result, Status
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named

@@ -11,7 +11,7 @@ from aiohttp import web
 from django.core.exceptions import ValidationError
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.registry import Bilingual
+from evaluation.core.metric_specs import Bilingual
 from evaluation.judges.clients import client_of, provider_of
 from evaluation.judging.calls import JudgeCall, JudgeReply, Rung
 from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probed, probe

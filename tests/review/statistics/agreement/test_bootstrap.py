@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import (
     Resampling,
     bca_interval,

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import NAMES
 from review.statistics.agreement.ceiling import alternative_annotator_test, ceiling

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.statistics.agreement.experts import compare_experts
 from review.statistics.agreement.pair import compare
 from review.statistics.agreement.statistic import Rating

@@ -6,7 +6,7 @@ from itertools import cycle, islice
 
 import pytest
 
-from evaluation.core.registry import Scale
+from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import ExpertAgreement, compare_experts
 from review.statistics.agreement.pair import PairAgreement, compare

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evaluation.core.errors import Refused
-from evaluation.core.registry import RuleSettings
+from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.metrics.retrieval import ndcg_at_k, precision_at_k, recall_at_k
 from review.statistics.correction.outcome import Method, WithheldReason

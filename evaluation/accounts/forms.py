@@ -1,0 +1,68 @@
+"""Forms of log-in and of own tokens."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts import access, audit
+from evaluation.accounts.logging_in import LONGEST_TOKEN, minutes_to_wait, new_token
+from evaluation.core.roles import Action
+from evaluation.models import ApiToken, Project, User
+
+THROTTLED = "throttled"
+
+
+class LogInForm(AuthenticationForm):
+    """Name and password; says how long to wait after too many attempts."""
+
+    # Django's own text has both particles in Korean ("이름와/과").
+    error_messages = {**AuthenticationForm.error_messages, "invalid_login": _("Name or password is wrong.")}
+
+    def get_invalid_login_error(self) -> forms.ValidationError:
+        """Why the log-in failed, without telling whether the name exists."""
+        minutes = minutes_to_wait(self.cleaned_data.get("username", ""), self.request)
+        if not minutes:
+            return super().get_invalid_login_error()
+        text = _("Too many attempts to log in. Wait %(minutes)s minutes and try again.")
+        return forms.ValidationError(text, code=THROTTLED, params={"minutes": minutes})
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the form was refused because of too many attempts."""
+        return self.has_error(NON_FIELD_ERRORS, THROTTLED)
+
+
+class OwnTokenForm(forms.Form):
+    """A new token of one's own: where, what for, how long."""
+
+    name = forms.CharField(label=_("Name"), max_length=100, help_text=_("What it is for, such as the program's name."))
+    project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), empty_label=None)
+    scope = forms.ChoiceField(label=_("What it may do"), choices=[("read", _("Read")), ("write", _("Write"))])
+    days = forms.IntegerField(label=_("Days until it ends"), min_value=1, max_value=LONGEST_TOKEN.days, initial=90)
+
+    def __init__(self, person: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.person = person
+        self.fields["project"].queryset = access.projects_with(person, Action.RATE)  # type: ignore[attr-defined]
+
+    def made(self) -> tuple[str, ApiToken]:
+        """The new token, and its text, which is kept nowhere."""
+        asked, (text, digest) = self.cleaned_data, new_token()
+        token = ApiToken.objects.create(
+            user=self.person,
+            made_by=self.person,
+            sha256=digest,
+            name=asked["name"],
+            project=asked["project"],
+            scope=asked["scope"],
+            expires_at=timezone.now() + timedelta(days=asked["days"]),
+        )
+        audit.record(self.person, "token.made", token)
+        return text, token

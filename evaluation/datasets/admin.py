@@ -1,0 +1,62 @@
+"""Question sets and uploads in the back office."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts.role_admin import ReadOnlyAdmin
+from evaluation.core.roles import Action
+from evaluation.models import ImportBatch, Question, QuestionSet
+
+
+@admin.register(QuestionSet)
+class QuestionSetAdmin(ReadOnlyAdmin):
+    """Versions of question sets. "Add" leads to the upload with its preview."""
+
+    site_page = "question-set"
+    add = Action.EVALUATE
+    list_display = ("name", "version", "project", "questions", "created_at", "created_by")
+    list_filter = ("project",)
+    search_fields = ("name",)
+    ordering = ("-created_at",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """With the number of questions."""
+        rows = super().get_queryset(request).select_related("project", "created_by")
+        counted: QuerySet[Any] = rows.annotate(n=Count("questions"))
+        return counted
+
+    @admin.display(description=_("questions"))
+    def questions(self, row: Any) -> int:
+        """How many questions the version has."""
+        return int(row.n)
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """To the upload page: a set is a file with a preview, not a form."""
+        return redirect("question-set-upload")
+
+
+@admin.register(Question)
+class QuestionAdmin(ReadOnlyAdmin):
+    """Questions of all versions."""
+
+    path = "question_set__project_id"
+    list_display = ("external_id", "question_set", "category", "difficulty", "text")
+    list_filter = ("category",)
+    search_fields = ("external_id", "text")
+    list_select_related = ("question_set",)
+
+
+@admin.register(ImportBatch)
+class ImportBatchAdmin(ReadOnlyAdmin):
+    """Uploads between preview and confirmation."""
+
+    list_display = ("file_name", "kind", "name", "rows", "state", "created_at", "created_by")
+    list_filter = ("state", "kind")
+    exclude = ("content",)

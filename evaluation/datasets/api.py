@@ -1,0 +1,220 @@
+"""REST of question sets."""
+
+from __future__ import annotations
+
+# mypy: disable-error-code="assignment"
+# The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    DictField,
+    IntegerField,
+    JSONField,
+    ListField,
+    ModelSerializer,
+    Serializer,
+    SerializerMethodField,
+)
+
+from evaluation.accounts.access import fetch
+from evaluation.core.roles import Action
+from evaluation.datasets.importing import import_question_set, set_name
+from evaluation.datasets.uploads import Preview, preview_file
+from evaluation.formats.shaping import MAP_BYTES, Shape, read_map
+from evaluation.formats.streaming import Content, read_question_set
+from evaluation.formats.tree import MAX_BYTES
+from evaluation.models import Question, QuestionSet
+from evaluation.rest.endpoints import (
+    FILE_BODY,
+    FileOfRows,
+    RowsViewSet,
+    TextOptions,
+    UploadEndpoint,
+    part,
+    person,
+    project_for,
+    written_by,
+)
+from evaluation.rest.errors import ProblemSerializer, SentenceField
+from evaluation.rest.filters import ByNameInProject, QuestionFilter
+from evaluation.rest.requests import PagesInOrder
+
+QUESTION_SETS = QuestionSet.objects.annotate(question_count=Count("questions"))
+
+
+class QuestionSetSerializer(ModelSerializer[QuestionSet]):
+    """One version of a question set."""
+
+    questions = IntegerField(source="question_count", read_only=True)
+
+    class Meta:
+        model = QuestionSet
+        fields = ("id", "project", "name", "version", "content_hash", "predecessor", "questions", "created_at")
+        read_only_fields = fields
+
+
+class QuestionSerializer(ModelSerializer[Question]):
+    """A question: ``fields`` holds everything it was imported with under the product's names."""
+
+    question = CharField(source="text", read_only=True)
+    question_id = CharField(source="external_id", read_only=True)
+    content = DictField(source="spec", read_only=True)
+
+    class Meta:
+        model = Question
+        fields = ("id", "question_id", "category", "difficulty", "group", "question", "content", "metadata")
+        read_only_fields = fields
+
+
+class ReadByMap(TextOptions):
+    """How a file is read."""
+
+    map = CharField(
+        default="",
+        max_length=MAP_BYTES,
+        trim_whitespace=False,
+        help_text="the text of a map file: where the fields of a question or answer stand in a record",
+    )
+
+
+def shape_from(options: dict[str, Any]) -> Shape | None:
+    """The map that was given.
+
+    :raises InvalidFile: where the text is no map.
+    """
+    text: str = options["map"]
+    return read_map(text.encode()) if text.strip() else None
+
+
+class QuestionSetOptions(ReadByMap):
+    """What is said beside a file of questions."""
+
+    project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
+    name = CharField(default="", max_length=200, help_text="else the file's own")
+    group_by = CharField(default="", max_length=200, help_text="field whose equal values mark dependent questions")
+    qrels = CharField(
+        default="",
+        max_length=MAX_BYTES,
+        trim_whitespace=False,
+        help_text="the text of a file of judgements (TREC or BEIR): which passages should be found",
+    )
+    dry_run = BooleanField(default=False, help_text="only say what would be imported")
+
+
+class QuestionSetForm(QuestionSetOptions):
+    """A form with a file of questions."""
+
+    file = FileOfRows()
+
+
+class ImportedSetSerializer(Serializer[Any]):
+    """What became of a file: a new version, or the version that has its content already."""
+
+    question_set = QuestionSetSerializer()
+    created = BooleanField(source="imported.created")
+    note = SentenceField(source="imported.note", help_text="how it came about, in a sentence")
+    metadata_not_taken_over = ListField(source="imported.metadata_not_taken_over", child=CharField())
+    remarks = ProblemSerializer(source="file.remarks", many=True)
+
+
+class FieldChangeSerializer(Serializer[Any]):
+    """A field of a question with its value before and after."""
+
+    field = CharField()
+    before = JSONField(allow_null=True)
+    after = JSONField(allow_null=True)
+
+
+class ChangeSerializer(Serializer[Any]):
+    """A question that both versions have, with the fields that differ."""
+
+    id = CharField()
+    fields = FieldChangeSerializer(many=True)
+
+
+class DifferenceSerializer(Serializer[Any]):
+    """Ids of the questions that are added and removed, and those that change."""
+
+    added = ListField(child=CharField())
+    removed = ListField(child=CharField())
+    changed = ChangeSerializer(many=True)
+
+
+class PreviewSerializer(Serializer[Preview]):
+    """What an import would do: ``selects`` is the version that has the content already, else ``newest`` the one that
+    the next follows, and ``difference`` the questions that are added, removed and changed."""
+
+    name = CharField()
+    questions = IntegerField()
+    categories = SerializerMethodField()
+    metadata_keys = ListField(child=CharField())
+    shape = CharField(help_text="the known shape, or the map, by which the file was read; else empty")
+    columns = SerializerMethodField()
+    remarks = ProblemSerializer(many=True)
+    newest = IntegerField(source="newest.pk", allow_null=True)
+    selects = IntegerField(source="selects.pk", allow_null=True)
+    metadata_not_taken_over = ListField(child=CharField())
+    difference = DifferenceSerializer(allow_null=True)
+    format = CharField()
+    encoding = CharField()
+
+    def get_categories(self, preview: Preview) -> dict[str, int]:
+        """The number of questions by category."""
+        return dict(preview.categories)
+
+    def get_columns(self, preview: Preview) -> dict[str, str]:
+        """The fields that each column of the file became, ``metadata``, or a dash where it is always empty."""
+        return dict(preview.columns)
+
+
+@extend_schema_view(retrieve=extend_schema(description="The version, with the number of its questions."))
+class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
+    """All versions of the question sets, newest first, and their questions; a POST imports a file or JSON."""
+
+    rows = QUESTION_SETS
+    serializer_class = QuestionSetSerializer
+    filterset_class = ByNameInProject
+
+    @written_by(
+        ImportedSetSerializer,
+        status=201,
+        others={200: (ImportedSetSerializer, PreviewSerializer)},
+        body={"multipart/form-data": QuestionSetForm, **FILE_BODY},
+        query=QuestionSetOptions,
+    )
+    def create(self, request: Request) -> Response:
+        """Import a question set: 201 with a new version, 200 with the one that has the content already, or with the
+        preview of a dry run; 400 with every problem of the file."""
+        body, options = self.upload()
+        project = project_for(person(request), options.get("project"))
+        limit = max(settings.CONCORD_UPLOAD_BYTES, len(body.content))
+        file = read_question_set(
+            Content(body.content),
+            body.file_name,
+            group_by=options["group_by"],
+            shape=shape_from(options),
+            qrels=options["qrels"].encode(),
+            max_bytes=limit,
+        )
+        if not (body.named or options["name"] or isinstance(file.set_metadata.get("name"), str)):
+            raise ValidationError({"name": [_("Name the question set: the body has no file name.")]})
+        name = set_name(options["name"], file, body.file_name)
+        if options["dry_run"]:
+            return Response(PreviewSerializer(preview_file(project, name, file)).data)
+        imported = import_question_set(project, name, file, by=person(request))
+        found = {"question_set": QUESTION_SETS.get(pk=imported.question_set.pk), "imported": imported, "file": file}
+        return Response(found, status=201 if imported.created else 200)
+
+    @part(QuestionSerializer, pages=PagesInOrder, filters=QuestionFilter)
+    def questions(self, request: Request, pk: int) -> QuerySet[Question]:
+        """One page."""
+        return fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk).questions.all()

@@ -1,0 +1,1 @@
+"""Parts that all REST modules share: endpoints, requests, filters, errors, idempotency keys."""

@@ -1,0 +1,121 @@
+"""Answer sets and runs in the back office."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.accounts import access
+from evaluation.accounts.access import person
+from evaluation.accounts.role_admin import ReadOnlyAdmin
+from evaluation.core.errors import Refused
+from evaluation.core.roles import Action
+from evaluation.messages.sentences import explain_refusal
+from evaluation.models import AnswerSet, Run, RunEvent, User
+from evaluation.runs.making import resume_run
+from evaluation.worker import lifecycle
+
+
+@admin.register(AnswerSet)
+class AnswerSetAdmin(ReadOnlyAdmin):
+    """What systems answered, one asking a row. "Add" leads to the page for new evaluations."""
+
+    add = Action.EVALUATE
+    list_display = ("question_set", "system_version", "evaluation_type", "k", "source", "created_at")
+    list_filter = ("evaluation_type",)
+    list_select_related = ("question_set", "system_version__system")
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """To the page with its preview."""
+        return redirect("evaluation-new")
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin):
+    """Runs with a link to their page. "Add" leads to the page for new evaluations; chosen runs are steered here."""
+
+    site_page = "run"
+    add = Action.EVALUATE
+    actions = ("start", "pause", "resume", "cancel", "retry")
+    list_display = ("name_or_number", "state", "answer_set", "profile_version", "created_at", "page")
+    list_filter = ("state", "project")
+    search_fields = ("name",)
+    ordering = ("-id",)
+    list_select_related = ("answer_set__question_set", "answer_set__system_version__system", "profile_version")
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """To the page that shows what a run takes before it starts."""
+        return redirect("evaluation-new")
+
+    @admin.action(description=_("Start drafts"), permissions=["steer"])
+    def start(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
+        """Of drafts."""
+        self._steer(request, runs, lifecycle.start)
+
+    @admin.action(description=_("Pause"), permissions=["steer"])
+    def pause(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
+        """Of running ones."""
+        self._steer(request, runs, lifecycle.pause)
+
+    @admin.action(description=_("Resume"), permissions=["steer"])
+    def resume(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
+        """Of paused ones."""
+        self._steer(request, runs, resume_run)
+
+    @admin.action(description=_("Cancel for good"), permissions=["steer"])
+    def cancel(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
+        """Of all that have not ended."""
+        self._steer(request, runs, lifecycle.cancel)
+
+    @admin.action(description=_("Try again what failed"), permissions=["steer"])
+    def retry(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
+        """Of all in which something failed."""
+        self._steer(request, runs, lifecycle.retry_failed)
+
+    def has_steer_permission(self, request: HttpRequest) -> bool:
+        """Who may start runs."""
+        return self.has_add_permission(request)
+
+    def _steer(self, request: HttpRequest, runs: QuerySet[Run], step: Callable[[Run, User], object]) -> None:
+        """Do it with every run of a project in which the person may; say of each other why not."""
+        mine = access.visible(runs, request.user, Action.EVALUATE)
+        for run in mine:
+            try:
+                if not step(run, person(request)):
+                    text = gettext("%(run)s was in another state; nothing was changed.") % {"run": run}
+                    messages.warning(request, text)
+            except Refused as refused:
+                messages.error(request, f"{run}: {explain_refusal(refused)}")
+        if left := runs.count() - mine.count():
+            text = ngettext("%(count)d run is not yours to steer.", "%(count)d runs are not yours to steer.", left)
+            messages.warning(request, text % {"count": left})
+
+    @admin.display(description=_("run"))
+    def name_or_number(self, row: Run) -> str:
+        """The run as pages call it."""
+        return str(row)
+
+    @admin.display(description=_("page"))
+    def page(self, row: Run) -> SafeString:
+        """The run's own page."""
+        return format_html('<a href="{}">{}</a>', reverse("run", args=[row.pk]), _("Open"))
+
+
+@admin.register(RunEvent)
+class RunEventAdmin(ReadOnlyAdmin):
+    """What happened to runs."""
+
+    path = "run__project_id"
+    list_display = ("run", "verb", "reason", "created_at", "created_by")
+    list_filter = ("verb",)
+    list_select_related = (f"run__{Run.NAMED_BY}", "created_by")

@@ -1,0 +1,310 @@
+"""A run as REST shows it: the names of source 002, with progress and links beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.reverse import reverse
+from rest_framework.serializers import (
+    BooleanField,
+    CharField,
+    ChoiceField,
+    DateTimeField,
+    DecimalField,
+    DictField,
+    FloatField,
+    IntegerField,
+    ListField,
+    Serializer,
+)
+from rest_framework_dataclasses.serializers import DataclassSerializer
+
+from evaluation.connectors.protocol import FULL_RAG
+from evaluation.extensions import batch_hooks
+from evaluation.messages.sentences import explain_reason
+from evaluation.models import Answer, BatchState, Run
+from evaluation.runs.planning import JudgeCalls, Plan
+from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
+from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
+from evaluation.worker.lifecycle import RunConfig
+
+VERBS = ("pause", "resume", "cancel", "retry-failed")
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run with what is read beside its row. Needs answer set and profile at hand."""
+
+    run: Run
+    progress: Progress
+    request: Request
+
+    @classmethod
+    def of(cls, run: Run, request: Request) -> RunState:
+        """The run as it is now."""
+        return cls(run, progress(run), request)
+
+    @classmethod
+    def of_all(cls, runs: Sequence[Run], request: Request) -> list[RunState]:
+        """Several, in as many queries as one."""
+        far = progress_by_run(runs)
+        return [cls(run, far[run.pk], request) for run in runs]
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """What the run was asked for."""
+        return RunConfig.model_validate(self.run.config)
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Addresses of the run itself, of its answers, and of what may be done with it."""
+        names = {"self": "api-run-detail", "answers": "api-run-answers"}
+        names |= {verb.replace("-", "_"): f"api-run-{verb}" for verb in VERBS}
+        return {name: reverse(view, args=[self.run.pk], request=self.request) for name, view in names.items()}
+
+
+@dataclass(frozen=True)
+class RunWhole(RunState):
+    """A run with its figures and one page of its answers, whose contexts are at hand."""
+
+    answers: Sequence[Answer]
+    results_next: str | None
+    results_previous: str | None
+
+    @cached_property
+    def means(self) -> Mapping[str, MetricFigures]:
+        """The figures of every metric, by name."""
+        return figures(self.run)
+
+    @property
+    def costs(self) -> Mapping[str, Spending]:
+        """What calls cost, by rubric."""
+        return spending_by_rubric(self.run)
+
+    @property
+    def drift(self) -> tuple[Drift, ...]:
+        """The parts of which there is a newer version."""
+        return drift(self.run)
+
+    @property
+    def batches(self) -> list[Any]:
+        """Batches of calls handed to a provider, oldest first."""
+        hooks = batch_hooks()
+        return hooks.of_run(self.run) if hooks and self.config.batch else []
+
+    @property
+    def updated_at(self) -> datetime:
+        """When anything last happened."""
+        return updated_at(self.run)
+
+    @cached_property
+    def results(self) -> list[Result]:
+        """The answers of the page with their values."""
+        values = values_of(self.run, self.answers)
+        generated = self.run.answer_set.evaluation_type == FULL_RAG
+        return [Result(answer, values[answer.pk], generated) for answer in self.answers]
+
+
+@dataclass(frozen=True)
+class Result:
+    """An answer with its values under the names of source 002; ``generated`` unless only passages were asked for."""
+
+    answer: Answer
+    values: Mapping[str, float | None]
+    generated: bool
+
+    @property
+    def retrieved(self) -> list[str] | None:
+        """The ids as they were given, else those of the contexts; ``None`` where the system does not retrieve."""
+        if self.answer.retrieved_ids is not None:
+            return list(self.answer.retrieved_ids)
+        return [context.chunk_id for context in self.answer.contexts.all()] if self.answer.retrieves else None
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge's value is among them."""
+        return (self.values["faithfulness"], self.values["answer_relevancy"]) != (None, None)
+
+    @property
+    def text(self) -> str | None:
+        """The answer's text; ``None`` where the system failed or was asked for passages alone."""
+        return self.answer.text if self.generated and self.answer.status == "ok" else None
+
+
+class ReasonField(CharField):
+    """Why there is no value, in a sentence in the caller's language; null where nothing is wrong."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_null=True, **options)
+
+    def to_representation(self, value: str) -> str | None:  # type: ignore[override]  # null instead of an empty text
+        """The sentence."""
+        return explain_reason(value) if value else None
+
+
+class SpendingSerializer(Serializer[Spending]):
+    """What calls cost in US dollars: ``cost`` is a lower bound while ``unknown_costs`` is above 0. ``cached`` calls
+    were answered from the ledger; ``saved`` is what those replies had cost, a lower bound while ``unknown_savings`` is
+    above 0."""
+
+    calls = IntegerField()
+    cost = DecimalField(source="known", max_digits=16, decimal_places=8)
+    unknown_costs = IntegerField(source="unknown_calls")
+    cached = IntegerField(source="hits")
+    saved = DecimalField(max_digits=16, decimal_places=8)
+    unknown_savings = IntegerField(source="unpriced_hits")
+
+
+class JudgeCallsSerializer(DataclassSerializer[JudgeCalls]):
+    """What is known beforehand of the calls to one judge about one rubric. ``measured``: tokens are the mean of earlier
+    replies; ``spread`` is the share by which tokens and cost may be off."""
+
+    cost = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
+    spread = FloatField()
+
+    class Meta:
+        dataclass = JudgeCalls
+        fields = ("judge", "rubric", "calls", "tokens_in", "tokens_out", "measured", "cost", "seconds", "spread")
+
+
+class PlanSerializer(Serializer[Plan]):
+    """What a run would take: steps, answers, questions to the system, calls of judges, tokens, US dollars and seconds;
+    null where it is unknown."""
+
+    units = IntegerField()
+    answers = IntegerField()
+    questions = IntegerField()
+    calls = IntegerField()
+    paid = JudgeCallsSerializer(many=True)
+    tokens = IntegerField()
+    cost = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
+    cost_low = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
+    cost_high = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
+    asking_seconds = FloatField(allow_null=True)
+    seconds = FloatField(allow_null=True)
+
+
+class ProgressSerializer(Serializer[Progress]):
+    """How far a run is, and what its calls cost, those of preflight and embeddings included."""
+
+    calls = IntegerField(source="spent.calls")
+    cost = DecimalField(source="spent.known", max_digits=16, decimal_places=8)
+    unknown_costs = IntegerField(source="spent.unknown_calls")
+    cached = IntegerField(source="spent.hits")
+    saved = DecimalField(source="spent.saved", max_digits=16, decimal_places=8)
+    unknown_savings = IntegerField(source="spent.unpriced_hits")
+    total = IntegerField()
+    ended = IntegerField()
+    failed = IntegerField()
+    share = FloatField(min_value=0, max_value=1)
+    seconds_left = FloatField(allow_null=True)
+
+
+class RunSummarySerializer(Serializer[Any]):
+    """A run in a list, and the reply to whoever starts or steers one."""
+
+    id = IntegerField(source="run.pk")
+    project = IntegerField(source="run.project_id")
+    name = CharField(source="run.name", allow_blank=True)
+    dataset_id = IntegerField(source="run.answer_set.question_set_id", help_text="id of the question set's version")
+    answer_set = IntegerField(source="run.answer_set_id")
+    profile = CharField(source="run.profile_version", help_text="name and version")
+    status = ChoiceField(source="run.state", choices=Run.State.choices)
+    k = IntegerField(source="config.k")
+    evaluation_type = ChoiceField(source="config.evaluation_type", choices=["full_rag", "retrieval_only"])
+    error_message = ReasonField(source="run.reason")
+    budget = DecimalField(source="run.budget", max_digits=12, decimal_places=4, allow_null=True)
+    progress = ProgressSerializer()
+    links = DictField(child=CharField())
+    created_at = DateTimeField(source="run.created_at", default_timezone=UTC)
+
+
+class FiguresSerializer(Serializer[MetricFigures]):
+    """A metric over the run, on its own scale, by rules and the primary judge alone."""
+
+    mean = FloatField(allow_null=True)
+    scored = IntegerField()
+    failed = IntegerField()
+    not_applicable = IntegerField()
+
+
+class MeanField(FloatField):
+    """The mean of a metric over the run; null where the run does not compute it."""
+
+    def __init__(self, metric: str) -> None:
+        super().__init__(source=f"means.{metric}.mean", allow_null=True)
+
+
+class RetrievalSerializer(Serializer[RunWhole]):
+    """The means of source 002's retrieval metrics; null where the run does not compute them."""
+
+    precision_at_k = MeanField("precision_at_k")
+    recall_at_k = MeanField("recall_at_k")
+    hit_rate_at_k = MeanField("hit_at_k")
+    mrr = MeanField("reciprocal_rank")
+    k = IntegerField(source="config.k")
+
+
+class ResultSerializer(Serializer[Result]):
+    """One answer with source 002's values; null where there is none."""
+
+    id = IntegerField(source="answer.pk", help_text="of the answer")
+    test_case_id = CharField(source="answer.question.external_id", help_text="the question's own id")
+    sample = IntegerField(source="answer.sample")
+    retrieved_chunk_ids = ListField(source="retrieved", child=CharField(), allow_null=True)
+    precision = FloatField(source="values.precision", allow_null=True)
+    recall = FloatField(source="values.recall", allow_null=True)
+    hit = BooleanField(source="values.hit", allow_null=True)
+    reciprocal_rank = FloatField(source="values.reciprocal_rank", allow_null=True)
+    generated_answer = CharField(source="text", allow_null=True)
+    faithfulness = FloatField(source="values.faithfulness", allow_null=True)
+    answer_relevancy = FloatField(source="values.answer_relevancy", allow_null=True)
+
+
+class DriftSerializer(Serializer[Drift]):
+    """A part of the run of which a newer version exists; the run keeps using ``used``."""
+
+    part = CharField()
+    name = CharField()
+    used = IntegerField()
+    newest = IntegerField()
+
+
+class BatchSerializer(Serializer[Any]):
+    """Calls of the run that were handed to the provider together. ``status``, ``done`` and ``failed`` are what the
+    provider told last, ``reason`` why it did not end well."""
+
+    id = CharField(source="provider_id", help_text="the provider's; empty while it has none")
+    state = ChoiceField(choices=BatchState.choices)
+    status = CharField()
+    model = CharField()
+    calls = IntegerField(source="lines")
+    done = IntegerField()
+    failed = IntegerField()
+    reason = ReasonField()
+    sent_at = DateTimeField(allow_null=True, default_timezone=UTC)
+    expires_at = DateTimeField(allow_null=True, default_timezone=UTC)
+    ended_at = DateTimeField(allow_null=True, default_timezone=UTC)
+
+
+class RunSerializer(RunSummarySerializer):
+    """A run with its means and one page of its results."""
+
+    metrics = RetrievalSerializer(source="*")
+    mean_faithfulness = MeanField(FAITHFULNESS)
+    mean_answer_relevancy = MeanField(RELEVANCY)
+    means = DictField(child=FiguresSerializer(), help_text="every metric of the run, by name")
+    costs = DictField(
+        child=SpendingSerializer(), help_text="by rubric, `embeddings` and `preflight`; their sum is the progress's"
+    )
+    drift = DriftSerializer(many=True)
+    batches = BatchSerializer(many=True)
+    results = ResultSerializer(many=True)
+    results_next = CharField(allow_null=True, help_text="address of the next page of results")
+    results_previous = CharField(allow_null=True)
+    updated_at = DateTimeField(default_timezone=UTC)

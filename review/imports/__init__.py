@@ -1,4 +1,0 @@
-"""Ratings and judges' scores that were made elsewhere. Above ``results``' neighbours and ``evidence``.
-
-Door: ``files.import_ratings``.
-"""

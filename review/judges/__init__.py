@@ -1,0 +1,1 @@
+"""Judges as leads see them: list, agreement, card and prompts."""

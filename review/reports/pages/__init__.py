@@ -1,0 +1,1 @@
+"""Page objects of runs and their figures."""

@@ -1,0 +1,184 @@
+"""The HTTP connector against real sockets: every fault is a reply with its reason, and one call is one request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from evaluation.connectors.catalogue import BadSettings, read_settings
+from evaluation.connectors.http import HTTP
+from evaluation.connectors.protocol import RETRIEVAL_ONLY, Surroundings, SystemCall, SystemReply
+from evaluation.core.errors import Refused
+from evaluation.core.samples import QuestionSpec
+from evaluation.network.outcomes import Outcome
+from examples.rag_service import RagService
+
+CALL = SystemCall(QuestionSpec(id="q1", category="c", text="How long may a leave of absence be?"), k=3)
+TOKENS = {"tokens_in": "usage.prompt_tokens", "tokens_out": "usage.completion_tokens", "model": "model"}
+
+
+def ask(service: RagService, path: str = "/ask", call: SystemCall = CALL, **given: Any) -> SystemReply:
+    settings = read_settings("http", {"address": service.origin + path, "timeout_seconds": 0.6, **given})
+    around = Surroundings(origins=[service.origin], variables={"SYSTEM_KEY": "a-secret"})
+
+    async def asked() -> SystemReply:
+        async with HTTP.open(settings, around) as client:
+            return await client.call(call)
+
+    return asyncio.run(asked())
+
+
+def test_a_reply_becomes_an_answer_with_its_passages_tokens_and_time(service: RagService) -> None:
+    reply = ask(service, reply=TOKENS)
+    assert (reply.outcome, reply.reason, reply.http_status) == (Outcome.OK, "", 200)
+    assert reply.told is not None
+    answer = reply.told.answer
+    assert answer.text
+    assert answer.contexts is not None
+    assert len(answer.contexts) == 3
+    assert answer.contexts[0].chunk_id
+    assert answer.contexts[0].score is not None
+    assert answer.latency_seconds == pytest.approx(reply.elapsed_seconds)
+    assert (reply.told.model, reply.tokens_in is not None) == ("toy-1", True)
+    assert service.bodies == [{"question": CALL.question.text, "k": 3}]
+
+
+def test_an_address_carries_the_question_escaped(service: RagService) -> None:
+    odd = SystemCall(QuestionSpec(id="q", category="c", text="a&k=1#b/ü 휴학"), k=2)
+    reply = ask(service, "/ask?q={question}&k={k}", odd, method="GET")
+    assert reply.outcome is Outcome.OK
+    assert list(service.asked) == ["a&k=1#b/ü 휴학"]
+    assert reply.told is not None
+    assert len(reply.told.answer.contexts or ()) == 2
+
+
+def test_a_secret_is_sent_by_the_name_of_its_variable_and_never_described(service: RagService) -> None:
+    headers = {"Authorization": "Bearer ${SYSTEM_KEY}"}
+    ask(service, headers=headers)
+    assert service.headers_seen[0]["Authorization"] == "Bearer a-secret"
+    settings = read_settings("http", {"address": service.origin, "headers": headers})
+    client = HTTP.open(settings, Surroundings([service.origin], {"SYSTEM_KEY": "a-secret"}))
+    assert "a-secret" not in str(client.describe(CALL))
+    with pytest.raises(Refused, match="variable_missing"):
+        HTTP.open(settings, Surroundings([service.origin]))
+
+
+def test_earlier_turns_reach_the_system_as_messages(service: RagService) -> None:
+    asked = QuestionSpec(id="q", category="c", text="And then?", history=("How long?", "Two terms.", "system: brief"))
+    ask(service, call=SystemCall(asked), body={"question": "{question}", "turns": "{history}", "as": "{k} of {id}"})
+    assert service.bodies[0]["turns"] == [
+        {"role": "user", "content": "How long?"},
+        {"role": "assistant", "content": "Two terms."},
+        {"role": "system", "content": "brief"},
+    ]
+    assert service.bodies[0]["as"] == "5 of q"
+
+
+def test_what_a_question_holds_is_not_taken_for_a_slot(service: RagService) -> None:
+    ask(service, call=SystemCall(QuestionSpec(id="q", category="c", text="{k} ${SYSTEM_KEY}")))
+    assert service.bodies[0]["question"] == "{k} ${SYSTEM_KEY}"
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome", "reason"),
+    [
+        ("hang", Outcome.TIMEOUT, "timeout"),
+        ("drip", Outcome.TIMEOUT, "timeout"),
+        ("error", Outcome.SERVER_ERROR, "server_error: HTTP 500"),
+        ("unauthorised", Outcome.UNAUTHORISED, "unauthorised: HTTP 401"),
+        ("missing", Outcome.NOT_FOUND, "not_found: HTTP 404"),
+        ("text", Outcome.WRONG_CONTENT, "wrong_content: no JSON, but text/plain"),
+        ("html", Outcome.WRONG_CONTENT, "wrong_content: no JSON, but text/html"),
+        ("no_json", Outcome.WRONG_CONTENT, "wrong_content: no JSON, but application/json"),
+        ("huge", Outcome.TOO_LARGE, "too_large"),
+        ("redirect", Outcome.REDIRECT, "redirect: HTTP 307"),
+        ("disconnect", Outcome.WRONG_CONTENT, "wrong_content"),
+        ("limit", Outcome.RATE_LIMITED, "rate_limited: HTTP 429"),
+        ("no_answer", Outcome.WRONG_CONTENT, "no_answer: nothing at “answer”"),
+        ("empty", Outcome.WRONG_CONTENT, "empty: at “answer”"),
+        ("number", Outcome.WRONG_CONTENT, "wrong_content: no text at “answer”"),
+    ],
+)
+def test_a_service_that_misbehaves_gives_a_reason_and_no_answer(
+    service: RagService, fault: str, outcome: Outcome, reason: str
+) -> None:
+    reply = ask(service, f"/fault/{fault}")
+    assert reply.outcome in {outcome, Outcome.CONNECTION} if fault == "disconnect" else reply.outcome is outcome
+    assert reply.told is None
+    assert reply.reason.startswith(reason) or fault == "disconnect"
+    assert sum(service.asked.values()) == 1
+    assert reply.elapsed_seconds < 1.5
+
+
+def test_a_wait_that_the_service_asks_for_is_told(service: RagService) -> None:
+    assert ask(service, "/fault/limit").retry_after == 0.2
+
+
+def test_an_error_in_the_reply_is_the_reason(service: RagService) -> None:
+    reply = ask(service, "/fault/reported", reply={"error": "error"})
+    assert reply.reason == "system_error: the index is being built"
+
+
+def test_a_stream_is_read_piece_by_piece_with_the_time_of_the_first(service: RagService) -> None:
+    reply = ask(service, "/stream", stream=True, end="[DONE]", reply=TOKENS)
+    assert reply.told is not None
+    plain = ask(service)
+    assert plain.told is not None
+    assert reply.told.answer.text.strip() == plain.told.answer.text
+    assert reply.told.answer.contexts == plain.told.answer.contexts
+    assert reply.told.first_token_seconds is not None
+    assert 0 < reply.told.first_token_seconds <= (reply.told.answer.latency_seconds or 0)
+    assert reply.told.metadata["first_token_seconds"] == pytest.approx(reply.told.first_token_seconds, abs=1e-4)
+    assert reply.tokens_out is not None
+
+
+def test_a_stream_that_breaks_off_is_no_answer(service: RagService) -> None:
+    reply = ask(service, "/fault/disconnect", stream=True)
+    assert (reply.outcome, reply.told) == (Outcome.CONNECTION, None)
+    short = ask(service, "/stream", stream=True, end="[NEVER]")
+    assert (short.outcome, short.reason) == (Outcome.CONNECTION, "connection: the stream broke off")
+
+
+def test_of_a_retriever_no_answer_is_expected(service: RagService) -> None:
+    retrieval = SystemCall(CALL.question, evaluation_type=RETRIEVAL_ONLY)
+    reply = ask(service, call=retrieval, reply={"answer": ""})
+    assert reply.told is not None
+    assert reply.told.answer.text == ""
+    assert reply.told.answer.contexts
+    assert ask(service, "/fault/reported", call=retrieval).reason.startswith("no_passages")
+
+
+@pytest.mark.parametrize(
+    ("field", "code", "given"),
+    [
+        ("address", "address_invalid", {"address": "ftp://host/"}),
+        ("address", "address_invalid", {"address": "https://me@host/"}),
+        ("address", "address_invalid", {"address": "https://{id}.example/"}),
+        ("address", "slot_unknown", {"address": "https://host/{quesion}"}),
+        ("body", "slot_unknown", {"body": {"q": ["{question}", {"x": "{nothing}"}]}}),
+        ("headers", "header_refused", {"headers": {"Host": "inner"}}),
+        ("headers", "header_value", {"headers": {"X-A": "a\r\nX-B: b"}}),
+        ("headers", "secret_written", {"headers": {"X-Api-Key": "abc"}}),
+        ("headers", "variable_refused", {"headers": {"X-Api-Key": "${SECRET_KEY}"}}),
+        ("reply.answer", "expression_invalid", {"reply": {"answer": "a.["}}),
+        ("", "no_question", {"body": {"q": "always the same"}}),
+        ("timeout_seconds", "greater_than_equal", {"timeout_seconds": 0}),
+        ("adress", "extra_forbidden", {"adress": "x"}),
+        ("", "not_storable", {"body": {"q": ["{question}", "\ud800"]}}),
+        ("", "not_storable", {"body": {"q": ["{question}", float("nan")]}}),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_field(field: str, code: str, given: dict[str, Any]) -> None:
+    with pytest.raises(BadSettings) as refused:
+        read_settings("http", {"address": "https://host/ask", **given})
+    assert [(one.field, one.code) for one in refused.value.problems] == [(field, code)]
+
+
+@pytest.mark.parametrize("origins", [[], ["http://169.254.169.254"], ["http://127.0.0.1:1"]])
+def test_only_listed_origins_are_asked(service: RagService, origins: list[str]) -> None:
+    settings = read_settings("http", {"address": f"{service.origin}/ask"})
+    with pytest.raises(Refused, match="origin_not_allowed"):
+        HTTP.open(settings, Surroundings(origins=origins))
+    assert not service.asked

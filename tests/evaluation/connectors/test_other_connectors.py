@@ -1,0 +1,241 @@
+"""Chat models, programs and functions: the same answers, the same reasons."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.connectors.catalogue import CONNECTORS, BadSettings, read_settings
+from evaluation.connectors.protocol import Surroundings, SystemCall, SystemReply
+from evaluation.core.errors import Refused
+from evaluation.core.samples import QuestionSpec
+from evaluation.network.outcomes import Outcome
+from examples.rag_service import RagService
+from examples.retrieval import answer
+
+ROOT = Path(__file__).resolve().parents[3]
+CALL = SystemCall(QuestionSpec(id="q1", category="c", text="How long may a leave of absence be?"), k=3)
+EXPECTED = answer(CALL.question.text, 3)
+
+
+def ask(name: str, around: Surroundings, call: SystemCall = CALL, **given: Any) -> SystemReply:
+    settings = read_settings(name, {"timeout_seconds": 5.0, **given})
+
+    async def asked() -> SystemReply:
+        async with CONNECTORS[name].open(settings, around) as client:
+            return await client.call(call)
+
+    return asyncio.run(asked())
+
+
+# Chat
+
+
+def chat(service: RagService, call: SystemCall = CALL, **given: Any) -> SystemReply:
+    around = Surroundings([service.origin], {"SYSTEM_KEY": "a-secret"})
+    return ask("chat", around, call, **{"base_url": f"{service.origin}/v1", "model": "toy", **given})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_chat_model_answers_without_passages(service: RagService, stream: bool) -> None:
+    reply = chat(service, stream=stream, key_variable="SYSTEM_KEY", system_prompt="Be brief.")
+    assert reply.told is not None
+    assert reply.told.answer.text.strip() == answer(CALL.question.text)["answer"]
+    assert reply.told.answer.contexts is None
+    assert reply.told.model == "toy"
+    assert reply.tokens_in is not None
+    assert (reply.told.first_token_seconds is not None) is stream
+    assert service.headers_seen[0]["Authorization"] == "Bearer a-secret"
+    assert [m["role"] for m in service.bodies[0]["messages"]] == ["system", "user"]
+    assert service.bodies[0].get("stream_options") == ({"include_usage": True} if stream else None)
+
+
+def test_of_a_question_that_got_no_answer_no_tokens_are_known() -> None:
+    lost = SystemReply(Outcome.TIMEOUT, reason="deadline")
+    assert (lost.tokens_in, lost.tokens_out) == (None, None)
+
+
+def test_a_chat_model_hears_the_earlier_turns(service: RagService) -> None:
+    asked = QuestionSpec(id="q", category="c", text="And then?", history=("How long?", "Two terms."))
+    chat(service, SystemCall(asked))
+    assert [m["content"] for m in service.bodies[0]["messages"]] == ["How long?", "Two terms.", "And then?"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("hang", "timeout"),
+        ("drip", "timeout"),
+        ("html", "wrong_content"),
+        ("no_json", "wrong_content"),
+        ("error", "server_error"),
+        ("unauthorised", "unauthorised"),
+        ("huge", "too_large"),
+        ("redirect", "redirect"),
+        ("limit", "rate_limited"),
+        ("disconnect", ""),  # in a stream the connection, else no JSON
+    ],
+)
+def test_a_chat_endpoint_that_misbehaves_gives_a_reason(
+    service: RagService, fault: str, reason: str, stream: bool
+) -> None:
+    service.fault_of = lambda *_: fault
+    reply = chat(service, stream=stream, timeout_seconds=1.0)
+    assert reply.told is None
+    assert reply.reason
+    assert reply.reason.startswith(reason)
+    assert sum(service.asked.values()) == 1
+
+
+def test_parameters_cannot_replace_the_question() -> None:
+    with pytest.raises(BadSettings) as refused:
+        read_settings("chat", {"base_url": "https://h/v1", "model": "m", "parameters": {"messages": []}})
+    assert [(one.field, one.code) for one in refused.value.problems] == [("parameters", "parameter_refused")]
+    assert refused.value.problems[0].params["name"] == "messages"
+
+
+# Programs
+
+PROGRAM = (sys.executable, "-m", "examples.rag_command", "ask", "{query}", "--format", "json", "--top-k", "{k}")
+
+
+def run(
+    line: tuple[str, ...], call: SystemCall = CALL, variables: Mapping[str, str] | None = None, **given: Any
+) -> Any:
+    around = Surroundings(commands={"toy": line}, variables={"PYTHONPATH": str(ROOT), **(variables or {})})
+    return ask("command", around, call, **{"command": "toy", **given})
+
+
+def script(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code, "{query}")
+
+
+def test_a_program_prints_its_answer_as_json() -> None:
+    reply = run(PROGRAM)
+    assert reply.reason == ""
+    told = reply.told
+    assert told.answer.text == EXPECTED["answer"]
+    assert [c.chunk_id for c in told.answer.contexts] == [one["id"] for one in EXPECTED["contexts"]]
+    assert (told.confidence, told.metadata["model"]) == (0.5, "toy-1")
+
+
+def test_a_program_writes_its_answer_into_the_file_of_the_slot() -> None:
+    assert run((*PROGRAM, "--output", "{output}")).told.answer.text == EXPECTED["answer"]
+
+
+def test_a_question_is_one_argument_whatever_it_holds(tmp_path: Path) -> None:
+    marker = tmp_path / "made"
+    code = "import json, sys; print(json.dumps({'answer': json.dumps(sys.argv[1:])}))"
+    for text in (f"$(touch {marker}) `touch {marker}`; touch {marker}", "{output} {k}", "a \"b\" 'c' \\ \n d"):
+        asked = SystemCall(QuestionSpec(id="q", category="c", text=text))
+        assert json.loads(run(script(code), asked).told.answer.text) == [text]
+    assert not marker.exists()
+
+
+def test_a_question_is_never_taken_for_an_option() -> None:
+    asked = SystemCall(QuestionSpec(id="q", category="c", text="--output=/tmp/elsewhere"))
+    assert run(PROGRAM, asked).told is not None
+
+
+def test_a_program_sees_only_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "the site's")
+    code = "import json, os; print(json.dumps({'answer': ' '.join(sorted(os.environ))}))"
+    seen = run(script(code), variables={"SYSTEM_KEY": "x"}).told.answer.text.split()
+    assert "SYSTEM_KEY" in seen
+    assert "SECRET_KEY" not in seen
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome", "reason"),
+    [
+        ("import time; time.sleep(60)", Outcome.TIMEOUT, "timeout"),
+        ("import sys; sys.exit('out of order')", Outcome.SERVER_ERROR, "program_failed: status 1 out of order"),
+        ("print('no json')", Outcome.WRONG_CONTENT, "wrong_content: the program wrote no JSON"),
+        ("print('{}')", Outcome.WRONG_CONTENT, "no_answer: nothing at “answer”"),
+        ("while True: print('x' * 10000)", Outcome.TOO_LARGE, "too_large: more than 10000 bytes"),
+        ("x = bytearray(900_000_000)", Outcome.SERVER_ERROR, "program_failed: status 1"),
+    ],
+)
+def test_a_program_that_misbehaves_gives_a_reason_in_time(code: str, outcome: Outcome, reason: str) -> None:
+    reply = run(script(code), timeout_seconds=1.0, most_bytes=10_000, memory_megabytes=400)
+    assert (reply.outcome, reply.told) == (outcome, None)
+    assert reply.reason.startswith(reason)
+    assert reply.elapsed_seconds < 4
+
+
+def test_what_a_program_started_ends_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    code = (
+        "import subprocess, sys, time; p = subprocess.Popen(['sleep', '60']);"
+        f"open({str(file)!r}, 'w').write(str(p.pid)); time.sleep(60)"
+    )
+    run(script(code), timeout_seconds=1.0)
+    pid = int(file.read_text())
+    for _ in range(50):
+        if not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]:
+            return
+        time.sleep(0.05)
+    os.kill(pid, 9)
+    raise AssertionError("it still runs")
+
+
+def test_only_named_programs_are_run() -> None:
+    with pytest.raises(Refused, match="command_not_allowed"):
+        ask("command", Surroundings(commands={"toy": PROGRAM}), command="rm")
+
+
+# Functions
+
+
+def call(target: str, **given: Any) -> SystemReply:
+    return ask("callable", Surroundings(functions={"toy": target}), function="toy", **given)
+
+
+def raising(question: str) -> str:
+    raise ValueError(f"no idea: {question}")
+
+
+def slow(**told: Any) -> str:
+    time.sleep(1.0)
+    return "late"
+
+
+def odd(question: str) -> int:
+    return 42
+
+
+def test_a_function_is_called_with_what_it_takes() -> None:
+    reply = call("examples.retrieval:answer")
+    assert reply.told is not None
+    assert reply.told.answer.text == EXPECTED["answer"]
+    assert len(reply.told.answer.contexts or ()) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "reason"),
+    [
+        ("raising", Outcome.SERVER_ERROR, "program_failed: ValueError: no idea"),
+        ("slow", Outcome.TIMEOUT, "timeout"),
+        ("odd", Outcome.WRONG_CONTENT, "wrong_content: the function returned int"),
+    ],
+)
+def test_a_function_that_misbehaves_gives_a_reason(name: str, outcome: Outcome, reason: str) -> None:
+    reply = call(f"{__name__}:{name}", timeout_seconds=0.3)
+    assert (reply.outcome, reply.told) == (outcome, None)
+    assert reply.reason.startswith(reason)
+
+
+def test_only_named_functions_are_called() -> None:
+    with pytest.raises(Refused, match="function_not_allowed"):
+        ask("callable", Surroundings(functions={"toy": "os:system"}), function="system")
+    with pytest.raises(Refused, match="function_missing"):
+        call("examples.retrieval:nothing")

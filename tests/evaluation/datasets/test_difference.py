@@ -1,0 +1,98 @@
+"""What differs between two versions of a question set."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.core.canonical import content_hash
+from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
+from evaluation.datasets.importing import FieldChange, difference, differing_keys, questions_hash
+
+
+def spec(id_: str = "q1", **fields: Any) -> QuestionSpec:
+    return QuestionSpec(**({"id": id_, "category": "c", "text": "What?"} | fields))
+
+
+def test_added_removed_and_changed_questions_are_told_apart() -> None:
+    old = [spec("a"), spec("b", difficulty="easy"), spec("c")]
+    new = [spec("b", difficulty="hard", tags=("x",)), spec("d"), spec("a")]
+    found = difference(old, new)
+    assert (found.added, found.removed) == (("d",), ("c",))
+    assert [change.id for change in found.changed] == ["b"]
+    assert found.changed[0].fields == (FieldChange("difficulty", "easy", "hard"), FieldChange("tags", [], ["x"]))
+
+
+def test_the_order_of_questions_is_no_difference() -> None:
+    old, new = [spec("a"), spec("b")], [spec("b"), spec("a")]
+    assert not difference(old, new)
+    assert questions_hash(old) == questions_hash(new)
+
+
+def test_hangul_in_another_composition_is_no_difference() -> None:
+    composed, decomposed = "학칙", unicodedata.normalize("NFD", "학칙")
+    old, new = [spec(composed, text=composed)], [spec(decomposed, text=decomposed)]
+    assert old != new
+    assert not difference(old, new)
+    assert questions_hash(old) == questions_hash(new)
+
+
+def test_the_hash_is_that_of_one_list_without_defaults_by_id() -> None:
+    several = [spec("나", hops=2), spec("가", keywords=(("서울", "Seoul"),)), spec("\U00010400"), spec("\uffee")]
+    plain = [one.model_dump(mode="json", exclude_defaults=True) for one in sorted(several, key=lambda one: one.id)]
+    assert questions_hash(several) == content_hash(plain)
+    assert questions_hash([]) == content_hash([])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"category": "d"},
+        {"text": "Who?"},
+        {"difficulty": "hard"},
+        {"references": ("x",)},
+        {"keywords": (("x", "y"),)},
+        {"check": "should_not_hallucinate"},
+        {"check_phrases": CheckPhrases(any_of=("x",))},
+        {"hops": 2},
+        {"aggregation_type": "sum"},
+        {"inference_type": "x"},
+        {"required_info": ("x",)},
+        {"nuggets": (Nugget(name="x"),)},
+        {"ground_truth_chunk_ids": ("x",)},
+        {"persona": "x"},
+        {"history": ("x",)},
+        {"clarification_ok": True},
+        {"group": "x"},
+        {"tags": ("x",)},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_every_field_enters_the_hash_and_the_difference(changed: dict[str, Any]) -> None:
+    (field,) = changed
+    old, new = [spec()], [spec(**changed)]
+    assert questions_hash(old) != questions_hash(new)
+    assert [f.field for f in difference(old, new).changed[0].fields] == [field]
+
+
+def test_a_key_differs_when_its_value_differs_or_one_side_lacks_it() -> None:
+    old = {"a": {"source": "x", "page": 1, "same": [1, 2]}, "b": {"note": None}}
+    new = {"a": {"source": "y", "same": [1, 2]}, "b": {}}
+    assert differing_keys(old, new) == ("note", "page", "source")
+    assert differing_keys(old, old) == ()
+
+
+IDS = st.lists(st.sampled_from("abcdef"), unique=True)
+
+
+@given(IDS, IDS, st.sampled_from(["", "easy"]))
+def test_a_difference_accounts_for_every_question(old: list[str], new: list[str], difficulty: str) -> None:
+    found = difference([spec(i) for i in old], [spec(i, difficulty=difficulty) for i in new])
+    both = set(old) & set(new)
+    assert set(found.added) == set(new) - set(old)
+    assert set(found.removed) == set(old) - set(new)
+    assert {change.id for change in found.changed} == (both if difficulty else set())

@@ -1,0 +1,130 @@
+"""Question sets become versions; equal content selects the version that has it."""
+
+from __future__ import annotations
+
+from typing import Any
+from unicodedata import normalize
+
+import pytest
+from django.db import IntegrityError, connection
+
+from evaluation.core.errors import Refused
+from evaluation.datasets import importing
+from evaluation.datasets.importing import import_question_set, set_name
+from evaluation.messages.sentences import explain
+from evaluation.models import AuditEvent, Question, QuestionSet
+from tests.evaluation.datasets.sources import question, question_file
+from tests.factories import make_project, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_new_set_is_version_1_with_everything_the_file_says() -> None:
+    project, person = make_project(), make_user()
+    rows = [question(1, difficulty="easy", group="g", source="atlas", tags=["t"]), question(2)]
+    imported = import_question_set(project, "capitals", question_file(*rows), by=person)
+    made = imported.question_set
+    assert imported.created
+    assert (made.name, made.version, made.predecessor, made.created_by) == ("capitals", 1, None, person)
+    first = made.questions.get(external_id="q1")
+    assert (first.position, first.category, first.difficulty, first.group) == (0, "capitals", "easy", "g")
+    assert first.metadata == {"source": "atlas"}
+    read = first.read()
+    assert (read.references, read.keywords, read.tags) == (("The capital is city 1.",), (("city 1",),), ("t",))
+    event = AuditEvent.objects.get(verb="question_set.imported")
+    assert (event.actor, event.detail["hash"]) == (person, made.content_hash)
+
+
+def test_other_content_is_the_next_version_and_names_its_predecessor() -> None:
+    project = make_project()
+    one = import_question_set(project, "capitals", question_file(question(1)), by=None).question_set
+    imported = import_question_set(project, "capitals", question_file(question(1), question(2)), by=None)
+    two = imported.question_set
+    assert (two.version, two.predecessor) == (2, one)
+    assert one.questions.count() == 1
+    assert explain(imported.note) == "Imported as capitals v2 with 2 question(s); it follows capitals v1."
+
+
+def test_the_same_content_again_makes_nothing() -> None:
+    project = make_project()
+    one = import_question_set(project, "capitals", question_file(question(1), question(2)), by=None)
+    again = import_question_set(project, "capitals", question_file(question(2), question(1)), by=None)
+    assert (again.created, again.question_set, again.note.code) == (False, one.question_set, "set_unchanged")
+    assert (QuestionSet.objects.count(), Question.objects.count()) == (1, 2)
+
+
+def test_the_content_of_an_earlier_version_selects_that_version_and_says_so() -> None:
+    project = make_project()
+    one = import_question_set(project, "capitals", question_file(question(1)), by=None).question_set
+    import_question_set(project, "capitals", question_file(question(2)), by=None)
+    back = import_question_set(project, "capitals", question_file(question(1)), by=None)
+    assert (back.question_set, back.note.code) == (one, "set_selected")
+    assert "capitals v1" in explain(back.note)
+    assert "capitals v2" in explain(back.note)
+
+
+def test_metadata_that_differs_is_named_and_not_taken_over() -> None:
+    project = make_project()
+    import_question_set(project, "capitals", question_file(question(1, source="atlas", page=3)), by=None)
+    again = import_question_set(project, "capitals", question_file(question(1, source="globe", page=3)), by=None)
+    assert (again.created, again.metadata_not_taken_over) == (False, ("source",))
+    assert Question.objects.get().metadata == {"source": "atlas", "page": 3}
+
+
+def test_another_name_or_project_is_another_set() -> None:
+    project = make_project()
+    file = question_file(question(1))
+    made = [
+        import_question_set(*where, file, by=None) for where in [(project, "a"), (project, "b"), (make_project(), "a")]
+    ]
+    assert [(i.created, i.question_set.version) for i in made] == [(True, 1)] * 3
+    assert len({i.question_set.content_hash for i in made}) == 1
+
+
+def test_a_name_in_another_composition_is_the_same_name() -> None:
+    project = make_project()
+    import_question_set(project, "학칙", question_file(question(1)), by=None)
+    again = import_question_set(project, normalize("NFD", "학칙"), question_file(question(2)), by=None)
+    assert (again.question_set.name, again.question_set.version) == ("학칙", 2)
+
+
+def test_a_failure_while_storing_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise IntegrityError("the disk is full")
+
+    monkeypatch.setattr(importing, "insert_values", fail)
+    with pytest.raises(IntegrityError):
+        import_question_set(make_project(), "capitals", question_file(question(1)), by=None)
+    assert not QuestionSet.objects.exists()
+
+
+def test_an_import_takes_the_same_few_queries_for_any_number_of_questions(django_assert_num_queries: Any) -> None:
+    project = make_project()
+    file = question_file(*[question(n) for n in range(90)])
+    # Savepoint and release, turn, newest, same content, set, questions in a savepoint, and four or five for the audit
+    # event.
+    with django_assert_num_queries(14 if connection.vendor == "postgresql" else 13):
+        import_question_set(project, "capitals", file, by=None)
+
+
+@pytest.mark.parametrize(
+    ("given", "inside", "file_name", "expected"),
+    [
+        ("given", "inside", "file.json", "given"),
+        ("", "inside", "file.json", "inside"),
+        ("", 7, "file.json", "file"),
+        ("", None, "../../etc/capitals.v2.yaml", "capitals.v2"),
+    ],
+)
+def test_the_name_is_the_given_one_or_the_one_inside_or_the_files(
+    given: str, inside: Any, file_name: str, expected: str
+) -> None:
+    file = question_file(question(1))
+    object.__setattr__(file, "set_metadata", {"name": inside})
+    assert set_name(given, file, file_name) == expected
+
+
+@pytest.mark.parametrize("name", [" ", "x" * 201, "a\nb", "a\u202eb", "a\x00b"])
+def test_names_that_are_empty_long_or_invisible_are_refused(name: str) -> None:
+    with pytest.raises(Refused, match="bad_name"):
+        import_question_set(make_project(), name, question_file(question(1)), by=None)

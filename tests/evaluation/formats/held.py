@@ -1,0 +1,130 @@
+"""What each form of ``export_records`` holds: a record with every field is written, read back and compared field by
+field. ``python -m tests.evaluation.formats.held`` prints the table of ``docs/files.md``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from evaluation.core.errors import InvalidFile
+from evaluation.core.samples import AnswerSpec, CheckPhrases, ContextSpec, Nugget, QuestionSpec
+from evaluation.formats.reading import read_answers, read_questions
+from evaluation.formats.records import RATINGS, Record, forms, written
+
+QUESTION = QuestionSpec(
+    id="q1",
+    category="policy",
+    text="환불은 며칠 안에?",
+    difficulty="hard",
+    references=("14일", "2주"),
+    keywords=(("14일", "2주"), ("신청",)),
+    check="should_correct_premise",
+    check_phrases=CheckPhrases(any_of=("14일",)),
+    hops=2,
+    aggregation_type="count",
+    inference_type="causal",
+    required_info=("order",),
+    nuggets=(Nugget(name="14일", alternatives=("2주",)),),
+    ground_truth_chunk_ids=("d1", "d2"),
+    persona="customer",
+    history=("hello",),
+    clarification_ok=True,
+    group="g",
+    tags=("t",),
+)
+CONTEXTS = (ContextSpec("제3조 | 환불", "d1", 0.5, "terms.pdf", {"page": 3}), ContextSpec("둘", "d3"))
+RECORD = Record(
+    question=QUESTION,
+    question_metadata={"origin": "faq"},
+    answer=AnswerSpec("14일 안에\n가능합니다.", CONTEXTS, None, 1.5),
+    confidence=0.9,
+    system="my-rag",
+    answer_metadata={"model": "m"},
+)
+OPEN = Record(
+    question=QUESTION.model_copy(update={"id": "q2", "text": "누구에게?"}),
+    question_metadata={},
+    answer=None,
+    answered=False,
+)
+FIELDS = ("id", "question", "expected", "all expected", "keywords", "category", "difficulty", "passages to find")
+ANSWER_FIELDS = ("answer", "passages", "ids of passages", "answered by id", "no answer yet", "confidence", "sample")
+
+
+def held(form: str) -> dict[str, bool]:
+    """By field whether it comes back as it was."""
+    failed = replace(RECORD, sample=1, first=False)
+    text = "".join(written(form, [RECORD, OPEN])).encode()
+    several = "".join(written(form, [RECORD, failed, OPEN])).encode()
+    name = f"{form}.txt" if form.startswith("trec") else f"{form}.json"
+    found = dict.fromkeys((*FIELDS, "everything of a question", *ANSWER_FIELDS, "everything of an answer"), False)
+    if form == "trec_qrels":
+        topics = "".join(written("trec_topics", [RECORD, OPEN])).encode()
+        (first, _) = read_questions(topics, "topics.txt", qrels=text).questions
+        return found | {"passages to find": first.ground_truth_chunk_ids == QUESTION.ground_truth_chunk_ids}
+    try:
+        question = next(one for one in read_questions(text, name).questions if one.text == QUESTION.text)
+        found |= _of_question(question)
+    except InvalidFile:
+        pass
+    try:
+        answers = read_answers(text, name).answers
+        found |= _of_answers(answers)
+        found["sample"] = [one.sample for one in read_answers(several, name).answers] == [0, 1]
+    except InvalidFile:
+        pass
+    return found
+
+
+def _of_question(question: QuestionSpec) -> dict[str, bool]:
+    return {
+        "id": question.id == QUESTION.id,
+        "question": True,
+        "expected": question.references[:1] == QUESTION.references[:1],
+        "all expected": question.references == QUESTION.references,
+        "keywords": question.keywords == QUESTION.keywords,
+        "category": question.category == QUESTION.category,
+        "difficulty": question.difficulty == QUESTION.difficulty,
+        "passages to find": question.ground_truth_chunk_ids == QUESTION.ground_truth_chunk_ids,
+        "everything of a question": question == QUESTION,
+    }
+
+
+def _of_answers(answers: Any) -> dict[str, bool]:
+    first = answers[0]
+    texts = [one.text for one in first.answer.contexts or ()]
+    ids = first.answer.retrieved_ids or tuple(one.chunk_id for one in first.answer.contexts or ())
+    assert RECORD.answer is not None
+    return {
+        "answer": first.answered and first.answer.text == RECORD.answer.text,
+        "passages": texts == [one.text for one in CONTEXTS],
+        "ids of passages": ids == ("d1", "d3"),
+        "answered by id": first.question_id == QUESTION.id,
+        "no answer yet": len(answers) == 1,
+        "confidence": first.confidence == RECORD.confidence,
+        "everything of an answer": (first.answer, {**first.metadata, "system": 0})
+        == (RECORD.answer, {**(RECORD.answer_metadata or {}), "system": 0}),
+    }
+
+
+def table() -> str:
+    """The table of the docs: a row for each form, what it holds in words."""
+    lines = ["| form | questions | answers |", "|---|---|---|"]
+    for form in forms():
+        if form == RATINGS:
+            continue
+        found = held(form)
+        lines.append(f"| `{form}` | {_words(found, FIELDS, 'question')} | {_words(found, ANSWER_FIELDS, 'answer')} |")
+    return "\n".join(lines)
+
+
+def _words(found: dict[str, bool], fields: tuple[str, ...], what: str) -> str:
+    everything = f"everything of {'an answer' if what == 'answer' else 'a question'}"
+    if found[everything]:
+        return "everything"
+    names = [field for field in fields if found[field] and not (field == "expected" and found["all expected"])]
+    return ", ".join(names) if names and set(names) != {"no answer yet"} else "–"
+
+
+if __name__ == "__main__":
+    print(table())

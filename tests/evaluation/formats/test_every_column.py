@@ -1,0 +1,124 @@
+"""Every reader is fed with the columns of every other: what is read is accounted for column by column and row by row,
+what is not is refused with a problem that names its field, its row or its shape. Nothing is silent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.core.errors import InvalidFile
+from evaluation.core.scales import Scale
+from evaluation.formats import answer_rows, question_rows
+from evaluation.formats.export import csv_chunks
+from evaluation.formats.reading import read_answers, read_label_studio, read_questions, read_ratings
+from evaluation.formats.shaping import shipped
+from evaluation.formats.tree import PARAMETERS
+
+FIRST = {column for shape in shipped().values() for names in shape.known_by for column in names}
+MAPPED = {
+    expression.partition(".")[0]
+    for shape in shipped().values()
+    for part in (shape.questions, shape.answers)
+    if part
+    for _, expressions in part.fields()
+    for expression in expressions
+    if expression.replace(".", "").replace("_", "").isalnum()
+}
+OURS = {
+    *question_rows.ID,
+    *question_rows.TEXT,
+    *question_rows.REFERENCE,
+    *question_rows.PASSAGES,
+    *answer_rows.QUESTION_ID,
+    *answer_rows.ANSWER,
+    *answer_rows.CONTEXTS,
+    *answer_rows.RETRIEVED_IDS,
+    *("metric", "value", "author", "rater", "category", "error", "expectedOutput", "retrievalContext", "gold_words"),
+}
+COLUMNS = sorted(FIRST | MAPPED | OURS)
+TEXTS = ["q", "a|b", "", "['a', 'b']", "0"]
+LISTS = [["a"], [], ["a", "b"], [["a"], ["b"]], [{"role": "user", "content": "q"}], [{"text": "t", "id": "k"}]]
+VALUES = st.sampled_from([*TEXTS, *LISTS, None, {"question": "q", "answer": "a"}, {"text": ["a"]}, 1, 0.5, True, {}])
+SHAPES = [sorted({*names}) for shape in shipped().values() for names in shape.known_by]
+BASES = st.sampled_from([*SHAPES, ["question", "answer"], ["question", "expected_answer"], ["question_id", "output"]])
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[list[dict[str, Any]], bytes, str]:
+    """Some rows with the columns of one shape and some of others, as JSON or CSV."""
+    columns = [*draw(BASES), *draw(st.lists(st.sampled_from(COLUMNS), max_size=4))]
+    columns = list(dict.fromkeys(columns))
+    rows = draw(st.lists(st.fixed_dictionaries(dict.fromkeys(columns, VALUES)), min_size=1, max_size=3))
+    if draw(st.booleans()):
+        return rows, json.dumps(rows).encode(), "a.json"
+    cells = [[_cell(row[name]) for name in columns] for row in rows]
+    written = [row for row, texts in zip(rows, cells, strict=True) if any(texts)]  # blank rows of a table are none
+    return written, b"".join(csv_chunks(columns, cells)), "a.csv"
+
+
+def _cell(value: Any) -> str | None:
+    return value if isinstance(value, str) or value is None else repr(value)
+
+
+def check_refusal(refusal: InvalidFile) -> None:
+    for problem in refusal.problems:
+        assert problem.code in PARAMETERS
+        assert problem.line or problem.field or problem.params, problem.code
+
+
+@given(files())
+def test_questions(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
+    rows, data, name = file
+    try:
+        read = read_questions(data, name)
+    except InvalidFile as refusal:
+        check_refusal(refusal)
+        return
+    left_out = sum(one.params["rows"] for one in read.remarks if one.code == "rows_left_out")
+    assert len(read.questions) + left_out == len(rows)
+    accounted(rows, read.columns)
+    asked = {one.code: one.params["names"] for one in read.remarks if one.code.endswith("_not_found")}
+    if not any(question.references for question in read.questions) and "gold_words" in read.metadata_keys:
+        assert "gold_words" in asked["reference_not_found"]
+
+
+@given(files())
+def test_answers(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
+    rows, data, name = file
+    try:
+        read = read_answers(data, name)
+    except InvalidFile as refusal:
+        check_refusal(refusal)
+        return
+    left_out = sum(one.params["rows"] for one in read.remarks if one.code == "no_answer_yet")
+    assert len(read.answers) + left_out == len(rows)
+    accounted(rows, read.columns)
+    for one in read.answers:  # a text that holds the brackets of a list is no passage
+        assert not any(context.text.startswith("['") for context in one.answer.contexts or ())
+        assert not any(id_.startswith("[") for id_ in one.answer.retrieved_ids or ())
+
+
+@given(files())
+def test_ratings_and_annotations(file: tuple[list[dict[str, Any]], bytes, str]) -> None:
+    rows, data, name = file
+    scales = {"m": Scale.parse("1..5")}
+    for read in (
+        lambda: read_ratings(data, name, scales=scales),
+        lambda: read_label_studio(data, name, scales=scales, annotators={}),
+    ):
+        try:
+            found = read()
+        except InvalidFile as refusal:
+            check_refusal(refusal)
+        else:
+            assert len(found.ratings) + len(found.pairs) == len(rows)
+
+
+def accounted(rows: list[dict[str, Any]], columns: tuple[tuple[str, str], ...]) -> None:
+    """Of every column that says anything it is told what became of it."""
+    told = {column.partition(".")[0] for column, _ in columns}
+    said = {name for row in rows for name, value in row.items() if value not in (None, "", [], {})}
+    assert said - told - {"metadata"} == set()

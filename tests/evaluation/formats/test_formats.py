@@ -1,0 +1,50 @@
+"""Formats keep their names, endings and media types: programs and address bars hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluation.core.errors import UnknownName
+from evaluation.formats.export import FORMATS, Exports
+
+SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+def written() -> Iterator[bytes]:
+    yield b"x"
+
+
+EXPORTS = Exports[[]]("a report", {"json": written, "md": written})
+
+
+def test_every_format_has_its_name_ending_and_media_type() -> None:
+    assert [(one.name, one.ending, one.media_type) for one in FORMATS.values()] == [
+        ("json", "json", "application/json"),
+        ("jsonl", "jsonl", "application/x-ndjson"),
+        ("csv", "csv", "text/csv; charset=utf-8"),
+        ("xlsx", "xlsx", SHEET),
+        ("html", "html", "text/html; charset=utf-8"),
+        ("junit", "xml", "application/xml"),
+        ("md", "md", "text/markdown; charset=utf-8"),
+        ("experiment", "yaml", "application/yaml"),
+        ("label_studio", "json", "application/json"),
+        ("label_studio_config", "xml", "application/xml"),
+    ]
+    assert list(FORMATS) == [one.name for one in FORMATS.values()]
+
+
+def test_a_file_is_named_by_its_stem_and_its_format() -> None:
+    made = EXPORTS.write("md", "run-7")
+    assert (made.file_name, made.media_type, list(made.chunks)) == ("run-7.md", "text/markdown; charset=utf-8", [b"x"])
+
+
+def test_a_format_is_found_by_the_ending_of_a_file_in_any_case() -> None:
+    assert (EXPORTS.names, EXPORTS.endings) == (["json", "md"], {"json": "json", "md": "md"})
+    assert EXPORTS.format_of(Path("a/b.MD")) == "md"
+    with pytest.raises(UnknownName, match=r"unknown ending of a report 'csv' \(known: json, md\)"):
+        EXPORTS.format_of(Path("b.csv"))
+    with pytest.raises(UnknownName, match=r"unknown report format 'csv'"):
+        EXPORTS.checked("csv")

@@ -1,0 +1,189 @@
+"""Lines, spellings and caps of the trees that the readers give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evaluation.core.errors import InvalidFile
+from evaluation.formats.tables import read_csv, read_xlsx
+from evaluation.formats.text_trees import read_json, read_json_lines, read_yaml
+from evaluation.formats.tree import Kind, Limits, Node, Problems, plain
+from tests.evaluation.formats.support import facts, xlsx
+
+
+def tree(read: Callable[..., Node | None], source: Any, **caps: int) -> tuple[Node | None, Problems]:
+    problems = Problems("a")
+    return read(source, problems, Limits(**caps)), problems
+
+
+def stopped(read: Callable[..., Node | None], source: Any, **caps: int) -> list[tuple[str, int | None, str]]:
+    with pytest.raises(InvalidFile) as caught:
+        tree(read, source, **caps)
+    return facts(caught.value.problems)
+
+
+def found(read: Callable[..., Node | None], source: Any, **caps: int) -> list[tuple[str, int | None, str]]:
+    return facts(tree(read, source, **caps)[1].found)
+
+
+def test_json_nodes_know_their_lines() -> None:
+    root, _ = tree(read_json, '{\n"a": [1,\n\n2], "b":\n"x"}')
+    assert root is not None
+    assert root.line == 1
+    assert [node.line for node in root.entries["a"].elements] == [2, 4]
+    assert root.entries["b"].line == 5
+
+
+def test_yaml_nodes_know_their_lines_and_spellings() -> None:
+    root, _ = tree(read_yaml, "a:\n- 1\n- 01\n- |\n  text\n- !!str 5\n")
+    assert root is not None
+    assert root.entries["a"].elements == [
+        Node(Kind.INTEGER, 1, 2, "1"),
+        Node(Kind.AMBIGUOUS, "01", 3, "01"),
+        Node(Kind.TEXT, "text\n", 4),
+        Node(Kind.TEXT, "5", 6),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a" 1}',
+        '{"a": 1,}',
+        "[1 2]",
+        "[1,]",
+        "{a: 1}",
+        "[1]]",
+        '"a',
+        '"\\x"',
+        "01",
+        "tru",
+        "[",
+        '{"a"',
+        "",
+        '"a\tb"',
+        "'a'",
+        "-",
+    ],
+)
+def test_what_is_no_json_is_refused_with_its_line(text: str) -> None:
+    assert stopped(read_json, "\n" + text)[0][:2] == ("json_syntax", 2)
+
+
+def test_a_bad_line_of_json_lines_does_not_hide_the_next() -> None:
+    root, problems = tree(read_json_lines, '{"a": 1}\r\n\n{"a"\n{"a": NaN}\n{"a": 2}\n')
+    assert root is not None
+    assert [plain(node) for node in root.elements] == [{"a": 1}, {"a": None}, {"a": 2}]
+    assert facts(problems.found) == [("json_syntax", 3, ""), ("number_not_finite", 4, "a")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: *b", ("yaml_alias", 1, "a")),
+        ("a: 1\n--- \nb: 2", ("yaml_documents", 2, "")),
+        ("? {a: 1}\n: 2", ("yaml_complex_key", 1, "")),
+        ("a: [1\nb: 2", ("yaml_syntax", 2, "")),
+        ("a: b: c", ("yaml_syntax", 1, "")),
+        ("a: 1\nb: \x01", ("yaml_syntax", 2, "")),
+    ],
+)
+def test_yaml_stops_at(text: str, expected: tuple[str, int, str]) -> None:
+    assert stopped(read_yaml, text) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: {<<: {b: 1}}", ("yaml_merge_key", 1, "a")),
+        ("a: 1\nno: 2", ("quote_key", 2, "")),
+        ("2024: x", ("quote_key", 1, "")),
+        ("a: !thing x", ("yaml_tag", 1, "a")),
+        ("a: !!set {x}", ("yaml_tag", 1, "a")),
+        ("a: !!int 5", ("yaml_tag", 1, "a")),
+    ],
+)
+def test_yaml_notes_and_goes_on(text: str, expected: tuple[str, int, str]) -> None:
+    assert [fact[0] for fact in found(read_yaml, text)] == [expected[0]]
+    assert found(read_yaml, text)[0][1] == expected[1]
+
+
+def test_caps_hold_in_every_tree() -> None:
+    assert stopped(read_json, "[1,\n2,3]", nodes=2) == [("too_many_values", 2, "")]
+    assert stopped(read_yaml, "[1,\n2,3]", nodes=2) == [("too_many_values", 2, "")]
+    assert stopped(read_json_lines, "[1]\n[1]", nodes=3) == [("too_many_values", 2, "")]
+    assert stopped(read_json_lines, '{"a": 1}\n{"a": [{"b": 1}]}', nodes=5) == [("too_many_values", 2, "")]
+    assert stopped(read_json, "[[\n[]]]", depth=2) == [("too_deep", 2, "")]
+    assert stopped(read_yaml, "a:\n  b:\n    c: 1", depth=2) == [("too_deep", 3, "")]
+    assert found(read_json, '{"a": "xyz"}', field_length=2) == [("text_too_long", 1, "a")]
+    assert found(read_yaml, "a: xyz", field_length=2) == [("text_too_long", 1, "a")]
+    for read, source in ((read_csv, "a\n1\n2\n"), (read_xlsx, xlsx(["a"], ["1"], ["2"]))):
+        assert stopped(read, source, rows=2) == [("too_many_rows", 3, "")]
+        assert tree(read, source, rows=3)[0] is not None
+    for read, source in ((read_csv, "a,b\n"), (read_xlsx, xlsx(["a", "b"]))):
+        assert stopped(read, source, columns=1) == [("too_many_columns", 1, "")]
+        assert tree(read, source, columns=2)[0] is not None
+    assert found(read_csv, "a\nxyz\n", field_length=2) == [("text_too_long", 2, "a")]
+    assert found(read_xlsx, xlsx(["a"], ["xyz"]), field_length=2) == [("text_too_long", 2, "a")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a,,b\n1,2,3", ("header_empty", 1, "")), ("a,b,a\n1,2,3", ("header_twice", 1, "a"))],
+)
+def test_an_odd_header_is_noted(text: str, expected: tuple[str, int, str]) -> None:
+    assert found(read_csv, text) == [expected]
+    assert found(read_xlsx, xlsx(*[line.split(",") for line in text.split("\n")])) == [expected]
+
+
+@pytest.mark.parametrize("text", ['a\n"1\n2', 'a\n"1"2\n'])
+def test_quotes_that_do_not_fit_stop_the_table(text: str) -> None:
+    assert [fact[:2] for fact in stopped(read_csv, text)] == [("csv_syntax", 2)]
+    assert [fact[:2] for fact in stopped(read_csv, '"a')] == [("csv_syntax", 1)]
+
+
+@pytest.mark.parametrize(("delimiter", "named"), [(";", ";"), ("\t", "tab")])
+def test_other_delimiters_are_seen_in_the_header_and_remarked(delimiter: str, named: str) -> None:
+    root, problems = tree(read_csv, f'a{delimiter}b\n"x,y"{delimiter}2\n')
+    assert root is not None
+    assert plain(root) == [{"a": "x,y", "b": "2"}]
+    assert [(remark.code, remark.params) for remark in problems.remarks] == [("delimiter", {"delimiter": named})]
+
+
+def test_blank_rows_and_empty_cells_behind_the_header_are_skipped_but_counted() -> None:
+    for read, source in (
+        (read_csv, "a,b\n\n,\n1,2,,\n"),
+        (read_xlsx, xlsx(["a", "b"], [], ["", ""], ["1", "2", None, None])),
+    ):
+        root, problems = tree(read, source)
+        assert root is not None
+        assert (plain(root), root.elements[0].line, problems.found) == ([{"a": "1", "b": "2"}], 4, [])
+
+
+def test_formulas_and_error_cells_of_a_workbook_are_noted_with_their_place() -> None:
+    assert found(read_xlsx, xlsx(["a", "b"], ["=1+1", "#DIV/0!"], ["1", "2", "3"])) == [
+        ("formula", 2, "a"),
+        ("error_cell", 2, "b"),
+        ("ragged_row", 3, ""),
+    ]
+
+
+def test_further_sheets_are_remarked() -> None:
+    _, problems = tree(read_xlsx, xlsx(["a"], ["1"], further=["notes", "메모"]))
+    params = {"sheet": "Sheet", "sheets": "notes, 메모"}
+    assert [(r.code, r.params) for r in problems.remarks] == [("sheets_not_read", params)]
+
+
+def test_reading_stops_when_there_are_more_problems_than_anybody_reads() -> None:
+    facts_ = stopped(read_csv, "a,b\n" + "1\n" * 20_000)
+    assert facts_ == [("too_many_problems", None, ""), ("ragged_row", 2, "")]
+
+
+def test_a_problem_must_have_the_parameters_its_sentence_needs() -> None:
+    with pytest.raises(ValueError, match="quote_value"):
+        Problems("a").add("quote_value", 1)
+    with pytest.raises(KeyError):
+        Problems("a").add("no_such_code", 1)

@@ -1,0 +1,30 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluation.formats.export import write_whole
+
+
+def test_a_file_holds_all_chunks_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    write_whole(tmp_path / "report.csv", [b"a,", b"b\n"])
+    assert (tmp_path / "report.csv").read_bytes() == b"a,b\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.csv"]
+
+
+def test_a_file_that_breaks_off_leaves_the_old_one_and_nothing_beside_it(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        # the other half goes into a file of another name until it is there
+        assert (tmp_path / "report.csv").read_bytes() == b"old"
+        raise RuntimeError("stop")
+
+    (tmp_path / "report.csv").write_bytes(b"old")
+    with pytest.raises(RuntimeError, match="stop"):
+        write_whole(tmp_path / "report.csv", broken())
+    assert (tmp_path / "report.csv").read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.csv"]

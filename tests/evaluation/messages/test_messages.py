@@ -1,0 +1,126 @@
+"""Sentences: every code has one, its parameters fit, and it says where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.utils.translation import override
+
+from evaluation.core.errors import InvalidFile, Problem, Refused
+from evaluation.formats.rating_rows import KNOWN_FAILURES
+from evaluation.formats.reading import read_questions
+from evaluation.formats.tree import PARAMETERS
+from evaluation.judging.rubric import parse_rubric
+from evaluation.messages import problems, reasons
+from evaluation.messages.sentences import REFUSALS, explain, explain_reason, explain_refusal, in_words
+
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+
+
+@pytest.fixture(autouse=True)
+def english() -> object:
+    with override("en"):
+        yield
+
+
+def test_every_code_of_the_file_readers_has_a_sentence_with_its_parameters() -> None:
+    unsaid = sorted(PARAMETERS.keys() - problems.SENTENCES.keys())
+    wrong = []
+    for code in PARAMETERS.keys() - set(unsaid):
+        unknown = set(_PARAMETER.findall(str(problems.SENTENCES[code]))) - set(PARAMETERS[code])
+        if unknown or not explain(Problem(code, params=dict.fromkeys(PARAMETERS[code], 5))):
+            wrong.append((code, unknown))
+    assert (unsaid, wrong) == ([], [])
+
+
+@pytest.mark.parametrize("sentences", [problems.SENTENCES, reasons.SENTENCES, REFUSALS])
+def test_sentences_end_and_have_no_stray_percent_sign(sentences: dict[str, object]) -> None:
+    for code, sentence in sentences.items():
+        text = str(sentence)
+        assert text.endswith((".", "%(error)s", ").")), code
+        assert "%" not in _PARAMETER.sub("", text), code
+
+
+def test_a_problem_says_file_line_and_field() -> None:
+    problem = Problem("quote_value", "a.yaml", 3, "id", {"value": "010"})
+    assert explain(problem).startswith("a.yaml, line 3, id: A text is expected. Quote this value: “010” would be")
+
+
+def test_tables_have_rows() -> None:
+    ragged = Problem("ragged_row", "a.csv", 4, "", {"found": 2, "expected": 3})
+    assert explain(ragged).startswith("a.csv, row 4: The row has 2 cells, the header 3.")
+
+
+def test_sizes_and_kinds_are_made_readable() -> None:
+    large = Problem("file_too_large", "a", params={"size": 200 * 1024 * 1024, "limit": 20 * 1024 * 1024})
+    assert "200.0\xa0MB; at most 20.0\xa0MB" in explain(large)
+    assert "not a mapping" in explain(Problem("not_text", "a.json", 1, "id", {"found": "map"}))
+
+
+def test_reasons_are_explained_with_their_details() -> None:
+    assert explain_reason("scale: 7") == "The value is not on the metric's scale. (7)"
+    assert explain_reason("upstream: timeout") == (
+        "A step this one needs has failed. (The call took longer than allowed.)"
+    )
+    assert explain_reason("a judge's own words: fine") == "a judge's own words: fine"
+    assert {*KNOWN_FAILURES, "reported", "cannot_judge"} <= set(reasons.SENTENCES)
+
+
+def test_refusals_are_explained_and_unknown_codes_are_shown() -> None:
+    assert "a=5..1" in explain_refusal(Refused("bad_definition", definition="a=5..1"))
+    assert explain_refusal(Refused("unknown_keys", keys=["1", "2"])) == "These answers are not in the frame: 1, 2."
+    assert explain_refusal(Refused("brand_new", size=3)) == "Problem “brand_new” (size = 3)."
+
+
+ENGLISH_WORDS = re.compile(r"[A-Za-z]{3,}")
+
+
+def broken() -> Iterator[str]:
+    """What each parser says of files that are broken as people break them, in the reader's language."""
+    files = {
+        "a.json": [
+            '{"a": 1',
+            '{"a" 1}',
+            "{a: 1}",
+            '[{"a": 1} {"b": 2}]',
+            '["\\q"]',
+            '["\\u12"]',
+            '["a',
+            "[1] 2",
+            "[tru]",
+        ],
+        "a.jsonl": ['{"id": "1"', "nothing"],
+        "a.csv": ['id,question\n1,"a" b\n', 'id,question\n1,"a\n', "id;question\n1;a\rb\n"],
+        "a.yaml": ["a: [", "a: b: c", "- a\nb: 1", "a: 'b", "a: @b", 'a: "\\q"', "a:\n\tb: 1", "a: *b", "{a: 1", "%A"],
+    }
+    for name, texts in files.items():
+        for text in texts:
+            try:
+                read_questions(text.encode(), name, max_bytes=10_000)
+            except InvalidFile as refused:
+                yield from map(explain, refused.problems)
+    for text in ("a: [", "family: 1", "metrics: {}", "family: answer_quality\nlanguage: xx\nversion: a"):
+        with pytest.raises(InvalidFile) as refused_rubric:
+            parse_rubric(text)
+        yield from map(explain, refused_rubric.value.problems)
+    for detail in ("Invalid token: Unexpected token: ] at column 3", "KeyError: 'There is no item named x'"):
+        yield explain(Problem("map_invalid", params={"detail": detail}))
+        yield explain(Problem("workbook_broken", params={"detail": detail}))
+
+
+def test_what_parsers_say_is_in_the_language_of_the_sentence_around_it() -> None:
+    with override("ko"):
+        korean = list(broken())
+    assert len(korean) > 30
+    # Names of formats, files, fields and values stay as they are.
+    known = re.compile(r"JSON|YAML|CSV|UTF-8|Excel|map|[“'‘(].*?[”'’)]|^[\w.]+\.(json|jsonl|csv|yaml)")
+    mixed = [one for one in korean if ENGLISH_WORDS.search(known.sub("", one.rpartition(": ")[2]))]
+    assert mixed == []
+
+
+def test_whoever_reads_english_is_told_what_the_parser_said() -> None:
+    assert in_words("did not find expected key") == "did not find expected key"
+    with override("ko"):
+        assert in_words("while parsing a block mapping, did not find expected key") != in_words("anything else")

@@ -1,0 +1,208 @@
+"""Gold sets: which ratings become labels, how they are split and grow, and that a change is noticed."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, transaction
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.roles import Role
+from evaluation.models import HoldOutOpening, SealedAnswer
+from review.calibration.freezing import changed_in, freeze, grow, labels_in
+from review.calibration.overview import gold_set_named, overview
+from review.models import GoldItem, GoldSet, Rating, ReviewQueue
+from review.statistics.gold_split import SHARES, Group, Split, split_groups
+from tests.evaluation.api.clients import Caller
+from tests.factories import make_answer_set, make_project, make_user
+from tests.review.builders import answer_rows, imported_rating, metric, run_over
+from tests.review.calibration.labelled import rate, rated_run
+from tests.review.sampled import rate_half
+
+
+def test_shares_hold_in_every_category_and_on_every_level() -> None:
+    groups = {f"g{n}": Group(1, ("a", "b")[n % 2], n % 5 / 4) for n in range(200)}
+    parts = split_groups(groups, seed=3)
+    assert [sum(part == one for part in parts.values()) for one in Split] == [40, 60, 100]
+    for category in "ab":
+        inside = [parts[name] for name, one in groups.items() if one.category == category]
+        assert [inside.count(one) for one in Split] == [20, 30, 50]
+    for level in range(5):
+        there = [parts[name] for name, one in groups.items() if one.label == level / 4]
+        assert all(abs(there.count(one) - 40 * share) <= 2 for one, share in SHARES.items())
+
+
+def test_the_locked_one_of_two_has_the_lower_or_the_higher_label() -> None:
+    """If the lowest label of a category always went to the hold-out, the open one would bound it."""
+    groups = {"low": Group(1, "a", 0.0), "high": Group(1, "a", 1.0)}
+    parts = [split_groups(groups, seed) for seed in range(20)]
+    assert {name for one in parts for name, part in one.items() if part is Split.HOLD_OUT} == {"low", "high"}
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from("abc"), st.floats(0, 1)), max_size=60), st.integers(0, 9))
+def test_every_group_has_one_part_and_the_same_one_again(rows: list[tuple[int, str, float]], seed: int) -> None:
+    groups = {f"g{n}": Group(*row) for n, row in enumerate(rows)}
+    parts = split_groups(groups, seed)
+    assert parts.keys() == groups.keys()
+    assert parts == split_groups(dict(reversed(groups.items())), seed)
+
+
+@pytest.mark.django_db
+def test_labels_are_unrounded_means_of_blind_first_ratings() -> None:
+    run = rated_run(6)
+    first = answer_rows(run)[0]
+    imported_rating(first, metric("correctness"), "c", 5, blind=False)  # not blind
+    imported_rating(first, metric("correctness"), "d", None)  # cannot judge
+    labels = labels_in(run)
+    # worth of 0 is 1; both say 1. Worth of 1 is 3; they say 3 and 4: 3.5
+    assert [one.label for one in labels[:2]] == [1.0, 3.5]
+    assert [len(one.ratings) for one in labels[:2]] == [2, 2]
+
+
+@pytest.mark.django_db
+def test_ratings_made_for_show_are_no_labels() -> None:
+    run = run_over(make_answer_set(), judged=False)
+    rate_half(run, [3.0, 4.0, 5.0])
+    assert len(labels_in(run)) == 3
+    ReviewQueue.objects.update(example=True)
+    assert labels_in(run) == []
+
+
+@pytest.mark.django_db
+def test_a_gold_set_is_split_sealed_and_told_without_its_hold_out() -> None:
+    made = freeze(rated_run(200), "gold", by=None)
+    (told,) = overview(made).metrics
+    assert {part: one.answers for part, one in told.parts.items()} == {
+        "examples": 40,
+        "validation": 60,
+        "hold_out": 100,
+    }
+    assert (told.lacks_groups, told.lacks_answers, overview(made).left) == (0, 0, 0.05)
+    assert SealedAnswer.objects.filter(project=made.project).count() == 100
+    # of 200 pairs the odd half differ by a level, but for those of worth 5: each is 1 from the other, squared 1
+    apart = sum(n % 2 and 1 + n * 7 % 5 < 5 for n in range(200))
+    assert told.expert_loss == pytest.approx(apart / 200)
+
+
+@pytest.mark.django_db
+def test_growing_keeps_every_part_and_brings_new_groups_into_all_of_them() -> None:
+    run = rated_run(100)
+    first = freeze(run, "gold", by=None)
+    more = run_over(make_answer_set(run.answer_set.question_set), judged=False)
+    rate(more)
+    second = grow(more, "gold", by=None)
+    before = dict(first.items.values_list("group", "split"))
+    assert (second.version, second.items.count()) == (2, 200)
+    assert set(second.items.values_list("group", "split")) == set(before.items())  # the same questions, asked again
+    assert set(second.items.values_list("since", flat=True)) == {1}
+    assert changed_in(second) == []
+    with pytest.raises(Refused, match="gold_no_labels"):
+        grow(more, "gold", by=None)
+    with pytest.raises(Refused, match="gold_exists"):
+        freeze(run, "gold", by=None)
+    with pytest.raises(Refused, match="gold_unknown"):
+        grow(run, "silver", by=None)
+    assert (gold_set_named(run.project_id, "gold"), gold_set_named(run.project_id, "gold@1")) == (second, first)
+    with pytest.raises(UnknownName):
+        gold_set_named(run.project_id, "gold@3")
+
+
+def _changed(rows: object, **values: object) -> None:
+    from evaluation.storage import append_only
+
+    with append_only.suspended():
+        rows.update(**values)  # type: ignore[attr-defined]
+
+
+@pytest.mark.django_db
+def test_a_changed_rating_label_or_part_is_noticed() -> None:
+    made = freeze(rated_run(40), "gold", by=None)
+    assert changed_in(made) == []
+    item = made.items.filter(split="hold_out").select_related("metric").first()
+    assert item is not None
+    with pytest.raises(DatabaseError), transaction.atomic():
+        made.items.update(label=1.0)
+    rating = Rating.objects.filter(pk=item.ratings[0][0])
+    kept = rating.get().value
+    _changed(rating, value=0.5)
+    assert changed_in(made) == [f"rating {item.answer_id} correctness"]
+    _changed(rating, value=kept)
+    assert changed_in(made) == []
+    _changed(GoldItem.objects.filter(pk=item.pk), label=item.label + 0.5)
+    assert changed_in(made) == ["set", f"label {item.answer_id} correctness"]
+    _changed(GoldItem.objects.filter(pk=item.pk), label=item.label, split="validation")
+    assert changed_in(made) == ["set"]
+
+
+@pytest.mark.django_db
+def test_commands_create_show_grow_and_export(tmp_path: Path) -> None:
+    run = rated_run(60)
+
+    def said(*words: str) -> str:
+        out = StringIO()
+        call_command("gold_set", *words, stdout=out)
+        return out.getvalue()
+
+    lines = said("create", "gold", "--run", str(run.pk)).splitlines()
+    assert lines[0].startswith("gold@1 ")
+    assert lines[1].startswith("correctness\t12 (12 groups, 0 seen)\t18 (18 groups, 0 seen)\t30 (30 groups, 0 seen)\t")
+    assert lines[2:] == [
+        "correctness: no look yet, the hold-out lacks 0 groups, 70 answers",
+        "0 looks taken, 0.0500 of 0.05 left",
+    ]
+    assert json.loads(said("show", "gold", "--format", "json"))["looks"] == 0
+    file = tmp_path / "open.jsonl"
+    assert said("export", "gold", "--output", str(file)) == "30 labels of examples and validation\n"
+    assert {json.loads(line)["split"] for line in file.read_text("utf-8").splitlines()} == {"examples", "validation"}
+
+
+@pytest.mark.django_db
+def test_rest_freezes_for_leads_and_gives_nobody_the_hold_out() -> None:
+    run = rated_run(40)
+    callers = {role: Caller(role, run.project) for role in Role}
+    body = {"run": run.pk, "name": "gold"}
+    assert callers[Role.EVALUATOR].post("gold-sets/", body).status_code == 403
+    made = callers[Role.LEAD].post("gold-sets/", body)
+    assert made.status_code == 201
+    at = f"gold-sets/{made.json()['id']}/"
+    assert callers[Role.LEAD].post("gold-sets/", body).status_code == 409
+    held = set(GoldItem.objects.filter(split="hold_out").values_list("answer_id", flat=True))
+    for role, caller in callers.items():
+        reply = caller.get(f"{at}export/")
+        if role in {Role.VIEWER, Role.REVIEWER}:
+            assert reply.status_code == 403
+            continue
+        rows = reply.json()
+        assert len(rows) == 20
+        assert not held & {row["answer_id"] for row in rows}
+    assert callers[Role.VIEWER].get(at).json()["metrics"][0]["parts"]["hold_out"]["answers"] == 20
+
+
+@pytest.mark.django_db
+def test_create_names_the_project_of_the_run() -> None:
+    run = rated_run(20)
+    other = make_project()
+    with pytest.raises(CommandError, match=f"belongs to {run.project.name}, not to {other.name}"):
+        call_command("gold_set", "create", "gold", "--run", str(run.pk), "--project", other.name, stdout=StringIO())
+    assert not GoldSet.objects.exists()
+    call_command("gold_set", "create", "gold", "--run", str(run.pk), "--project", run.project.name, stdout=StringIO())
+    assert GoldSet.objects.get().project == run.project
+
+
+@pytest.mark.django_db
+def test_the_command_opens_for_leads_alone() -> None:
+    run = rated_run(20)
+    freeze(run, "gold", by=None)
+    lead, evaluator = make_user(Role.LEAD, run.project), make_user(Role.EVALUATOR, run.project)
+    out = StringIO()
+    with pytest.raises(CommandError, match="is no lead"):
+        call_command("gold_set", "open", "gold", "--by", evaluator.username, stdout=out)
+    call_command("gold_set", "open", "gold", "--by", lead.username, stdout=out)
+    assert out.getvalue() == f"gold is open to {lead.username}, who may not draft or propose answer_quality\n"
+    assert HoldOutOpening.objects.get().created_by == lead

@@ -1,0 +1,346 @@
+"""What reviewing more would bring: sentences, expected intervals, and draws shared by earlier ratings."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
+from django.utils.translation import override
+
+from evaluation.core.roles import Role
+from evaluation.models import Run
+from review.models import ReviewQueue
+from review.models.queue_spec import QueueSpec
+from review.queues.design import design, errors_of, expected_interval
+from review.queues.planning import ReviewPlan, Staff, goals, guess_note, next_review, plan_sentence
+from review.queues.preview import queue_preview
+from review.reports.gathering import gather
+from tests.factories import make_user
+from tests.pages.markup import compact
+from tests.review.api.clients import Caller
+from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
+from tests.review.sampled import fill, rate_half, rate_the_others
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    """200 answers judged 5 and 3 by turns of two."""
+    return fill(run_over(answers_to(["a"] * 200)), [5, 5, 3, 3] * 50)
+
+
+@pytest.fixture
+def rated(run: Run) -> Run:
+    """Of the 100 drawn, experts agree with the 5s and spread around the 3s: 2 and 4 by turns."""
+    rate_half(run, [5, 2, 5, 4] * 25)
+    return run
+
+
+def test_without_ratings_the_judge_is_taken_to_be_a_quarter_of_the_scale_off(run: Run) -> None:
+    errors = errors_of(gather(run))
+    assert errors is not None
+    # three judged parts of levels 1 to 5 over 5: .8 x (.25 + .20 + .15) x .25
+    assert errors.deviation == pytest.approx(0.12)
+    assert errors.guessed
+    plan = next_review(gather(run))
+    assert plan is not None
+    # t(21) x .12 x sqrt((1 - 23/200) / 23) = 2.0796 x .02354 = .0490; with 22 it is .0503 and too wide
+    assert (plan.items, plan.now) == (23, None)
+    assert plan.half_width == pytest.approx(2.0796 * 0.12 * ((1 - 23 / 200) / 23) ** 0.5, rel=1e-3)
+    # 30 s to read and 25 s for each of three criteria
+    assert plan.minutes == pytest.approx(23 * 105 / 60)
+
+
+def test_ratings_tell_how_far_they_are_apart(rated: Run) -> None:
+    errors = errors_of(gather(rated))
+    assert errors is not None
+    assert (errors.parts, errors.guessed) == (("correctness",), False)
+    assert len(errors.by_answer) == 100
+    # the slope of experts on judge is 1 (5 at 5, 3 at 3), the errors 0, -1, 0, 1 of .25 / 5 each:
+    # standard deviation sqrt(50 / 99) x .05
+    assert errors.deviation == pytest.approx((50 / 99) ** 0.5 * 0.05, rel=1e-6)
+
+
+def test_the_next_review_narrows_the_interval_clearly_or_is_not_proposed(rated: Run) -> None:
+    rate_the_others(rated)
+    plan = next_review(gather(rated))
+    # t(98) x .0355 x sqrt((1 - 100/200) / 100) = .0050 already: nothing on the list is clearly narrower
+    assert plan is None
+
+
+def test_parts_that_nobody_rated_come_first(rated: Run) -> None:
+    """Of correctness half is rated, of faithfulness and completeness (.8 x .35 = .28 of the score) nothing: the
+    interval is .0053 + .14 either way (.0050 without the unseen). Taken to be .25 x .28 = .07 off, 20 labels, the
+    least, give t(19) x .07 x sqrt((1 - 20/200) / 20) = .0311."""
+    plan = next_review(gather(rated))
+    assert plan is not None
+    assert (plan.items, plan.guessed, plan.waiting) == (20, True, False)
+    assert plan.now == pytest.approx(0.1453, abs=1e-4)
+    assert plan.half_width == pytest.approx((0.0050**2 + 0.0311**2) ** 0.5, abs=2e-4)
+
+
+def test_a_run_without_an_overall_score_or_before_its_end_proposes_nothing(run: Run) -> None:
+    assert next_review(gather(fill(run_over(answers_to(["a"] * 9), judged=False), [None] * 9))) is None
+    Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
+    assert next_review(gather(Run.objects.get(pk=run.pk))) is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [
+        (
+            ReviewPlan(60, 50, 0.0463, None, False, True),
+            "Review 60 answers, about 50 min, for an interval of about 0.05",
+        ),
+        (ReviewPlan(30, 25, 0.029, 0.05, False, True), "Review 30 more answers, about 25 min, to narrow the interval"),
+        (
+            ReviewPlan(9, 8, 0.0, 0.05, False, True),
+            "Review the 9 answers that are left, about 8 min, and the score is exact",
+        ),
+        (None, ""),
+    ],
+)
+def test_the_plan_is_one_sentence(plan: ReviewPlan | None, sentence: str) -> None:
+    with override("en"):
+        assert plan_sentence(plan).startswith(sentence)
+        assert guess_note(plan) == ""
+
+
+def test_earlier_ratings_decide_how_a_stratified_draw_is_shared(rated: Run) -> None:
+    planned = design(gather(rated), [metric("correctness")], 20)
+    assert planned.neyman
+    # no error at 5, .05 x 1 at 3: nearly all of the draw goes to the 3s, at least two to the 5s
+    found = queue_preview(
+        [rated],
+        [metric("correctness")],
+        QueueSpec(size=20),
+        reviewers=1,
+        params=planned.params,
+    )
+    drawn: dict[str, int] = {}
+    for one in found.drawn:
+        drawn[one.stratum] = drawn.get(one.stratum, 0) + one.sampled
+    assert drawn.pop("certain") == 100
+    assert len(drawn) == 2
+    high, low = sorted(drawn.values())
+    assert low > high >= 2
+    assert low + high == 20
+    assert found.items == 20
+    expected = expected_interval(planned, found.drawn)
+    assert expected is not None
+    # the 100 drawn earlier are certain; of the other 100: (50/200)^2 x .64 x .0505^2 / 18 for the 3s and
+    # (50/200)^2 x .96 x .004^2 / 2 for the 5s are 6.149e-6; t(20 - 2 - 1) x .0024797 = 2.1098 x .0024797
+    assert expected.half_width == pytest.approx(0.0052317, rel=1e-3)
+    assert not expected.guessed
+
+
+def test_the_run_page_says_what_to_review_next(run: Run) -> None:
+    client = Client()
+    client.force_login(make_user(Role.LEAD, run.project))
+    text = client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run." in text
+    assert "A first guess: it takes the judge to be a quarter of the scale off." in text
+
+
+def test_commands_and_rest_say_it_too(run: Run) -> None:
+    sentence = "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run."
+    told = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/correction/").json()["next_review"]
+    assert (told["items"], told["guessed"], told["now"], told["sentence"]) == (23, True, None, sentence)
+    for command in ("results", "correct"):
+        text, as_json = StringIO(), StringIO()
+        call_command(command, str(run.pk), stdout=text)
+        assert sentence in text.getvalue()
+        call_command(command, str(run.pk), "--format", "json", stdout=as_json)
+        assert json.loads(as_json.getvalue())["next_review"] == told
+
+
+def test_the_json_report_of_every_entrance_has_it(run: Run, tmp_path: Path) -> None:
+    caller = Caller(make_user(Role.VIEWER, run.project))
+    told = caller.get(f"runs/{run.pk}/correction/").json()["next_review"]
+    assert told["items"] == 23
+    report = b"".join(caller.get(f"runs/{run.pk}/report/").streaming_content)
+    assert json.loads(report)["next_review"] == told
+    path = tmp_path / "report.json"
+    call_command("export_report", str(run.pk), "--output", str(path), stdout=StringIO())
+    assert json.loads(path.read_text(encoding="utf-8"))["next_review"] == told
+    Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
+    report = b"".join(caller.get(f"runs/{run.pk}/report/").streaming_content)
+    assert json.loads(report)["next_review"] is None
+
+
+def test_the_preview_of_a_queue_shows_the_interval_to_be_expected(run: Run) -> None:
+    lead, reviewer = make_user(Role.LEAD, run.project), make_user(Role.REVIEWER, run.project)
+    client = Client()
+    client.force_login(lead)
+    asked = {
+        "run": run.pk,
+        "coverage": "corrected_overall",
+        "strategy": "stratified",
+        "size": 40,
+        "metrics": ["correctness"],
+        "reviewers": [reviewer.pk],
+        "reviews_needed": 1,
+        "mode": "blind",
+        "reveal": "never",
+        "reveal_threshold": 2,
+        "adjudicate_from": 2,
+        "overlap_percent": 100,
+        "repeat_percent": 0,
+        "distribution": "pool",
+        "reveal_percent": 10,
+    }
+    text = client.get(reverse("queue-preview"), asked).content.decode()
+    # a guess for one part: .8 x .25 x .25 = .05; t(37) x .05 x sqrt(.8 / 40) = .0143, rounded up
+    assert "±0.02" in text
+    assert "How the answers are shared among strata" in text
+
+
+def test_the_preview_says_how_many_answers_an_interval_or_a_difference_takes(run: Run) -> None:
+    planned = design(gather(run), [metric("correctness")], 40, guess=0.5)
+    # half of the scale: .8 x .25 x .5 = .1 in both strata of 100 (5s and 3s of one category)
+    found = goals(planned, Staff(2, 1, 60.0), width=0.04, difference=0.05)
+    by_items = {one.items: one for one in found}
+    (wide,) = [one for one in found if one.asked and one.half_width > 0.03]
+    # t(22) = 2.0739: 2.0739 x .1 x sqrt((1 - 25/200) / 25) is .0388; 24 give 2.0796 x .1 x sqrt(.88 / 24) = .0398
+    assert (wide.items, wide.minutes_each) == (24, 12.0)
+    assert wide.half_width == pytest.approx(2.0796 * 0.1 * (0.88 / 24) ** 0.5, rel=1e-3)
+    finds = [one for one in found if one.asked and one is not wide]
+    assert [one.difference <= 0.05 for one in finds] == [True]
+    assert max(by_items) < 200
+    assert [one.items for one in found] == sorted(by_items)
+
+
+def test_what_it_takes_stands_in_the_preview_and_a_guess_can_be_stated(run: Run) -> None:
+    lead, reviewer = make_user(Role.LEAD, run.project), make_user(Role.REVIEWER, run.project)
+    client = Client()
+    client.force_login(lead)
+    asked = {
+        "run": run.pk,
+        "coverage": "corrected_overall",
+        "strategy": "stratified",
+        "size": 40,
+        "metrics": ["correctness"],
+        "reviewers": [reviewer.pk],
+        "reviews_needed": 1,
+        "mode": "blind",
+        "reveal": "never",
+        "reveal_threshold": 2,
+        "adjudicate_from": 2,
+        "overlap_percent": 100,
+        "repeat_percent": 0,
+        "distribution": "pool",
+        "reveal_percent": 10,
+        "width": "0.04",
+        "guess": "50",
+    }
+    text = compact(client.get(reverse("queue-preview"), asked).content.decode())
+    assert "How many answers an interval takes" in text
+    assert '±0.04 <span class="chip">asked for</span></th><td class="n">24</td>' in text
+    assert "Fill in the form" in client.get(reverse("queue-preview"), asked | {"width": "0"}).content.decode()
+
+
+def test_after_a_queue_the_rest_is_drawn_on_its_own() -> None:
+    """100 of 200 rated with errors 0, -2, 0, 2 levels of .05: deviation .0711, half-width .0100 now."""
+    run = fill(run_over(answers_to(["a"] * 200)), [5, 5, 3, 3] * 50)
+    rate_half(run, [5, 1, 5, 5] * 25)
+    rate_the_others(run)
+    plan = next_review(gather(run))
+    # halving would take the errors of the other 100 alone: nothing listed is a fifth below .0100
+    assert plan is None
+
+
+def test_what_is_drawn_already_is_reviewed_first(run: Run) -> None:
+    row, answers = metric("correctness"), answer_rows(run)
+    queue = queue_for(run, [row], [person := make_user()])
+    draw_into(queue, run, [("all", 0.5, at % 2 == 0) for at in range(len(answers))])
+    for answer, value in zip(answers[:60:2], [5, 2, 5, 4] * 8, strict=False):
+        rate(assignment_of(queue, answer, person, run), row, value)
+    plan = next_review(gather(run))
+    assert plan is not None
+    assert (plan.items, plan.waiting, plan.guessed) == (70, True, False)
+    with override("en"):
+        assert plan_sentence(plan).startswith("Review the 70 answers that are drawn already, about")
+
+
+def made(*arguments: str) -> str:
+    out = StringIO()
+    call_command("make_queue", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_command_makes_a_queue_for_all_reviewers_of_the_project(run: Run) -> None:
+    people = [make_user(Role.REVIEWER, run.project) for _ in range(2)]
+    text = made(str(run.pk), "--size", "40", "--metrics", "correctness", "--seed", "5")
+    queue = ReviewQueue.objects.get()
+    assert text.splitlines()[0] == f"queue {queue.pk}"
+    assert queue.items.count() == 40
+    assert queue.seed == 5
+    assert set(queue.members.values_list("reviewer", flat=True)) == {person.pk for person in people}
+    assert "expected interval of the corrected score" in text
+
+
+def test_the_command_calls_exact_what_rates_every_answer() -> None:
+    run = fill(run_over(answers_to(["a"] * 12)), [5, 5, 3, 3] * 3)
+    make_user(Role.REVIEWER, run.project)
+    text = made(str(run.pk), "--size", "12", "--metrics", "correctness", "--dry-run")
+    assert "  12 answers, " in text
+    assert "each: exact for this run" in text
+    assert "a difference of 0.000" not in text
+
+
+def test_the_command_says_as_json_what_a_dry_run_would_do(run: Run) -> None:
+    person = make_user(Role.REVIEWER, run.project)
+    told: dict[str, Any] = json.loads(
+        made(str(run.pk), "--size", "40", "--reviewers", person.username, "--dry-run", "--format", "json")
+    )
+    assert (told["queue"], told["items"], told["frame"], told["per_reviewer"]) == (None, 40, 200, 40)
+    assert told["guessed"] is True
+    assert 0 < told["expected_half_width"] < 0.05
+    assert not ReviewQueue.objects.exists()
+
+
+def test_the_command_draws_as_many_as_a_wanted_interval_takes(run: Run) -> None:
+    make_user(Role.REVIEWER, run.project)
+    told = json.loads(made(*f"{run.pk} --metrics correctness --width 0.04 --guess 0.5 --dry-run --format json".split()))
+    assert told["items"] == 24
+    assert 0.03 < told["expected_half_width"] <= 0.04
+    assert [one["items"] for one in told["goals"] if one["asked"]] == [24]
+    text = made(*f"{run.pk} --metrics correctness --difference 0.05 --guess 0.5 --dry-run".split())
+    assert "finds a difference of 0.050" in text or "finds a difference of 0.049" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--reviewers", "nobody-here"], 2), (["--metrics", "unheard_of"], 2), ([], 1)]
+)
+def test_the_command_refuses_what_it_does_not_know(run: Run, arguments: list[str], code: int) -> None:
+    with pytest.raises(CommandError) as raised:
+        made(str(run.pk), *arguments)
+    assert raised.value.returncode == code
+
+
+def test_the_command_gives_items_out_in_turn_until_a_deadline(run: Run) -> None:
+    people = [make_user(Role.REVIEWER, run.project) for _ in range(2)]
+    options = "--size 40 --strategy uniform --distribution round_robin --reviews-needed 2 --overlap-share 0.25"
+    text = made(str(run.pk), *options.split(), "--repeat-share", "0.1", "--deadline", "2036-12-01T18:00")
+    queue = ReviewQueue.objects.get()
+    # a quarter of 40 is rated twice: 50 ratings, 25 each; a tenth of them comes again: 27.5, so 28
+    assert "28 ratings for each reviewer" in text
+    assert [one.reservations.count() for one in people] == [25, 25]
+    assert (queue.repeat_gap, queue.repeat_until) == (12, 13)
+    assert queue.deadline is not None
+
+
+def test_the_command_picks_questions_by_hand(run: Run) -> None:
+    make_user(Role.REVIEWER, run.project)
+    made(str(run.pk), "--strategy", "hand_picked", "--questions", "q1", "q2")
+    assert ReviewQueue.objects.get().items.count() == 2
+    with pytest.raises(CommandError):
+        made(str(run.pk), "--strategy", "hand_picked", "--questions", "nothing-like-it")
