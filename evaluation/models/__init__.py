@@ -1,4 +1,4 @@
-"""All tables of the machine's half, a file a domain; code imports them from here."""
+"""Tables of this app, one file a domain; code imports them from here."""
 
 from evaluation.models.accounts import (
     ApiToken,

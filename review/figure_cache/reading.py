@@ -154,8 +154,8 @@ def correction_now(run: Run) -> Made[CorrectionFigures]:
 
 
 def gates_now(runs: Sequence[Run], asked: GateAsked) -> dict[int, Gate]:
-    """The gates of runs measured against the first of them, or of one alone, as :func:`~review.figure_cache.keeping.now` has
-    them; empty where nothing is asked. Licences are those of now.
+    """The gates of runs measured against the first of them, or of one alone, as
+    :func:`~review.figure_cache.keeping.now` has them; empty where nothing is asked. Licences are those of now.
 
     :raises Refused: as :func:`~review.comparisons.gating.asked_of` does.
     """

@@ -1,4 +1,4 @@
-"""All tables of the human half, a file a domain, and the guards; code imports tables from here."""
+"""Tables of this app, one file a domain, and the guards; code imports tables from here."""
 
 from review.models.generation import (
     DraftDecision,

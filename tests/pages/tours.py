@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from urllib.parse import urlsplit
 
 from django.test import Client
-from django.urls import URLPattern, resolve, reverse
+from django.urls import URLPattern, URLResolver, resolve, reverse
 
 from evaluation.extensions import features
 from evaluation.models import Corpus, Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
@@ -172,7 +172,16 @@ def forgotten(paths: Iterable[str], lead: User) -> list[str]:
 def addresses() -> list[URLPattern]:
     """Those of the review app and of the installed features."""
     modules = ["review.urls", *(feature.urls for feature in features() if feature.urls)]
-    return [pattern for module in modules for pattern in import_module(module).urlpatterns]
+    return [pattern for module in modules for pattern in flat(import_module(module).urlpatterns)]
+
+
+def flat(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    """The addresses, those of included modules in place."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from flat(pattern.url_patterns)
+        else:
+            yield pattern
 
 
 def _parts(pattern: URLPattern) -> Iterable[tuple[str, object]]:

@@ -37,7 +37,7 @@ from evaluation.runs.making import ask_for_run, prepare_run
 from evaluation.runs.planning import plan_of
 from evaluation.runs.results import drift
 from evaluation.worker.lifecycle import planned_units, seal_of
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set
 
 FAMILY = "answer_quality"

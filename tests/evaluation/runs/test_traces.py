@@ -18,7 +18,7 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Answer, ImportBatch, Project, Question, Run
 from evaluation.runs.traces import Sampling, import_received, import_traces, receive, waiting
-from tests.evaluation.api.clients import API, Caller, token_for, viewer
+from tests.evaluation.rest.clients import API, Caller, token_for, viewer
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db

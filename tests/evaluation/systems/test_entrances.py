@@ -18,7 +18,7 @@ from evaluation.messages.system_settings import CONNECTOR_TITLES, FIELDS
 from evaluation.models import Answer, Run, SystemVersion
 from evaluation.runs.draining import drain
 from examples.rag_service import RagService
-from tests.evaluation.api.clients import evaluator, viewer
+from tests.evaluation.rest.clients import evaluator, viewer
 from tests.evaluation.systems.asking import questions, toy_system
 from tests.factories import make_project, make_user
 

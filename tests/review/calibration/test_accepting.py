@@ -30,7 +30,7 @@ from review.calibration import accepting
 from review.calibration.accepting import foresee
 from review.models import GoldItem, Licence, Look, LookResult, Rating, SealedVerdict
 from review.statistics.acceptance import Claim
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_judge
 from tests.review.builders import answer_rows, metric, run_over, score
 from tests.review.calibration.labelled import FAMILY, Scripted

@@ -24,7 +24,7 @@ from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import planned_units
 from review.calibration import accepting
 from review.models import GoldItem, Look
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
 from tests.prepared import analyze
 from tests.review.builders import metric, score

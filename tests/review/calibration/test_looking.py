@@ -19,7 +19,7 @@ from review.calibration import looking
 from review.calibration.looking import ask_for_look, ring_waiting, work_on
 from review.models import Licence, Look, LookResult, LookTurn, SealedVerdict
 from review.statistics.acceptance import Claim
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_project
 from tests.review.builders import metric, run_over, score
 from tests.review.calibration.place import Place

@@ -29,7 +29,7 @@ from review.calibration.freezing import freeze
 from review.calibration.searching import ask_for_search, open_search, ring_waiting, step, work_on
 from review.calibration.workbench import Wanted, bench_of, disagreements
 from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun, SearchTurn
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_project, make_user
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import Action, completion

@@ -21,8 +21,8 @@ from review.comparisons.values import SERVED, sides
 from review.reports.gate import GateAsked, GateOn
 from review.statistics.paired_tests.gate import GateVerdict, Resource
 from tests.factories import make_answer_set, make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over
+from tests.review.clients import Caller
 from tests.review.sampled import fill, rate_all, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db

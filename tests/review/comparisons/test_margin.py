@@ -20,7 +20,7 @@ from review.comparisons.whole import compare, comparison_json, with_margin
 from review.reports.gate import GateAsked, gate_reasons, margin_text
 from review.statistics.paired_tests.gate import Verdict, lies_within
 from tests.factories import make_user
-from tests.review.api.clients import Caller
+from tests.review.clients import Caller
 from tests.review.comparisons.test_difference import a_run, questions
 
 NAMES = {"run": "new", "baseline": "old"}

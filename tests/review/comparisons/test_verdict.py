@@ -28,8 +28,8 @@ from review.comparisons.whole import compare
 from review.reports.gate import GateAsked
 from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
 from tests.factories import make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
+from tests.review.clients import Caller
 from tests.review.comparisons.test_difference import a_run, questions
 from tests.review.sampled import rate_all, rate_half, rate_the_others
 

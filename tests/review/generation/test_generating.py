@@ -25,7 +25,7 @@ from review.generation.selectors import acceptance_by_writer, overview
 from review.generation.services import Wanted, decide, edited, make_set, open_generation, plan_of
 from review.generation.working import ask_for, ring_waiting, step, work_on
 from review.models import DraftQuestion, Generation, GenerationCall, GenerationReply, GenerationResult, GenerationTurn
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_project, make_user
 from tests.judge_server import JudgeServer
 from tests.judge_server.actions import status

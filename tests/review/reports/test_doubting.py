@@ -27,8 +27,8 @@ from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
-from tests.review.api.clients import Caller
 from tests.review.builders import make_report
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]

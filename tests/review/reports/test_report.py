@@ -23,7 +23,6 @@ from review.reports.lines import MetricLine
 from review.reports.report import Report
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.factories import make_profile, make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import (
     FAILED,
     NOT_APPLICABLE,
@@ -40,6 +39,7 @@ from tests.review.builders import (
     run_over,
     score_all,
 )
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 NA = NOT_APPLICABLE

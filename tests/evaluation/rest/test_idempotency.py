@@ -11,7 +11,7 @@ from django.utils import timezone
 from evaluation.core.roles import Role
 from evaluation.models import RepeatableRequest, Run
 from evaluation.rest import idempotency
-from tests.evaluation.api.clients import API, Caller, evaluator
+from tests.evaluation.rest.clients import API, Caller, evaluator
 from tests.factories import make_answer_set, make_project, make_scored_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

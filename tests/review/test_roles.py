@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from evaluation.models import RoleGrant
 from review.models import Assignment, ReviewItem
 from tests.factories import make_project, make_queue, make_scored_run, make_user
-from tests.review.api.clients import API, GOOD, Caller, members
+from tests.review.clients import API, GOOD, Caller, members
 
 pytestmark = pytest.mark.django_db
 

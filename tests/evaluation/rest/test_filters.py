@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.api.clients import Caller, viewer
+from tests.evaluation.rest.clients import Caller, viewer
 from tests.factories import make_answer_set, make_draft_run, make_project, make_question_set, make_scored_run
 
 pytestmark = pytest.mark.django_db

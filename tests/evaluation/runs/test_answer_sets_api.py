@@ -6,8 +6,8 @@ import pytest
 
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge, shipped_rubric_row
 from evaluation.models import AnswerSet, Endpoint, Run
-from tests.evaluation.api.clients import evaluator, viewer
 from tests.evaluation.datasets.sources import as_json, as_lines
+from tests.evaluation.rest.clients import evaluator, viewer
 from tests.factories import make_project, make_question_set, question_spec
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from evaluation.judges.shipping import save_judge
 from evaluation.models import Attempt, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
 from evaluation.worker.lifecycle import start
 from review.models import Exposure
-from tests.evaluation.api.clients import Caller, evaluator, viewer
+from tests.evaluation.rest.clients import Caller, evaluator, viewer
 from tests.factories import (
     make_answer_set,
     make_draft_run,

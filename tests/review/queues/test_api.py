@@ -6,7 +6,7 @@ import pytest
 
 from review.models import Assignment, Reservation, ReviewQueue
 from tests.factories import make_answer_set, make_queue, make_scored_run, make_user
-from tests.review.api.clients import Caller, members
+from tests.review.clients import Caller, members
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,6 @@ from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.models import Exposure, Rating
 from tests.factories import make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import (
     answer_rows,
     answers_to,
@@ -24,6 +23,7 @@ from tests.review.builders import (
     run_over,
     score_all,
 )
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 PATHS = ("report/", "agreement/?resamples=0")

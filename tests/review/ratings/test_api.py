@@ -7,7 +7,7 @@ import pytest
 from review.models import Assignment, Rating
 from review.ratings.submitting import metrics_of
 from tests.factories import make_queue, make_scored_run, make_user
-from tests.review.api.clients import Caller, members
+from tests.review.clients import Caller, members
 
 pytestmark = pytest.mark.django_db
 

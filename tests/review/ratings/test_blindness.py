@@ -22,8 +22,8 @@ from tests.factories import (
     make_user,
     question_spec,
 )
-from tests.review.api.clients import Caller, members
 from tests.review.builders import imported_rating
+from tests.review.clients import Caller, members
 
 pytestmark = pytest.mark.django_db
 

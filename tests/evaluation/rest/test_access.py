@@ -12,8 +12,8 @@ from rest_framework.test import APIClient
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Project, RubricVersion, Run
-from tests.evaluation.api.clients import API, Caller, evaluator, token_for, viewer
 from tests.evaluation.datasets.sources import as_json, as_lines, question
+from tests.evaluation.rest.clients import API, Caller, evaluator, token_for, viewer
 from tests.factories import make_answer_set, make_project, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from evaluation.models import Corpus
-from tests.evaluation.api.clients import evaluator, viewer
+from tests.evaluation.rest.clients import evaluator, viewer
 from tests.factories import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

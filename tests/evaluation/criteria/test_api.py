@@ -7,8 +7,8 @@ import pytest
 from evaluation.core.roles import Role
 from evaluation.criteria.services import draft
 from evaluation.models import Endpoint, Run
-from tests.evaluation.api.clients import Caller, evaluator, viewer
 from tests.evaluation.criteria.written import drafted, in_force, spec
+from tests.evaluation.rest.clients import Caller, evaluator, viewer
 from tests.factories import make_answer_set, make_project
 
 pytestmark = pytest.mark.django_db

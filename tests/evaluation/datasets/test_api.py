@@ -11,8 +11,8 @@ import pytest
 from django.test import Client, override_settings
 
 from evaluation.models import ImportBatch, Question, QuestionSet, RoleGrant
-from tests.evaluation.api.clients import Caller, evaluator, viewer
 from tests.evaluation.datasets.sources import as_json, question
+from tests.evaluation.rest.clients import Caller, evaluator, viewer
 from tests.factories import make_project, make_question_set
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,12 @@
+"""Addresses of comparisons."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from review.comparisons import views
+
+urlpatterns: list[URLPattern] = [
+    path("runs/compare/", views.run_compare, name="run-compare"),
+    path("runs/compare/answers/", views.run_compare_answers, name="run-compare-answers"),
+]
