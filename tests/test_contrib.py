@@ -23,6 +23,7 @@ from evaluation.judges.embeddings import chosen_embedding, chosen_tokens, embedd
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
 from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.models import Endpoint, Project, Run, User
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.monitoring import exposition
@@ -80,7 +81,7 @@ def without(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Without:
 def evaluated(**options: Any) -> Run:
     answers = make_answer_set()
     judge = options.pop("judge", None) or baseline_judge(answers.project, "en")
-    run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=judge, **options)
+    run = prepare_run(answers, profile_row(answers.project, "graphrag"), RunSpec(**options), judge=judge)
     start(run)
     return drain(run.pk, seconds=60)
 
@@ -168,10 +169,10 @@ def test_without_batches_they_are_refused_and_a_run_made_with_them_waits(without
     endpoint = Endpoint.objects.create(name="e", base_url="https://llm.example/v1", batches=True)
     judge = save_judge(answers.project, "remote", endpoint, model="m", language="en")
     profile = profile_row(answers.project, "graphrag")
-    run = prepare_run(answers, profile, judge=judge, batch=True)
+    run = prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
     without("batches")
     with pytest.raises(Refused) as refused:
-        prepare_run(answers, profile, judge=judge, batch=True)
+        prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
     assert refused.value.params == {"feature": "batches"}
     start(run)
     run = drain(run.pk, seconds=5)

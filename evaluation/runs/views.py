@@ -312,10 +312,10 @@ def new_run(request: HttpRequest) -> HttpResponse:
         return _run_page(request, RunPage(source, form, profiles), status=400)
     try:
         if "start" in request.POST and form.cleaned_data["planned"] == form.digest:
-            return redirect("run", ask_for_run(source, form.wanted, person(request)).pk)
-        plan = planned(source, form.wanted, person(request))
+            return redirect("run", ask_for_run(source, form.spec, person(request)).pk)
+        plan = planned(source, form.spec, person(request))
     except Refused as refused:
-        form.add_error(None, explain_refusal(refused))
+        form.add_error("rubrics" if refused.code == "rubric_other_language" else None, explain_refusal(refused))
         return _run_page(request, RunPage(source, form, profiles), status=400)
     return _run_page(request, RunPage(source, form, profiles, plan))
 

@@ -9,9 +9,10 @@ from django.core.management.base import CommandParser
 from evaluation.corpora.selectors import corpus_named
 from evaluation.judges.shipping import judge_row
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format, as_json, dollars, refusals, table
+from evaluation.management.working import add_format, as_json, refusals, table
 from evaluation.runs.planning import plan_sentences
 from evaluation.runs.selectors import project_named
+from evaluation.specs.flags import dollars
 from review.generation.kinds import KINDS
 from review.generation.selectors import overview
 from review.generation.services import Wanted, open_generation, plan_of
