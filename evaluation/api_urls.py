@@ -9,7 +9,6 @@ from evaluation.datasets.api import QuestionSetViewSet
 from evaluation.judges.api import JudgeViewSet, RubricViewSet
 from evaluation.profiles.api import ProfileViewSet
 from evaluation.runs.api import AnswerSetViewSet, RunViewSet
-from evaluation.runs.traces_api import OtlpView, TraceViewSet
 from evaluation.systems.api import SystemViewSet
 
 router = SimpleRouter(use_regex_path=False)
@@ -21,10 +20,8 @@ router.register("criteria", CriterionViewSet, "api-criterion")
 router.register("rubrics", RubricViewSet, "api-rubric")
 router.register("profiles", ProfileViewSet, "api-profile")
 router.register("runs", RunViewSet, "api-run")
-router.register("traces", TraceViewSet, "api-trace")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
-    path("otlp/v1/traces", OtlpView.as_view(), name="api-otlp-traces"),
     *router.urls,
 ]

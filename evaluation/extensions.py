@@ -149,6 +149,7 @@ class Feature:
     runs of the demo, once, for its reviewers and lead. ``attacks`` shows how a judge stood up to attacks.
     ``connectors`` are further kinds of systems. ``search`` finds at most so many rows with the words for a person,
     ``passages`` returns the texts of a project's passages with these ids.
+    ``answer_source`` is the template of a card on the page of a new evaluation.
     """
 
     name: str
@@ -169,6 +170,7 @@ class Feature:
     connectors: tuple[Connector, ...] = ()
     search: Callable[[User, str, int], Hits] | None = None
     passages: Callable[[int, Sequence[str]], Mapping[str, str]] | None = None
+    answer_source: str = ""
 
 
 REGISTRY: dict[str, Callable[[], Feature]] = {}

@@ -60,10 +60,6 @@ PAGES = {
     ("POST", "evaluation-run"): EVALUATES,
     ("GET", "evaluation-try"): EVALUATES_SOMEWHERE,
     ("POST", "evaluation-try"): EVALUATES_SOMEWHERE,
-    ("GET", "traces-new"): EVALUATES_SOMEWHERE,
-    ("POST", "traces-new"): EVALUATES_SOMEWHERE,
-    ("GET", "traces-preview"): EVALUATES,
-    ("POST", "traces-confirm"): EVALUATES,
     ("GET", "answers-preview"): EVALUATES,
     ("POST", "answers-confirm"): EVALUATES,
     ("POST", "answers-cancel"): EVALUATES,
@@ -164,9 +160,6 @@ API = {
     ("GET", "api-answer-set-list"): LOGGED_IN,
     ("POST", "api-answer-set-list"): LOGGED_IN,  # likewise
     ("GET", "api-answer-set-detail"): SEES_RUNS,
-    ("POST", "api-otlp-traces"): LOGGED_IN,  # likewise
-    ("GET", "api-trace-list"): LOGGED_IN,  # likewise
-    ("POST", "api-trace-list"): LOGGED_IN,  # likewise
     ("GET", "api-metrics"): ADMINISTERS_SOMEWHERE,
     ("GET", "api-judge-list"): LOGGED_IN,
     ("GET", "api-judge-detail"): SEES_RUNS,

@@ -30,8 +30,6 @@ SUBJECTS: dict[str, Callable[[World], Any]] = {
     "answers-cancel": lambda w: w.answer_batch.uuid,
     "answers-columns": lambda w: w.answer_batch.uuid,
     "answers-encoding": lambda w: w.answer_batch.uuid,
-    "traces-preview": lambda w: w.trace_batch.uuid,
-    "traces-confirm": lambda w: w.trace_batch.uuid,
     "answer": lambda w: w.answer.pk,
     "answer-set": lambda w: w.run.answer_set_id,
     "queue": lambda w: w.queue.pk,

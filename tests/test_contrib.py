@@ -23,6 +23,7 @@ from evaluation.judges.embeddings import chosen_embedding, chosen_tokens, embedd
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
 from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.models import Endpoint, Project, Run, User
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.monitoring import exposition
@@ -81,7 +82,7 @@ def without(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Without:
 def evaluated(**options: Any) -> Run:
     answers = make_answer_set()
     judge = options.pop("judge", None) or baseline_judge(answers.project, "en")
-    run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=judge, **options)
+    run = prepare_run(answers, profile_row(answers.project, "graphrag"), RunSpec(**options), judge=judge)
     start(run)
     return drain(run.pk, seconds=60)
 
@@ -160,6 +161,15 @@ def test_without_corpora_there_is_no_reference_system_and_no_search_for_passages
     assert "No passage has these words." not in page
 
 
+def test_without_traces_a_new_evaluation_offers_none(without: Without) -> None:
+    client, address = boss(make_answer_set().project), reverse("evaluation-new")
+    page = client.get(address).content.decode()
+    without("traces")
+    assert 'href="/evaluations/traces/"' in page
+    assert "/evaluations/traces/" not in client.get(address).content.decode()
+    assert client.get("/evaluations/traces/").status_code == 404
+
+
 def test_without_local_embeddings_they_are_refused_and_nobody_chooses_them(without: Without) -> None:
     without("local_embeddings")
     assert (chosen_embedding(None), chosen_tokens()) == (None, None)
@@ -180,10 +190,10 @@ def test_without_batches_they_are_refused_and_a_run_made_with_them_waits(without
     endpoint = Endpoint.objects.create(name="e", base_url="https://llm.example/v1", batches=True)
     judge = save_judge(answers.project, "remote", endpoint, model="m", language="en")
     profile = profile_row(answers.project, "graphrag")
-    run = prepare_run(answers, profile, judge=judge, batch=True)
+    run = prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
     without("batches")
     with pytest.raises(Refused) as refused:
-        prepare_run(answers, profile, judge=judge, batch=True)
+        prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
     assert refused.value.params == {"feature": "batches"}
     start(run)
     run = drain(run.pk, seconds=5)

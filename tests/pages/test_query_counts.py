@@ -63,8 +63,6 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "question set": ("lead", lambda w: reverse("question-set", args=[w.question_set.pk]), 10),
     "quality of a question set": ("lead", lambda w: reverse("set-quality", args=[w.question_set.pk]), 12),
     "search": ("lead", lambda w: reverse("search") + "?q=a", 6),
-    "traces": ("lead", lambda w: reverse("traces-new"), 5),
-    "traces, previewed": ("lead", lambda w: reverse("traces-preview", args=[w.trace_batch.uuid]), 7),
     **merged("PAGES"),
 }
 

@@ -121,7 +121,6 @@ def pages_of_a_lead() -> list[str]:
         reverse("set-quality", args=[QuestionSet.objects.latest("pk").pk]),
         reverse("question-set-upload"),
         reverse("evaluation-new"),
-        reverse("traces-new"),
     ]
 
 

@@ -24,7 +24,6 @@ from evaluation.models import (
     User,
 )
 from evaluation.runs.answer_uploads import store_answers
-from evaluation.runs.traces import Sampling, keep_traces
 from review.models import Assignment, Draw, GoldSet, ItemEvent, Look, ReviewQueue, Search
 from review.ratings.leases import next_assignment
 from tests.evaluation.criteria.written import spec
@@ -72,15 +71,6 @@ class World:
         id_ = self.question_set.questions.order_by("position").values_list("external_id", flat=True)[0]
         content = json.dumps([{"question_id": id_, "answer": "Because."}]).encode()
         return store_answers(self.question_set, "uploaded", "a.json", content, self.people["evaluator"])
-
-    @property
-    def trace_batch(self) -> ImportBatch:
-        """A file of traces that waits likewise."""
-        told = {"input.value": "How long may a leave be?", "output.value": "15 days."}
-        attributes = [{"key": key, "value": {"stringValue": value}} for key, value in told.items()]
-        span = {"traceId": "1" * 32, "attributes": attributes}
-        data = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
-        return keep_traces(self.project, "uploaded", data, "t.json", Sampling(), name="", by=self.people["evaluator"])
 
     @property
     def search(self) -> Search:

@@ -18,6 +18,7 @@ from evaluation.extensions import features
 from evaluation.formats.reading import read_questions
 from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Project, QuestionSet, Run, User
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
@@ -107,9 +108,8 @@ def _judged(project: Project, questions: QuestionSet, system: str, file: str, le
     if judged:
         return judged
     judge = baseline_judge(project, settings.LANGUAGE_CODE)
-    run = prepare_run(
-        imported.answer_set, profile_row(project, "graphrag"), judge=judge, name=f"{QUESTIONS} · {system}", by=lead
-    )
+    spec = RunSpec(name=f"{QUESTIONS} · {system}")
+    run = prepare_run(imported.answer_set, profile_row(project, "graphrag"), spec, judge=judge, by=lead)
     start(run, lead)
     return drain(run.pk, seconds=120)
 

@@ -15,7 +15,7 @@ from evaluation.judges.shipping import judge_row, profile_row
 from evaluation.models import Answer, Attempt, Reply, Run, Score, System, WorkUnit
 from evaluation.runs.answer_files import recorded_version
 from evaluation.runs.draining import drain
-from evaluation.runs.making import answers_to_ask, prepare_run
+from evaluation.runs.making import Asking, prepare_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import figures
 from evaluation.runs.selectors import newest_answers
@@ -51,7 +51,7 @@ def test_every_question_is_asked_once_and_scored(asked: RagService) -> None:
 
 def test_a_judge_sees_the_answer_that_was_asked_for(asked: RagService) -> None:
     questioned = questions(2)
-    answers = answers_to_ask(questioned, toy_system(asked, questioned), k=5, evaluation_type="full_rag", by=None)
+    answers = Asking(question_set=questioned, version=toy_system(asked, questioned)).empty_set(None)
     judge = judge_row(questioned.project, "baseline")
     run = prepare_run(answers, profile_row(questioned.project, "standard"), judge=judge)
     start(run)

@@ -14,9 +14,10 @@ from contrib.generation.services import Wanted, open_generation, plan_of
 from contrib.generation.working import step
 from evaluation.judges.shipping import judge_row
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format, as_json, dollars, refusals, table
+from evaluation.management.working import add_format, as_json, refusals, table
 from evaluation.runs.planning import plan_sentences
 from evaluation.runs.selectors import project_named
+from evaluation.specs.flags import dollars
 
 
 class Command(SiteCommand):

@@ -1,5 +1,5 @@
-"""Report figures as rows of a plot, cells of a table and facts; the run page's table of metrics, its overall scores,
-and the answers it points at."""
+"""Report figures as rows of a plot, cells of a table and facts: the table of metrics, the overall scores, and the worst
+answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.urls import reverse
 from django.utils.text import capfirst
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext
 
 from evaluation.core.scales import Scale
 from evaluation.messages import numbers
@@ -68,9 +67,9 @@ def fact_text(entry: Entry[Any], value: Any) -> str:
     return entry.text(value, 2).replace("-", "\N{MINUS SIGN}") if isinstance(value, float) else entry.text(value)
 
 
-def facts(section: Section[Report, Report], report: Report) -> tuple[tuple[str, str], ...]:
+def facts(section: Section[Report, Report], report: Report, output: Output) -> tuple[tuple[str, str], ...]:
     """What a section says of the run beside its figures, as terms with texts."""
-    return tuple((one.page_heading, fact_text(one, value)) for one, value in facts_of(section, report, Output.PAGE))
+    return tuple((one.page_heading, fact_text(one, value)) for one, value in facts_of(section, report, output))
 
 
 def bounds_text(figure: Figure) -> str:
@@ -109,29 +108,49 @@ class MetricCell(NamedTuple):
 
 class MetricTable(NamedTuple):
     """The metrics of a run: means three ways, and how many answers they rest on. Beside its cells a row has how long
-    latencies take at most in 95 of 100 cases."""
+    latencies take at most in 95 of 100 cases. ``chart`` has every mean as a share of its scale."""
 
+    chart: Forest | None
     columns: Sequence[Entry[MetricLine]]
     rows: Sequence[tuple[MetricLine, Sequence[MetricCell], str]]
 
 
-def metric_table(report: Report) -> MetricTable:
+def metric_table(report: Report, output: Output) -> MetricTable:
     """The weighted metrics of the profile first, then the reported ones."""
-    entries = [*METRICS.entries(Output.PAGE), *COVERAGE.entries(Output.PAGE)]
+    lines = sorted(report.metrics, key=lambda line: -line.weight)
+    entries = [*METRICS.entries(output), *COVERAGE.entries(output)]
     rows = [
         (
             line,
             [_metric_cell(one, line) for one in entries],
             numbers.seconds(line.latency.p95) if line.latency else "",
         )
-        for line in sorted(report.metrics, key=lambda line: -line.weight)
+        for line in lines
     ]
-    return MetricTable(entries, rows)
+    drawn = [drawn for line in lines if line.latency is None and (drawn := _metric_row(line))]
+    return MetricTable(forest(drawn) if drawn else None, entries, rows)
 
 
 def _metric_cell(entry: Entry[MetricLine], line: MetricLine) -> MetricCell:
     value = entry.of(line)
     return MetricCell(entry, said(entry, value, line.scale), bad=entry.bad and bool(value))
+
+
+def _metric_row(line: MetricLine) -> charts.ForestRow | None:
+    """The mean as a share of the scale: corrected where it is, else reviewed, else as it came; ``None`` without one."""
+    choices = (
+        (Shape.CORRECTED, line.corrected, gettext("corrected")),
+        (Shape.EXPERT, line.reviewed if line.rated else None, gettext("reviewed")),
+        (Shape.JUDGE if line.kind == "judge" else Shape.PLAIN, line.judge_only, gettext("as it came")),
+    )
+    low, width = line.scale.low, line.scale.width
+    for shape, figure, note in choices:
+        if figure is None or figure.value is None or width <= 0:
+            continue
+        ends = (None if end is None else (end - low) / width for end in (figure.low, figure.high))
+        title = line.title.in_language(get_language() or "en")
+        return charts.ForestRow(title, shape, charts.Figure((figure.value - low) / width, *ends), note=note)
+    return None
 
 
 NOTICEABLE = 0.005  # a difference that does not show at two decimals is not put into words
@@ -149,7 +168,7 @@ class OverallCard(NamedTuple):
     facts: tuple[tuple[str, str], ...]
 
 
-def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
+def overall_card(report: Report, titles: Mapping[str, str], output: Output) -> OverallCard:
     """Corrected first, then reviewed, then judge-only; a figure of some parts only stands in a row of its own.
     ``titles`` are the metrics' by name."""
     scores = report.overall
@@ -172,7 +191,7 @@ def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
                 note=notes_by.get(entry.mark or Shape.PLAIN, ""),
                 titles=titles,
             )
-            for entry, figure in figures_of(report, Output.PAGE, target)
+            for entry, figure in figures_of(report, output, target)
             if scores.part_only is None or entry.mark is Shape.PLAIN
         ]
         return forest(rows, tall=True)
@@ -184,7 +203,7 @@ def overall_card(report: Report, titles: Mapping[str, str]) -> OverallCard:
         chart(here),
         target_in_words(report, here),
         (*_remarks(scores, titles), *_still_coming(report, titles)),
-        facts(OVERALL, report),
+        facts(OVERALL, report, output),
     )
 
 
@@ -251,8 +270,3 @@ def worst_answers(report: Report) -> list[tuple[RunAnswer, list[str]]]:
     return [
         (line.answer, [fact_text(one, one.of(ToldAnswer(line))) for one in entries]) for line in report.worst[:WORST]
     ]
-
-
-def answer_href(answer_id: int, run_id: int) -> str:
-    """The answer's page as seen from a run."""
-    return f"{reverse('answer', args=[answer_id])}?run={run_id}"

@@ -14,10 +14,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from contrib.traces.importing import Sampling, import_received, import_traces, receive, waiting
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Answer, ImportBatch, Project, Question, Run
-from evaluation.runs.traces import Sampling, import_received, import_traces, receive, waiting
 from tests.evaluation.rest.clients import API, Caller, token_for, viewer
 from tests.factories import make_project, make_user
 
@@ -223,7 +223,7 @@ def test_commands_import_a_file_or_what_waits(project: Project, tmp_path: Path) 
 def test_open_telemetrys_own_exporter_sends_what_open_inference_recorded(live_server: Any, compressed: bool) -> None:
     otlp = pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     exporting = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
-    written = pytest.importorskip("tests.evaluation.formats.test_traces")
+    written = pytest.importorskip("contrib.traces.tests.test_otlp")
     resources = pytest.importorskip("opentelemetry.sdk.resources")
     project = make_project()
     exporter = exporting.OTLPSpanExporter(

@@ -15,8 +15,8 @@ from evaluation.profiles.spec import Cell as DiagnosisCell
 from review.charts.forest import Forest, Shape, forest
 from review.reports.entries import Output
 from review.reports.figure import Figure
+from review.reports.figure_cards import Cell, row, said
 from review.reports.lines import CategoryLine, Coverage, MetricLine
-from review.reports.pages.figures import Cell, row, said
 from review.reports.profile_section import Banded, ClassTable, Diagnosed, PassRate, ProfileSection, Spread
 from review.reports.report import CategoryTable, Report, category_tables
 from review.reports.sections import BY_CATEGORY
@@ -34,11 +34,11 @@ class CategoryCard(NamedTuple):
     tables: tuple[CategoryTable, ...]
 
 
-def category_card(report: Report) -> CategoryCard:
+def category_card(report: Report, output: Output) -> CategoryCard:
     """Reviewed means by category, as they came where nobody rated; the plot is of the overall score where it exists,
     else of the weightiest metric."""
     language = get_language() or "en"
-    entries = BY_CATEGORY.entries(Output.PAGE)
+    entries = BY_CATEGORY.entries(output)
     lines = [line for line in report.metrics if line.latency is None and not line.shares]
     rows = [
         (

@@ -23,6 +23,7 @@ from django.db.models import Count, Max, Min
 from django.utils import timezone
 from jmespath.exceptions import JMESPathError
 
+from contrib.traces.otlp import TracePart, read_trace_parts, read_trace_records
 from evaluation.accounts.access import lock_project
 from evaluation.connectors.mapping import searched
 from evaluation.core.canonical import clean_name
@@ -31,9 +32,8 @@ from evaluation.datasets.importing import import_question_set
 from evaluation.datasets.uploads import claim_upload, expire_uploads, keep_file, kept_file
 from evaluation.formats.answer_rows import AnswerFile, AnswerRow
 from evaluation.formats.question_rows import QuestionFile
-from evaluation.formats.reading import read_answers, read_questions, read_trace_parts, read_trace_records
+from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.shaping import Shape, shipped
-from evaluation.formats.traces import TracePart
 from evaluation.models import ImportBatch, Project, User
 from evaluation.network.outcomes import storable
 from evaluation.runs.answer_files import ImportedAnswers, import_answers
@@ -50,7 +50,7 @@ class Sampling:
     """Which traces are taken: all for which one of the rules (JMESPath over ``question``, ``answer``, ``error``,
     ``contexts``, ``latency_seconds`` and what else the trace tells) finds something true, and of the others the share
     ``rate``, 0 to 1, the same ones every time. ``masks`` is what is masked in them beside secrets, see
-    ``evaluation.formats.traces.masking``."""
+    ``contrib.traces.otlp.masking``."""
 
     rate: float = 1.0
     rules: tuple[str, ...] = ()

@@ -5,21 +5,23 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
+from django.urls import URLPattern, URLResolver, path
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.routers import SimpleRouter
 from rest_framework.serializers import CharField, DateTimeField, FloatField, IntegerField, ListField, Serializer
 
-from evaluation.formats.traces import PERSONAL, protobuf_answer
+from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, receive, waiting
+from contrib.traces.otlp import PERSONAL, protobuf_answer
 from evaluation.rest.endpoints import Endpoint, StrictSerializer, ViewSet, person, project_for, written_by
 from evaluation.rest.requests import Body, FileBody, TooLarge
 from evaluation.runs.answer_files import score_by_rules
 from evaluation.runs.api import ANSWER_SETS, ImportedAnswersSerializer
 from evaluation.runs.serializers import RunState
-from evaluation.runs.traces import QUIET_SECONDS, Sampling, import_received, receive, waiting
 
 PROTOBUF = "application/x-protobuf"
 AT_ONCE_SECONDS = 10.0  # what rules may take within a request
@@ -129,3 +131,11 @@ def _plain(request: Request) -> bytes:
     if len(plain) > limit:
         raise TooLarge(limit)
     return plain
+
+
+router = SimpleRouter(use_regex_path=False)
+router.register("traces", TraceViewSet, "api-trace")
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("otlp/v1/traces", OtlpView.as_view(), name="api-otlp-traces"),
+    *router.urls,
+]

@@ -13,14 +13,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from contrib.traces.forms import PERSONAL_TITLES
+from contrib.traces.importing import receive, waiting
+from contrib.traces.otlp import PERSONAL
+from contrib.traces.tests.test_importing import asked, request
+from contrib.traces.tests.test_otlp import ROWS, exported, rows_by_openinference
 from evaluation.core.roles import Role
-from evaluation.formats.traces import PERSONAL
 from evaluation.models import Answer, AnswerSet, ImportBatch, Project, Question, QuestionSet, Run
 from evaluation.runs.draining import drain
-from evaluation.runs.forms import PERSONAL_TITLES
-from evaluation.runs.traces import receive, waiting
-from tests.evaluation.formats.test_traces import ROWS, exported, rows_by_openinference
-from tests.evaluation.runs.test_traces import asked, request
 from tests.factories import make_project, make_user
 from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contrib.traces.otlp import is_protobuf, read_trace_parts
 from evaluation.core.errors import InvalidFile
-from evaluation.formats import traces
-from evaluation.formats.reading import read_answers, read_questions, read_trace_parts
+from evaluation.formats import streaming
+from evaluation.formats.reading import read_answers, read_questions
 
 common = pytest.importorskip("opentelemetry.exporter.otlp.proto.common.trace_encoder")
 json_format = pytest.importorskip("google.protobuf.json_format")
@@ -221,11 +222,21 @@ def test_calls_of_a_model_alone_are_answers_and_failures_say_why() -> None:
     assert (failed.question, failed.error) == ("How long may a break be?", "timed out")
 
 
+@pytest.mark.parametrize("form", ["lines", "protobuf"])
+def test_large_files_of_traces_are_not_read_row_by_row(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    monkeypatch.setattr(streaming, "SMALL_BYTES", 0)
+    as_json, as_protobuf = written(gen_ai)
+    data, name = (as_json + b"\n" + as_json, "t.jsonl") if form == "lines" else (as_protobuf, "t.pb")
+    rows = list(streaming.AnswerStream(streaming.Content(data), name))
+    assert [row.question for row in rows] == ["How long may a leave be?", "How long may a break be?"]
+
+
 def test_questions_made_of_traces_are_marked_as_such() -> None:
     file = read_questions(written(gen_ai)[0], "traces.json")
     assert [one.text for one in file.questions] == ["How long may a leave be?", "How long may a break be?"]
     assert {one.tags for one in file.questions} == {("from a trace",)}
     assert all(len(one.id) == 32 for one in file.questions)
+    assert (file.shape, dict(file.columns)["question"]) == ("OpenTelemetry traces", "question")
 
 
 def test_secrets_are_masked_and_counted() -> None:
@@ -275,8 +286,8 @@ def test_protobuf_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     for data in (b"\n\xff\xff\xff\xff\x0f", b"\n\x05\xff\xfe\x00"):
         with pytest.raises(InvalidFile):
             read_answers(data, "traces.pb")
-    assert not traces.is_protobuf(b'\n\n{"resourceSpans": []}')
-    assert not traces.is_protobuf(b'{"resourceSpans": []}')
+    assert not is_protobuf(b'\n\n{"resourceSpans": []}')
+    assert not is_protobuf(b'{"resourceSpans": []}')
 
 
 @given(

@@ -11,10 +11,14 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from evaluation.core.errors import Problem
+from evaluation.formats.reading import FileFormat, display_name, tree_of_file
+from evaluation.formats.record_formats import RecordFormat
 from evaluation.formats.text_trees import feed
-from evaluation.formats.tree import FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
+from evaluation.formats.tree import MAX_BYTES, FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 
 MASKED = "[masked]"
 #: What is masked beside secrets for whoever asks for it by this name.
@@ -74,9 +78,14 @@ def json_of_protobuf(data: bytes, problems: Problems) -> bytes:
     return json.dumps(found).encode()
 
 
-def may_hold_traces(head: str) -> bool:
-    """Whether a text that begins so may hold traces."""
-    return "resourceSpans" in head or "resource_spans" in head
+def text_of(data: bytes, problems: Problems) -> bytes:
+    """Traces in protobuf as JSON; other files unchanged."""
+    return json_of_protobuf(data, problems) if is_protobuf(data) else data
+
+
+def may_hold_traces(head: bytes) -> bool:
+    """Whether a file that begins so may hold traces."""
+    return is_protobuf(head) or any(name.encode() in head for name in _BATCHES)
 
 
 def protobuf_answer(lost: int) -> bytes:
@@ -122,6 +131,40 @@ def trace_records(tree: FileTree, problems: Problems, masks: Sequence[str] = ())
     if masked[0]:
         problems.remark("secrets_masked", places=masked[0])
     return rows
+
+
+RECORDS = RecordFormat(text_of, may_hold_traces, with_traces, Path(__file__).with_name("otlp.yaml"))
+
+
+def read_trace_parts(
+    data: bytes, name: str, *, masks: Sequence[str] = (), max_bytes: int = MAX_BYTES
+) -> tuple[list[TracePart], int]:
+    """Parts of an OTLP request by service and trace, and the number of its spans that belong to no trace. For
+    ``masks`` see :func:`masking`.
+
+    :raises InvalidFile: for what is neither OTLP's JSON nor its protobuf.
+    """
+    return split(_tree(data, Problems(display_name(name)), max_bytes).root, masks)
+
+
+def read_trace_records(
+    data: bytes, name: str, *, masks: Sequence[str] = (), max_bytes: int = MAX_BYTES
+) -> tuple[bytes, list[Problem]]:
+    """A file of traces as JSON lines, one for each trace, which are read as questions and as answers, and remarks. For
+    ``masks`` see :func:`masking`.
+
+    :raises InvalidFile: ``traces_none`` beside what is wrong with any file.
+    """
+    problems = Problems(display_name(name))
+    if not (rows := trace_records(_tree(data, problems, max_bytes), problems, masks)):
+        problems.stop("traces_none")
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode(), list(problems.remarks)
+
+
+def _tree(data: bytes, problems: Problems, max_bytes: int) -> FileTree:
+    tree = tree_of_file(data, problems, (FileFormat.JSON, FileFormat.JSONL), max_bytes)
+    problems.refuse_if_any()
+    return tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
-from evaluation.formats.traces import PERSONAL
+from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, import_traces
+from contrib.traces.otlp import PERSONAL
 from evaluation.management.commands.import_questions import read_bytes
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import add_format, as_json, refusals, remarks, say_why_paused, work_off
 from evaluation.runs.selectors import project_named
-from evaluation.runs.traces import QUIET_SECONDS, Sampling, import_received, import_traces
 
 
 class Command(SiteCommand):
