@@ -21,7 +21,7 @@ from evaluation.core.roles import STAFF_ROLES
 
 #: Only our own tables. A scheduled function of the queue's tables would be any importable code, and its results are
 #: unpickled when looked at; groups mean nothing here, because rights come from roles.
-SHOWN_APPS = frozenset({"evaluation", "review"})
+OWN_TABLES = ("contrib.", "evaluation.", "review.")
 
 
 class BackOfficeSite(AdminSite):
@@ -78,6 +78,6 @@ class BackOfficeSite(AdminSite):
     ) -> None:
         """Register tables of ours; those of other apps stay out, whatever their own admin module asks for."""
         several = [model_or_iterable] if isinstance(model_or_iterable, type) else list(model_or_iterable)
-        shown = [model for model in several if model._meta.app_label in SHOWN_APPS]
+        shown = [model for model in several if model.__module__.startswith(OWN_TABLES)]
         if shown:
             super().register(shown, admin_class, **options)

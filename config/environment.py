@@ -58,7 +58,6 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         "Codes of an app after the password: `off`, `offered`, `leads` (leads and administrators need one) or `all`; "
         "needs `factor`.",
     ),
-    "CONCORD_REMIND_HOURS": (list, ["72", "24"], "Hours before a queue's deadline at which reviewers are reminded."),
     "CONCORD_VAR": (str, "", "Folder for the embedded database and generated files; empty uses `var/`."),
     "CONCORD_POOLER": (
         bool,
@@ -86,13 +85,8 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         'Python functions that systems may call, by name, as JSON: `{"mine": "package.module:function"}`.',
     ),
     "CONCORD_PRICES": (str, "", "YAML file with prices of models by day; without it the cost of calls is unknown."),
-    "CONCORD_LEASE_SECONDS": (int, 90, "How long a claimed unit stays claimed after its worker's last sign of life."),
-    "CONCORD_BUDGET_SECONDS": (int, 45, "How long one background task works before it hands over to the next."),
     "CONCORD_CALL_SECONDS": (int, 60, "Deadline of one call to a judge, from connecting to the last byte."),
     "CONCORD_RESERVE_MEGABYTES": (int, 64, "Runs pause while the disk of an embedded database has less free; 0 never."),
-    "CONCORD_HEARTBEAT_SECONDS": (int, 30, "How often `serve` rings the canary of the cluster."),
-    "CONCORD_WEDGED_SECONDS": (int, 120, "Without a heartbeat for so long, the cluster counts as wedged."),
-    "CONCORD_STATEMENT_SECONDS": (int, 60, "Longest work of PostgreSQL on one statement of a page or by REST; 0: any."),
     "CONCORD_BACKUP_HOURS": (int, 0, "Age at which `healthcheck` calls the last backup too old; 0 never."),
     "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file that is read as a whole, within one request."),
     "CONCORD_TRACE_MASKS": (
@@ -105,18 +99,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         256 * 1024 * 1024,
         "Largest file of answers that the page takes and workers read row by row.",
     ),
-    "CONCORD_EXPORTS_PER_HOUR": (
-        int,
-        200,
-        "Files (reports, exports of queues) one person may have made an hour; 0: any.",
-    ),
-    "CONCORD_FIGURES_PER_HOUR": (
-        int,
-        600,
-        "Agreements, corrections and comparisons one person may have computed by REST an hour; 0: any.",
-    ),
     "CONCORD_REPLY_DAYS": (int, 0, "Age at which `purge` empties the texts of judges' replies; 0 keeps them."),
-    "CONCORD_LICENCE_DAYS": (int, 180, "How long the proof of a judge's prompt licenses it."),
     "CONCORD_ANCHOR_DAYS": (
         int,
         30,
@@ -172,17 +155,6 @@ def texts_by_name(name: str, found: Any) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(text, str) and text for text in found.values()):
         raise ImproperlyConfigured(f'{name} must be a JSON object of texts, such as {{"name": "text"}}')
     return found
-
-
-def hours(name: str) -> list[int]:
-    """A list of whole hours, at least 1 each.
-
-    :raises ImproperlyConfigured: for anything else, naming the setting.
-    """
-    told = [str(one).strip() for one in read(name)]
-    if wrong := [one for one in told if not (one.isascii() and one.isdigit() and int(one) > 0)]:
-        raise ImproperlyConfigured(f"{name} must be whole hours such as 72,24, not {', '.join(wrong)}")
-    return sorted({int(one) for one in told})
 
 
 def networks(name: str) -> list[IPv4Network | IPv6Network]:

@@ -11,7 +11,6 @@ from config.environment import (
     BASE_DIR,
     HOME_DIR,
     database,
-    hours,
     mail,
     networks,
     oidc,
@@ -52,10 +51,13 @@ INSTALLED_APPS = [
 CONTRIB_APPS = [
     "contrib.attacks",
     "contrib.batches",
+    "contrib.corpora",
+    "contrib.generation",
     "contrib.local_embeddings",
     "contrib.pairs",
     "contrib.retrieval_truth",
     "contrib.practice",
+    "contrib.traces",
 ]
 INSTALLED_APPS += CONTRIB_APPS
 
@@ -232,7 +234,11 @@ SPECTACULAR_SETTINGS = {
         "QueueStateEnum": "review.models.queues.ReviewQueue.State",
         "StrategyEnum": "review.queues.serializers.strategies",
         "SearchStrategyEnum": "review.models.searches.Search.Strategy",
-        "LanguageEnum": "review.models.generation.Generation.Language",
+        **(
+            {"LanguageEnum": "contrib.generation.models.Generation.Language"}
+            if "contrib.generation" in CONTRIB_APPS
+            else {}
+        ),
     },
 }
 
@@ -247,7 +253,6 @@ DEFAULT_FROM_EMAIL: str = read("DEFAULT_FROM_EMAIL")
 EMAIL_TIMEOUT = 20
 CONCORD_SITE_URL: str = read("CONCORD_SITE_URL")
 CSRF_TRUSTED_ORIGINS = origins(CONCORD_SITE_URL)
-CONCORD_REMIND_HOURS: list[int] = hours("CONCORD_REMIND_HOURS")
 
 PORT: int = read("PORT")
 CONCORD_WEB_PROCESSES: int = read("CONCORD_WEB_PROCESSES")
@@ -257,26 +262,29 @@ CONCORD_JUDGE_ORIGINS: list[str] = read("CONCORD_JUDGE_ORIGINS")
 CONCORD_SYSTEM_ORIGINS: list[str] = read("CONCORD_SYSTEM_ORIGINS")
 CONCORD_SYSTEM_COMMANDS = {name: shlex.split(line) for name, line in read("CONCORD_SYSTEM_COMMANDS").items()}
 CONCORD_SYSTEM_CALLABLES: dict[str, str] = read("CONCORD_SYSTEM_CALLABLES")
-CONCORD_LEASE_SECONDS: int = read("CONCORD_LEASE_SECONDS")
 CONCORD_REPLY_DAYS: int = read("CONCORD_REPLY_DAYS")
-CONCORD_LICENCE_DAYS: int = read("CONCORD_LICENCE_DAYS")
 CONCORD_ANCHOR_DAYS: int = read("CONCORD_ANCHOR_DAYS")
-CONCORD_BUDGET_SECONDS: int = read("CONCORD_BUDGET_SECONDS")
 CONCORD_CALL_SECONDS: int = read("CONCORD_CALL_SECONDS")
 CONCORD_RESERVE_MEGABYTES: int = read("CONCORD_RESERVE_MEGABYTES")
-CONCORD_HEARTBEAT_SECONDS: int = read("CONCORD_HEARTBEAT_SECONDS")
-CONCORD_WEDGED_SECONDS: int = read("CONCORD_WEDGED_SECONDS")
 CONCORD_LOCAL_MODEL: str = read("CONCORD_LOCAL_MODEL")
 CONCORD_BERT_SCORE_MODEL: str = read("CONCORD_BERT_SCORE_MODEL")
 CONCORD_BERT_SCORE_LAYER: int = read("CONCORD_BERT_SCORE_LAYER")
 CONCORD_BERT_SCORE_BASELINE: str = read("CONCORD_BERT_SCORE_BASELINE")
-CONCORD_STATEMENT_SECONDS: int = read("CONCORD_STATEMENT_SECONDS")
 CONCORD_BACKUP_HOURS: int = read("CONCORD_BACKUP_HOURS")
 CONCORD_UPLOAD_BYTES: int = read("CONCORD_UPLOAD_BYTES")
 CONCORD_TRACE_MASKS: list[str] = read("CONCORD_TRACE_MASKS")
 CONCORD_LARGE_UPLOAD_BYTES: int = read("CONCORD_LARGE_UPLOAD_BYTES")
-CONCORD_EXPORTS_PER_HOUR: int = read("CONCORD_EXPORTS_PER_HOUR")
-CONCORD_FIGURES_PER_HOUR: int = read("CONCORD_FIGURES_PER_HOUR")
+
+# Not read from the environment: nobody needs other values.
+CONCORD_LEASE_SECONDS = 90  # for which a claimed unit stays claimed after its worker's last sign of life
+CONCORD_BUDGET_SECONDS = 45  # for which one background task works before it hands over to the next
+CONCORD_HEARTBEAT_SECONDS = 30  # between two rings of the canary of the cluster by `serve`
+CONCORD_WEDGED_SECONDS = 120  # without a heartbeat, after which the cluster counts as wedged
+CONCORD_STATEMENT_SECONDS = 60  # the longest work of PostgreSQL on one statement of a page or by REST; 0: any
+CONCORD_EXPORTS_PER_HOUR = 200  # files (reports, exports of queues) that one person may have made; 0: any
+CONCORD_FIGURES_PER_HOUR = 600  # agreements, corrections and comparisons that one person may ask for by REST; 0: any
+CONCORD_REMIND_HOURS = [72, 24]  # before a queue's deadline, at which reviewers are reminded
+CONCORD_LICENCE_DAYS = 180  # for which the proof of a judge's prompt licenses it
 
 LOGGING = {
     "version": 1,

@@ -1,1 +1,1 @@
-"""The machine's half: questions, systems, judges, runs and scores. It never imports ``review``."""
+"""Question sets, systems, judges, runs and scores. Never imports ``review``."""

@@ -4,18 +4,15 @@ from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.routers import SimpleRouter
 
-from evaluation.corpora.api import CorpusViewSet
 from evaluation.criteria.api import CriterionViewSet
 from evaluation.datasets.api import QuestionSetViewSet
 from evaluation.judges.api import JudgeViewSet, RubricViewSet
 from evaluation.profiles.api import ProfileViewSet
 from evaluation.runs.api import AnswerSetViewSet, RunViewSet
-from evaluation.runs.traces_api import OtlpView, TraceViewSet
 from evaluation.systems.api import SystemViewSet
 
 router = SimpleRouter(use_regex_path=False)
 router.register("question-sets", QuestionSetViewSet, "api-question-set")
-router.register("corpora", CorpusViewSet, "api-corpus")
 router.register("systems", SystemViewSet, "api-system")
 router.register("answer-sets", AnswerSetViewSet, "api-answer-set")
 router.register("judges", JudgeViewSet, "api-judge")
@@ -23,10 +20,8 @@ router.register("criteria", CriterionViewSet, "api-criterion")
 router.register("rubrics", RubricViewSet, "api-rubric")
 router.register("profiles", ProfileViewSet, "api-profile")
 router.register("runs", RunViewSet, "api-run")
-router.register("traces", TraceViewSet, "api-trace")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
-    path("otlp/v1/traces", OtlpView.as_view(), name="api-otlp-traces"),
     *router.urls,
 ]

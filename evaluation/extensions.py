@@ -7,7 +7,7 @@ order. The core registers its own background tasks in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from prometheus_client.core import Metric
 
+    from evaluation.connectors.protocol import Connector
     from evaluation.judging.embedding.similarity import Embedder, EmbeddingChoice, TokenChoice, TokenModel
     from evaluation.models import JudgeVersion, Run, User
     from evaluation.worker.jobs import JobKind
@@ -90,6 +91,24 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Hit:
+    """A row that the search page found: its text, where it stands, and the address of its page."""
+
+    text: str
+    note: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The rows of one kind that the search page found; ``empty`` is the sentence for none."""
+
+    title: str
+    rows: list[Hit]
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
 class Calls:
     """Calls of a ledger: ``work`` is their purpose, ``replies`` are rows of a ``ReplyRow``."""
 
@@ -130,6 +149,9 @@ class Feature:
     ``gauges`` are monitoring figures and ``calls`` are calls of other ledgers than that of runs. ``waiting`` are to-dos
     of a person. ``demo`` adds to the two runs of the demo, once, for its reviewers and lead. ``attacks`` shows how a
     judge stood up to attacks.
+    ``connectors`` are further kinds of systems. ``search`` finds at most so many rows with the words for a person,
+    ``passages`` returns the texts of a project's passages with these ids.
+    ``answer_source`` is the template of a card on the page of a new evaluation.
     """
 
     name: str
@@ -148,6 +170,10 @@ class Feature:
     demo: Callable[[Run, Run, list[User], User], None] | None = None
     second_factor: SecondFactor | None = None
     attacks: Callable[[JudgeVersion], JudgeAttacks] | None = None
+    connectors: tuple[Connector, ...] = ()
+    search: Callable[[User, str, int], Hits] | None = None
+    passages: Callable[[int, Sequence[str]], Mapping[str, str]] | None = None
+    answer_source: str = ""
 
 
 REGISTRY: dict[str, Callable[[], Feature]] = {}

@@ -1,1 +1,1 @@
-"""The human half: what experts say, how far the judge agrees with them, and everything made of both."""
+"""Review queues, ratings, agreement, corrected scores, reports and calibration. Uses ``evaluation``."""

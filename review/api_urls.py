@@ -5,7 +5,6 @@ from rest_framework.routers import SimpleRouter
 
 from review.calibration import api as calibration_api
 from review.decisions import api as decisions_api
-from review.generation import api as generation_api
 from review.queues import api as queues_api
 from review.ratings import api as ratings_api
 from review.reports import api as reports_api
@@ -14,8 +13,6 @@ router = SimpleRouter(use_regex_path=False)
 router.register("gold-sets", calibration_api.GoldSetViewSet, "api-gold-set")
 router.register("calibrations/searches", calibration_api.SearchViewSet, "api-search")
 router.register("calibrations", calibration_api.CalibrationViewSet, "api-calibration")
-router.register("generations", generation_api.GenerationViewSet, "api-generation")
-router.register("generated-questions", generation_api.DraftViewSet, "api-generated-question")
 router.register("draws", queues_api.DrawViewSet, "api-draw")
 router.register("review-queues", queues_api.QueueViewSet, "api-queue")
 router.register("items", ratings_api.ItemViewSet, "api-item")

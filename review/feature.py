@@ -1,16 +1,15 @@
-"""Background tasks of queues, calibration, generated questions and cached figures."""
+"""Background tasks of queues, calibration and cached figures."""
 
 from __future__ import annotations
 
 from evaluation.extensions import Feature
 from review.calibration import anchors, looking, searching
 from review.figure_cache import making
-from review.generation import working
 from review.queues import directing
 
 FEATURE = Feature(
     name="review",
-    jobs=(looking.take_look, searching.advance_search, anchors.check_anchors, working.write_questions),
+    jobs=(looking.take_look, searching.advance_search, anchors.check_anchors),
     periodic=(
         directing.remind_all,
         anchors.begin_due_checks,

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("config", "contrib", "evaluation", "review")
 LONGEST_FUNCTION = 60
-MOST_LAYERS = 20
+MOST_LAYERS = 21
 FORBIDDEN_NAMES = {"utils", "helpers", "misc", "common"}
 
 
@@ -48,7 +48,10 @@ def test_the_contract_names_every_package_and_nothing_else() -> None:
 
 def test_at_the_top_of_an_app_lies_only_what_django_looks_for() -> None:
     loose = {path.name for app in ("evaluation", "review") for path in (ROOT / app).glob("*.py")}
-    assert loose <= {"__init__.py", "apps.py", "checks.py", "extensions.py", "feature.py", "urls.py", "tasks.py"}
+    assert loose <= {
+        *("__init__.py", "admin.py", "api_urls.py", "apps.py", "checks.py", "extensions.py", "feature.py", "tasks.py"),
+        "urls.py",
+    }
 
 
 def test_every_package_says_what_it_is_for() -> None:

@@ -23,14 +23,16 @@ from evaluation.judges.embeddings import chosen_embedding, chosen_tokens, embedd
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
 from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.models import Endpoint, Project, Run, User
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.monitoring import exposition
 from evaluation.runs.progress import calls_of, progress
+from evaluation.systems.services import connectors
 from evaluation.worker.dispatch import sweep
 from evaluation.worker.health import examine
 from evaluation.worker.lifecycle import cancel, resume, start
-from tests.factories import make_answer_set, make_user
+from tests.factories import make_answer_set, make_project, make_user
 
 pytestmark = pytest.mark.django_db
 CONTRIB = [path.rpartition(".")[2] for path in site.CONTRIB_APPS]
@@ -80,7 +82,7 @@ def without(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Without:
 def evaluated(**options: Any) -> Run:
     answers = make_answer_set()
     judge = options.pop("judge", None) or baseline_judge(answers.project, "en")
-    run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=judge, **options)
+    run = prepare_run(answers, profile_row(answers.project, "graphrag"), RunSpec(**options), judge=judge)
     start(run)
     return drain(run.pk, seconds=60)
 
@@ -107,19 +109,30 @@ def test_without_a_feature_runs_pages_and_monitoring_work(name: str, without: Wi
     assert client.get(reverse("api-metrics")).status_code == 200
 
 
+ADDRESSES = {
+    "pairs": "pair-list",
+    "practice": "practice",
+    "retrieval_truth": "truth-list",
+    "corpora": "corpus-list",
+    "generation": "generation-list",
+}
+
+
 @pytest.mark.parametrize(
     ("name", "gone"),
     [
         ("pairs", ["/pairs/", "/pairs/new/", "/pairs/1/rate/", "/api/v1/pair-sets/"]),
         ("practice", ["/practice/", "/practice/1/"]),
         ("retrieval_truth", ["/retrieval-truth/", "/api/v1/retrieval-repairs/"]),
+        ("corpora", ["/corpora/", "/corpora/upload/", "/api/v1/corpora/"]),
+        ("generation", ["/generations/", "/generations/new/", "/api/v1/generations/"]),
     ],
 )
 def test_addresses_and_links_go_with_their_feature(name: str, gone: list[str], without: Without) -> None:
     run = evaluated()
     client = boss(run.project)
-    where = [reverse("queue-list"), reverse("run", args=[run.pk])]
-    linked = f'href="/{name.replace("_", "-")}/'
+    where = [reverse("queue-list"), reverse("run", args=[run.pk]), reverse("question-set-list")]
+    linked = f'href="{gone[0]}'
     linked_before = any(linked in client.get(path).content.decode() for path in where)
     without(name)
     assert linked_before
@@ -127,7 +140,7 @@ def test_addresses_and_links_go_with_their_feature(name: str, gone: list[str], w
     assert {path: client.get(path).status_code for path in gone} == dict.fromkeys(gone, 404)
     assert not any(linked in client.get(path).content.decode() for path in where)
     with pytest.raises(NoReverseMatch):
-        reverse({"pairs": "pair-list", "practice": "practice", "retrieval_truth": "truth-list"}[name])
+        reverse(ADDRESSES[name])
 
 
 def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> None:
@@ -137,6 +150,24 @@ def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> 
     without("attacks")
     assert "check_judge" in page
     assert "check_judge" not in client.get(reverse("judge", args=[judge.pk])).content.decode()
+
+
+def test_without_corpora_there_is_no_reference_system_and_no_search_for_passages(without: Without) -> None:
+    without("corpora")
+    client = boss(make_project())
+    assert "corpus" not in connectors()
+    page = client.get(reverse("search"), {"q": "word"}).content.decode()
+    assert "No question has these words." in page
+    assert "No passage has these words." not in page
+
+
+def test_without_traces_a_new_evaluation_offers_none(without: Without) -> None:
+    client, address = boss(make_answer_set().project), reverse("evaluation-new")
+    page = client.get(address).content.decode()
+    without("traces")
+    assert 'href="/evaluations/traces/"' in page
+    assert "/evaluations/traces/" not in client.get(address).content.decode()
+    assert client.get("/evaluations/traces/").status_code == 404
 
 
 def test_without_local_embeddings_they_are_refused_and_nobody_chooses_them(without: Without) -> None:
@@ -159,10 +190,10 @@ def test_without_batches_they_are_refused_and_a_run_made_with_them_waits(without
     endpoint = Endpoint.objects.create(name="e", base_url="https://llm.example/v1", batches=True)
     judge = save_judge(answers.project, "remote", endpoint, model="m", language="en")
     profile = profile_row(answers.project, "graphrag")
-    run = prepare_run(answers, profile, judge=judge, batch=True)
+    run = prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
     without("batches")
     with pytest.raises(Refused) as refused:
-        prepare_run(answers, profile, judge=judge, batch=True)
+        prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
     assert refused.value.params == {"feature": "batches"}
     start(run)
     run = drain(run.pk, seconds=5)

@@ -25,7 +25,7 @@ from config.wsgi import application
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.rest.endpoints import RowsViewSet
-from tests.evaluation.api.clients import Caller, token_for
+from tests.evaluation.rest.clients import Caller, token_for
 from tests.examples import examples
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.world import make_world

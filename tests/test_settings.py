@@ -145,11 +145,10 @@ print([q.payload for q in OrmQ.objects.all()])
 
 
 @pytest.mark.slow
-def test_a_mail_server_and_hours_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    for name, value in (("EMAIL_URL", "carrier-pigeon://x"), ("CONCORD_REMIND_HOURS", "soon")):
-        done = start(tmp_path, **{name: value})
-        assert done.returncode != 0
-        assert name in done.stderr
+def test_a_mail_server_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    done = start(tmp_path, EMAIL_URL="carrier-pigeon://x")
+    assert done.returncode != 0
+    assert "EMAIL_URL" in done.stderr
     assert start(tmp_path, EMAIL_URL="smtp+tls://me:secret@mail.example:587").returncode == 0
 
 

@@ -34,8 +34,8 @@ _CHUNK = 16  # texts of one length that go through together
 
 
 class LocalModel:
-    """A model from a folder, and the :class:`~evaluation.judging.embedding.similarity.Embedder` of its sentence embeddings. Use
-    :func:`local_model`, which keeps it.
+    """A model from a folder, and the :class:`~evaluation.judging.embedding.similarity.Embedder` of its sentence
+    embeddings. Use :func:`local_model`, which keeps it.
 
     :raises Refused: ``local_model_unreadable`` when the folder holds no BERT model, or the extra ``semantic`` is not
         installed.

@@ -51,7 +51,7 @@ from evaluation.messages.sentences import explain_reason, explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.runs.exports import download, take_export
 from evaluation.runs.progress import Spending
-from review.judges.pages import cost_of_calls
+from review.reports.provenance_facts import cost_of_calls
 
 LONGEST_NAME = 200
 LARGEST = 5000

@@ -1,7 +1,5 @@
-"""Who may do what: access to things of a project, tokens, sessions, log-in limits, the audit log.
+"""People, roles, access to projects, tokens, log-in, the audit log.
 
-Above ``models``.
-
-Door: ``access.fetch`` (a thing, or 404 to strangers), ``access.may``, ``audit.record``, ``access.lock_project``,
-``access.values_shown``.
+Used by others: ``access.fetch`` (a row, or 404 for strangers), ``access.may``, ``access.lock_project``,
+``audit.record``.
 """

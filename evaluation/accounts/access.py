@@ -20,8 +20,6 @@ from evaluation.core.roles import ALLOWED, Action, Role, allowed
 from evaluation.models import (
     Answer,
     AnswerSet,
-    Corpus,
-    Document,
     ImportBatch,
     Project,
     Question,
@@ -45,8 +43,6 @@ PROJECT_PATH: dict[type[Model], str] = {
     Project: "pk",
     QuestionSet: "project_id",
     Question: "question_set__project_id",
-    Corpus: "project_id",
-    Document: "corpus__project_id",
     ImportBatch: "project_id",
     System: "project_id",
     SystemVersion: "system__project_id",

@@ -1,4 +1,4 @@
-"""Every connector by name, and settings that were written down read as their typed model."""
+"""The core's connectors by name, and settings that were written down read as their typed model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from pydantic import ValidationError
 
 from evaluation.connectors.chat import CHAT
 from evaluation.connectors.command_line import COMMAND_LINE
-from evaluation.connectors.corpus import CORPUS
 from evaluation.connectors.http import HTTP
 from evaluation.connectors.protocol import Connector, Settings
 from evaluation.connectors.python_callable import PYTHON_CALLABLE
-from evaluation.core.errors import ConcordError, UnknownName
+from evaluation.core.errors import ConcordError
 from evaluation.network.outcomes import storable
 
-CONNECTORS: Mapping[str, Connector] = {one.name: one for one in (HTTP, COMMAND_LINE, CHAT, PYTHON_CALLABLE, CORPUS)}
+CONNECTORS: Mapping[str, Connector] = {one.name: one for one in (HTTP, COMMAND_LINE, CHAT, PYTHON_CALLABLE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +39,16 @@ class BadSettings(ConcordError):
         super().__init__("; ".join(f"{one.field}: {one.message}".removeprefix(": ") for one in self.problems))
 
 
-def connector_named(name: str) -> Connector:
-    """The connector.
-
-    :raises UnknownName: for a name that none has.
-    """
-    if name not in CONNECTORS:
-        raise UnknownName("connector", name, list(CONNECTORS))
-    return CONNECTORS[name]
-
-
-def read_settings(name: str, given: Mapping[str, Any]) -> Settings:
+def read_settings(connector: Connector, given: Mapping[str, Any]) -> Settings:
     """The connector's settings.
 
-    :raises UnknownName: for a connector that does not exist.
     :raises BadSettings: with every field that does not fit.
     """
     if not _is_storable(given):
         text = "a text with NUL or half a character, or a number that is none"
         raise BadSettings([SettingProblem("", "not_storable", text, {})])
     try:
-        return connector_named(name).settings.model_validate(given)
+        return connector.settings.model_validate(given)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         raise BadSettings(

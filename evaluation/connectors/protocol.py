@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from pydantic import Field
 
 from evaluation.core.errors import ConcordError
-from evaluation.core.samples import AnswerSpec, ContextSpec, FrozenModel, QuestionSpec
+from evaluation.core.samples import AnswerSpec, FrozenModel, QuestionSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import TransportFault
 
@@ -100,31 +100,17 @@ class Settings(FrozenModel):
     timeout_seconds: float = Field(default=60.0, ge=0.1, le=600.0, description="Seconds from asking to the last byte.")
 
 
-class PassageSearch(Protocol):
-    """A corpus that can be searched. ``prepare`` comes before the first search and may read tables, ``search`` runs in
-    any thread."""
-
-    def prepare(self) -> None: ...
-
-    def search(self, text: str, k: int) -> tuple[ContextSpec, ...]:
-        """The ``k`` best passages, the best first.
-
-        :raises AskFailed: where the search itself needs a call, and that failed.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the operator of this installation allows: ``origins`` that may be called, environment ``variables`` that may
-    be sent, ``commands`` and ``functions`` by the names under which systems may use them. ``corpora`` opens a corpus of
-    the system's project by its name, what it is searched by, and by which embeddings."""
+    be sent, ``commands`` and ``functions`` by the names under which systems may use them. ``project`` is the id of
+    the system's project."""
 
     origins: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     commands: Mapping[str, Sequence[str]] = field(default_factory=lambda: _NOTHING)
     functions: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
-    corpora: Callable[[str, str, str], PassageSearch] | None = None
+    project: int | None = None
 
 
 class SystemClient(ABC):

@@ -1,7 +1,5 @@
-"""Values without Django that everything else speaks in: scales, samples, metric descriptions, refusals, roles.
+"""Values without Django that all packages share: scales, metric specs, samples, errors, roles, content hashes.
 
-Imports nothing of Concord, and no Django.
-
-Door: ``errors.Refused`` (a refusal with a code and its parameters), ``canonical.content_hash``, ``registry.Scale``,
-``samples.Result`` and ``QuestionSpec``, ``registry.MetricSpec``, ``roles.Action``.
+Used by others: ``errors.Refused``, ``canonical.content_hash``, ``scales.Scale``, ``metric_specs.MetricSpec``,
+``samples.Result`` and ``QuestionSpec``, ``roles.Action``.
 """

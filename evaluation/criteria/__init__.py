@@ -1,6 +1,4 @@
-"""Criteria that a team writes itself: drafting, trying out, activating; each is a judge metric of the project.
+"""Custom criteria: metrics that a team defines in words and a judge scores. Drafting, trying out, activating.
 
-Above ``judges``.
-
-Door: ``services.draft``, ``activate`` and ``deactivate``; ``services.active``; ``services.try_out``.
+Used by others: ``services.draft``, ``activate``, ``deactivate``, ``active`` and ``try_out``.
 """

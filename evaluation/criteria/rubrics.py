@@ -98,11 +98,15 @@ def version_named(project_id: int, language: str, name: str) -> RubricVersion:
     """The version that ``FAMILY@V`` names in a language.
 
     :raises UnknownName: naming the versions there are.
+    :raises Refused: ``rubric_other_language``.
     """
     family, _, number = name.rpartition("@")
-    rows = rubrics_for([project_id]).filter(language=language)
-    found = rows.filter(family=family, version=int(number)).first() if _is_number(number) else None
+    every = rubrics_for([project_id])
+    named = every.filter(family=family, version=int(number)) if _is_number(number) else every.none()
+    rows, found = every.filter(language=language), named.filter(language=language).first()
     if found is None:
+        if named.exists():
+            raise Refused("rubric_other_language", rubric=name, language=language)
         known = [f"{one.family}@{one.version}" for one in rows.order_by("family", "version")]
         raise UnknownName("rubric version", name, known)
     return found

@@ -1,6 +1,4 @@
-"""Question sets: preview and import of files, versions by content hash, differences between versions.
+"""Question sets: upload with preview, versions by content hash, differences between versions.
 
-Above ``accounts`` and ``files``.
-
-Door: ``importing.preview_file``, ``confirm_upload`` and ``import_question_set``.
+Used by others: ``importing.import_question_set``, ``uploads``.
 """

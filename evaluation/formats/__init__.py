@@ -1,7 +1,5 @@
-"""Uploads: recognising, reading and writing of question, answer and rating files, with line and field of each error.
+"""Reading and writing files of questions, answers and ratings, in our formats and those of other tools.
 
-Pure Python above ``core``. Everything is checked before anything is returned; nothing is half read.
-
-Door: ``reading.read_questions``, ``read_answers`` and ``read_ratings``; ``export`` for tables
-and formats.
+A file is checked as a whole: every problem names its line and field, and nothing is returned while there is one. No
+Django. Used by others: ``reading.read_questions``, ``read_answers`` and ``read_ratings``; ``export``.
 """

@@ -3,25 +3,23 @@ content says first and its name second."""
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NoReturn
 
-from evaluation.core.errors import Problem
 from evaluation.core.scales import Scale
 from evaluation.formats.answer_rows import AnswerFile, answer_file
 from evaluation.formats.columnar import ARROW, PARQUET, read_columnar
 from evaluation.formats.label_studio import read_annotations
 from evaluation.formats.question_rows import QuestionFile, question_file
 from evaluation.formats.rating_rows import RatingFile, rating_file
+from evaluation.formats.record_formats import record_formats
 from evaluation.formats.shaping import ANSWERS, QUESTIONS, Shape, shaped
 from evaluation.formats.tables import read_csv, read_xlsx, rows_of_columns
 from evaluation.formats.text_trees import read_json, read_json_lines, read_yaml
-from evaluation.formats.traces import TracePart, is_protobuf, json_of_protobuf, split, trace_records, with_traces
 from evaluation.formats.trec import QRELS, RUN, TOPICS, read_qrels, read_run, read_topics, trec_form
 from evaluation.formats.tree import MAX_BYTES, FileTree, Limits, Node, Problems
 
@@ -130,7 +128,7 @@ def sniff(data: bytes, name: str, problems: Problems, limits: Limits) -> Sniffed
 def is_binary(head: bytes) -> bool:
     """Whether what begins so is no text in UTF-8, or is refused for what it is."""
     signs = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0", PARQUET, *ARROW, *_ARCHIVES, *_UNICODE_BOMS)
-    return head.startswith(signs) or b"%PDF" in head[:1024] or b"\x00" in head or is_protobuf(head)
+    return head.startswith(signs) or b"%PDF" in head[:1024] or b"\x00" in head
 
 
 def format_by_content(text: str, name: str) -> str:
@@ -312,50 +310,27 @@ def read_answers(data: bytes, name: str, *, shape: Shape | None = None, max_byte
 
 
 def rows_of_file(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:
-    """The tree of a file; of traces a record each.
+    """The tree of a file; of formats of optional features a record for each row.
 
     :raises InvalidFile: where it cannot be read as a tree.
     """
-    return with_traces(_tree_of(data, problems, accepted, max_bytes), problems)
+    tree = tree_of_file(data, problems, accepted, max_bytes)
+    for form in record_formats():
+        tree = form.records(tree, problems)
+    return tree
 
 
-def read_trace_parts(
-    data: bytes, name: str, *, masks: Sequence[str] = (), max_bytes: int = MAX_BYTES
-) -> tuple[list[TracePart], int]:
-    """What an OTLP request tells, by service and trace, and how many of its spans belong to no trace. ``masks`` is what
-    is masked beside secrets, see ``evaluation.formats.traces.masking``.
+def tree_of_file(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:
+    """The tree of a file, also of one in a binary format of an optional feature.
 
-    :raises InvalidFile: for what is neither OTLP's JSON nor its protobuf.
+    :raises InvalidFile: where it cannot be read as a tree.
     """
-    problems = Problems(display_name(name))
-    tree = _tree_of(data, problems, (FileFormat.JSON, FileFormat.JSONL), max_bytes)
-    problems.refuse_if_any()
-    return split(tree.root, masks)
-
-
-def read_trace_records(
-    data: bytes, name: str, *, masks: Sequence[str] = (), max_bytes: int = MAX_BYTES
-) -> tuple[bytes, list[Problem]]:
-    """A file of traces as JSON lines, one a trace, which are read as questions and as answers, and remarks. ``masks``
-    is what is masked beside secrets, see ``evaluation.formats.traces.masking``.
-
-    :raises InvalidFile: ``traces_none`` beside what is wrong with any file.
-    """
-    problems = Problems(display_name(name))
-    tree = _tree_of(data, problems, (FileFormat.JSON, FileFormat.JSONL), max_bytes)
-    problems.refuse_if_any()
-    if not (rows := trace_records(tree, problems, masks)):
-        problems.stop("traces_none")
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode(), list(problems.remarks)
-
-
-def _tree_of(data: bytes, problems: Problems, accepted: tuple[FileFormat, ...], max_bytes: int) -> FileTree:
-    """The tree of a file that may hold traces in protobuf."""
-    if is_protobuf(data):
-        if len(data) > max_bytes:
-            problems.stop("file_too_large", size=len(data), limit=max_bytes)
-        data = json_of_protobuf(data, problems)
-    return read_tree(data, problems, accepted, max_bytes)
+    if len(data) > max_bytes:
+        problems.stop("file_too_large", size=len(data), limit=max_bytes)
+    for form in record_formats():
+        data = form.text(data, problems)
+    # The limit is of the file; as JSON a binary one is longer, which the limits of its values bound.
+    return read_tree(data, problems, accepted, max(max_bytes, len(data)))
 
 
 def read_ratings(data: bytes, name: str, *, scales: Mapping[str, Scale]) -> RatingFile:

@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from evaluation.core.samples import FrozenModel
 from evaluation.formats import promptfoo
+from evaluation.formats.record_formats import record_formats
 from evaluation.formats.text_trees import feed, read_yaml
 from evaluation.formats.tree import Columns, FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
 from evaluation.formats.values import Field as Value
@@ -179,7 +180,8 @@ def read_map(data: bytes, name: str = "map") -> Shape:
 @lru_cache(maxsize=1)
 def shipped() -> Mapping[str, Shape]:
     """The known shapes by the names of their files."""
-    return {path.stem: read_map(path.read_bytes(), path.stem) for path in sorted(SHIPPED.glob("*.yaml"))}
+    maps = [*SHIPPED.glob("*.yaml"), *(form.shape for form in record_formats())]
+    return {path.stem: read_map(path.read_bytes(), path.stem) for path in sorted(maps, key=lambda path: path.stem)}
 
 
 def recognised(root: Node) -> Shape | None:

@@ -32,11 +32,11 @@ from evaluation.formats.reading import (
     read_questions,
     rows_of_file,
 )
+from evaluation.formats.record_formats import record_formats
 from evaluation.formats.sections import Placed
 from evaluation.formats.shaping import ANSWERS, QUESTIONS, SAMPLE, RecordReader, Shape, reader_of, recognised, shaped
 from evaluation.formats.tables import SEPARATOR_LINE, delimiter_of, read_header, read_row
 from evaluation.formats.text_trees import JSONSyntax, scan_json
-from evaluation.formats.traces import may_hold_traces
 from evaluation.formats.tree import FileTree, Kind, Limits, Node, Problems, TreeBuilder
 
 SMALL_BYTES = 2 * 1024 * 1024  # up to here a file is read as a whole
@@ -140,14 +140,14 @@ class _RowStream:
         with self._source.open() as file:
             head = file.read(HEAD_BYTES)
         self._marked, self._head = head.startswith(codecs.BOM_UTF8), head.decode(errors="ignore")
-        if self.size <= SMALL_BYTES or is_binary(head):
+        if self.size <= SMALL_BYTES or is_binary(head) or any(form.may_begin(head) for form in record_formats()):
             return None
         try:
             text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
         except UnicodeDecodeError:
             return None
         form = format_by_content(text, self.problems.file)
-        if form not in _READERS or may_hold_traces(text):
+        if form not in _READERS:
             return None
         if form == FileFormat.JSON and not text.lstrip().startswith("["):
             return None

@@ -1,8 +1,5 @@
-"""What a judge is asked, how its reply is read, and the HTTP client that asks it. Pure Python, no Django, no table.
+"""Judging without Django: rubrics, prompts, reading of replies, formulas, embeddings, the offline baseline.
 
-Above ``core`` and ``metrics``. The judge gives verdicts; figures are computed here. Clients of judges stand in
-``providers``, one file each; the network is touched by ``evaluation.network`` alone.
-
-Door: ``catalogue.family_for``, ``rubric.shipped_rubric``, ``prompt.judge_call`` and ``hear``, ``providers.catalogue``,
-``baseline`` (word rules of the offline judge), ``calls`` (what goes in and comes out).
+A judge gives verdicts; the figures are computed here. Used by others: ``catalogue.family_for``,
+``rubric.shipped_rubric``, ``prompt.judge_call`` and ``hear``, ``providers.catalogue``, ``calls``.
 """

@@ -1,1 +1,1 @@
-"""Commands of the machine's half, and beside them the options and outputs that several commands share."""
+"""Commands of this app, and options and outputs that several of them share."""

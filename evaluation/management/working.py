@@ -4,10 +4,8 @@ import json
 import os
 import sys
 import time
-from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +27,6 @@ MOST_PROBLEMS = 1000
 def add_format(parser: CommandParser) -> None:
     """``--format text|json``."""
     parser.add_argument("--format", choices=["text", "json"], default="text", help="json for programs")
-
-
-def dollars(text: str) -> Decimal:
-    """An amount of money on the command line.
-
-    :raises ArgumentTypeError: for anything but a number from 0 on with at most 8 digits before the point.
-    """
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        amount = Decimal(-1)
-    if not 0 <= amount < 10**8:
-        raise ArgumentTypeError(_("not an amount of US dollars, such as 2.50"))
-    return amount.quantize(Decimal("0.0001"))
 
 
 def problem_line(problem: Problem) -> str:

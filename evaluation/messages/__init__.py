@@ -1,7 +1,5 @@
-"""Sentences for people: every code of a refusal, a reason, a problem in a file or a doubt in the reader's language.
+"""Sentences for codes of refusals, reasons, file problems and doubts, in English and Korean.
 
-Above ``core``; no table.
-
-Door: ``messages.explain_refusal``, ``explain_reason`` and ``explain``; ``markdown.render`` (safe HTML of an answer),
-``numbers`` (how figures are written).
+Used by others: ``sentences.explain_refusal``, ``explain_reason`` and ``explain``; ``markdown.render`` (safe HTML of an
+answer); ``numbers`` (how figures are written).
 """

@@ -187,7 +187,7 @@ REFUSALS = {
         "Hidden repeats need at least %(least)s answers for each reviewer, so that one comes much later; here there "
         "are %(each)s."
     ),
-    "queue_rule": _("“%(field)s” must lie between %(low)s and %(high)s."),
+    "setting_range": _("“%(field)s” must lie between %(low)s and %(high)s."),
     "queue_name_tells": _(
         "Reviewers read the name before they rate. It must not name the system, the judge or the strategy: %(words)s."
     ),
@@ -271,8 +271,6 @@ REFUSALS = {
     "gate_needs_drop": _("A baseline run needs a largest drop that is allowed."),
     "margin_needs_drop": _("A margin needs a baseline run and a largest drop that is allowed."),
     "margin_not_positive": _("The margin within which two runs are alike is above 0, not %(margin)s."),
-    "gate_looks": _("A gate is asked 1 to %(most)s times, not %(looks)s."),
-    "gate_drop_negative": _("The largest drop is 0 or more, not %(drop)s."),
 }
 
 

@@ -1,7 +1,5 @@
-"""Rule metrics, a file each, and the readings of text they share (Korean, numbers, keywords, citations).
+"""Rule metrics, one file each, and the text normalisation they share. No Django.
 
-Pure Python above ``core``. A metric gets question, answer and settings and returns a ``Result``, never a number for a
-failure.
-
-Door: ``catalogue.RULE_METRICS``.
+A metric gets question, answer and settings and returns a ``Result``, never a number for a failure. Used by others:
+``catalogue.RULE_METRICS``.
 """

@@ -1,4 +1,4 @@
-"""All tables of the machine's half, a file a domain; code imports them from here."""
+"""Tables of this app, one file a domain; code imports them from here."""
 
 from evaluation.models.accounts import (
     ApiToken,
@@ -10,7 +10,6 @@ from evaluation.models.accounts import (
     RoleGrant,
     User,
 )
-from evaluation.models.corpora import Chunk, Corpus, Document
 from evaluation.models.judges import (
     Endpoint,
     JudgeVersion,
@@ -61,13 +60,10 @@ __all__ = [
     "AuditEvent",
     "BatchState",
     "CacheEntry",
-    "Chunk",
     "Context",
-    "Corpus",
     "Criterion",
     "CriterionEvent",
     "CriterionVersion",
-    "Document",
     "Endpoint",
     "FailedLogin",
     "Finding",

@@ -144,8 +144,8 @@ class System(Row, Authored, Restable):
 
 
 class SystemVersion(AppendOnly, Authored):
-    """A configuration of a system. ``adapter`` names its connector (``evaluation.connectors.catalogue``), whose settings
-    are ``config``; ``recorded`` means that answers are imported, not asked for."""
+    """A configuration of a system. ``adapter`` names its connector (``evaluation.connectors.catalogue``), ``config``
+    holds its settings; ``recorded`` means that answers are imported, not asked for."""
 
     system = models.ForeignKey(System, verbose_name=_("system"), on_delete=PROTECT, related_name="versions")
     version = models.PositiveIntegerField(_("version"))

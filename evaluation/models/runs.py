@@ -7,7 +7,6 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import AnswerSpec, ContextSpec
@@ -179,10 +178,12 @@ class Run(Row, Authored):
         ]
 
     def __str__(self) -> str:
-        """The given name, else who answered and when it was made: "my-rag v2 · 22 Nov 2026 (#13)"."""
+        """The given name, else who answered and when it was made: "my-rag v2 · 2026-11-22 (#13)".
+
+        Reports and cached figures hold it, so it is the same in every language."""
         if self.name:
             return self.name
-        made = date_format(timezone.localtime(self.created_at), "SHORT_DATE_FORMAT")
+        made = timezone.localtime(self.created_at).date()
         return f"{self.answer_set.system_version} · {made} (#{self.pk})"
 
 

@@ -1,7 +1,5 @@
-"""Calls over the network, whoever is called: judges, embeddings, systems under test. Pure Python above ``core``,
-and the only package that opens connections.
+"""Guarded HTTP: allowed origins, deadlines, size limits, retries, pacing. Only this package opens connections.
 
-Door: ``transport`` (one origin, checked addresses, deadlines, a cap on the body), ``llm`` (OpenAI's format above it),
-``origins`` (where calls may go), ``outcomes`` (how a call ended), ``retrying`` (what follows a failure), ``pool`` and
-``pacing`` (many calls at once).
+No Django. Used by others: ``transport``, ``llm`` (OpenAI's format), ``origins``, ``outcomes`` (how a call ended),
+``retrying``, ``pool`` and ``pacing``.
 """

@@ -1,7 +1,5 @@
-"""Runs: made from an answer set and a profile, drained, settled; their progress, costs and results.
+"""Runs: creation, answer files, planning, progress, costs, results.
 
-Above ``scoring`` and ``criteria``.
-
-Door: ``making.prepare_run`` and ``ask_for_run``, ``answer_files.import_answers``, ``draining.drain``,
-``progress.progress`` and ``Spending``, ``results.figures``.
+Used by others: ``making.prepare_run`` and ``ask_for_run``, ``answer_files.import_answers``, ``draining.drain``,
+``progress.progress``, ``results.figures``.
 """

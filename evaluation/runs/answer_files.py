@@ -30,6 +30,7 @@ from evaluation.formats.reading import display_name, read_answers
 from evaluation.formats.streaming import AnswerStream, Source
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Answer, AnswerSet, Context, ProfileVersion, Project, QuestionSet, Run, SystemVersion, User
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, Answered, Matching
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
@@ -166,7 +167,7 @@ def completed(
         counts = same or answers
         profile = profile_row(project)
         run = (_rules_run(counts, profile) if same else None) or prepare_run(
-            counts, profile, judge=None, name=name, by=by
+            counts, profile, RunSpec(name=name), judge=None, by=by
         )
     return run, same is None
 

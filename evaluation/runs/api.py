@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 # mypy: disable-error-code="assignment"
 # The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
 from typing import Any
@@ -15,27 +17,23 @@ from rest_framework.response import Response
 from rest_framework.serializers import (
     BooleanField,
     CharField,
-    ChoiceField,
-    DecimalField,
     IntegerField,
     ListField,
     ModelSerializer,
     Serializer,
     SerializerMethodField,
-    UUIDField,
     ValidationError,
 )
 
 from evaluation.accounts.access import Person, fetch, values_shown
-from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
 from evaluation.datasets.api import ReadByMap, shape_from
 from evaluation.formats.reading import read_answers
-from evaluation.judging.formulas import JuryRule
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
+from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
 from evaluation.rest.endpoints import (
     FILE_BODY,
     FileOfRows,
@@ -52,12 +50,12 @@ from evaluation.rest.errors import ProblemSerializer
 from evaluation.rest.filters import AnswerFilter, AnswerSetFilter, RunFilter
 from evaluation.rest.requests import MOST, PagesInOrder
 from evaluation.runs.answer_files import import_answers, score_by_rules
-from evaluation.runs.making import Asking, Wanted, ask_for_run, cancel_run, pause_run, resume_run
+from evaluation.runs.making import Asking, ask_for_run, cancel_run, pause_run, resume_run
 from evaluation.runs.planning import planned
 from evaluation.runs.progress import progress
 from evaluation.runs.results import enters, primary_pairs, with_scores
-from evaluation.runs.selectors import QuestionFilter
 from evaluation.runs.serializers import PlanSerializer, RunSerializer, RunState, RunSummarySerializer, RunWhole
+from evaluation.specs.rest_fields import SettingsSerializer
 from evaluation.systems.services import asked_version
 from evaluation.worker.lifecycle import answers_in, retry_failed
 
@@ -286,9 +284,11 @@ def has_judged(answer: Any) -> bool:
 RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
 
 
-class RunRequestSerializer(StrictSerializer):
+class RunRequestSerializer(SettingsSerializer, StrictSerializer):
     """What a run should be: of an ``answer_set``, or of the answers that ``system`` is asked for. Without ``judge`` the
     project's default or only one, else the offline baseline; null is none."""
+
+    settings = (*ASKING.values(), *OPTIONS.values())
 
     answer_set = IntegerField(default=None, min_value=1, allow_null=True)
     dataset_id = IntegerField(
@@ -297,54 +297,6 @@ class RunRequestSerializer(StrictSerializer):
     system = CharField(
         default="", allow_blank=True, max_length=220, help_text="name or NAME@VERSION of a system with a connector"
     )
-    evaluation_type = ChoiceField(choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help_text="what to ask for")
-    k = IntegerField(default=5, min_value=1, max_value=50, help_text="passages to ask for")
-    profile = CharField(
-        default="", allow_blank=True, max_length=100, help_text="name of a profile; else the project's default"
-    )
-    judge = CharField(default="", allow_null=True, allow_blank=True, max_length=120)
-    beside = ListField(
-        child=CharField(max_length=120),
-        default=list,
-        help_text="further judges, compared only; with `jury` its other members",
-    )
-    rubrics = ListField(
-        child=CharField(max_length=120),
-        default=list,
-        max_length=20,
-        help_text="versions to judge by as `FAMILY@V`, else those in force; of several of a family the first counts",
-    )
-    language = ChoiceField(
-        choices=["en", "ko"],
-        default="",
-        allow_blank=True,
-        help_text="of the judges' prompts and reasons; else each its own",
-    )
-    baseline = BooleanField(default=True, help_text="the offline baseline judges as well")
-    jury = ChoiceField(choices=[*JuryRule], default="", allow_blank=True)
-    embeddings = CharField(
-        default="",
-        allow_blank=True,
-        max_length=120,
-        help_text="name of an endpoint that embeds, `local` or `none`; else the judge's own, else the first that does",
-    )
-    metrics = ListField(
-        child=CharField(max_length=64),
-        default=list,
-        max_length=100,
-        help_text="metrics and criteria beside the profile's",
-    )
-    name = CharField(default="", allow_blank=True, max_length=300)
-    categories = ListField(child=CharField(max_length=200), default=list)
-    tags = ListField(child=CharField(max_length=200), default=list)
-    question_ids = ListField(child=CharField(max_length=200), default=list)
-    limit = IntegerField(default=None, min_value=1, max_value=10**6, allow_null=True)
-    repeat = IntegerField(default=1, min_value=1, max_value=50)
-    max_concurrency = IntegerField(default=32, min_value=1, max_value=1000)
-    use_cache = BooleanField(default=True)
-    batch = BooleanField(default=False, help_text="hand calls over in batches where the judge's endpoint takes them")
-    budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
-    start_token = UUIDField(default=None, allow_null=True, help_text="chosen by the caller; asking twice makes one run")
     dry_run = BooleanField(default=False, help_text="only say what it would take")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -355,17 +307,10 @@ class RunRequestSerializer(StrictSerializer):
         return attrs
 
 
-class ResumeSerializer(StrictSerializer):
+class ResumeSerializer(SettingsSerializer, StrictSerializer):
     """Under what a paused run goes on."""
 
-    budget = DecimalField(
-        max_digits=12,
-        decimal_places=4,
-        min_value=0,
-        default=None,
-        allow_null=True,
-        help_text="US dollars that its calls may cost in all; null leaves it as it is",
-    )
+    settings = (replace(OPTIONS["budget"], body="US dollars that its calls may cost in all; null leaves it as it is"),)
 
 
 class PageQuery(StrictSerializer):
@@ -373,15 +318,6 @@ class PageQuery(StrictSerializer):
 
     cursor = CharField(required=False, help_text="The pagination cursor value.")
     page_size = IntegerField(required=False, min_value=1, max_value=MOST, help_text="Results per page, 1 to 500.")
-
-
-def wanted_run(body: dict[str, Any]) -> Wanted:
-    """The request as the lower floors take it."""
-    names = ("categories", "tags", "question_ids", "limit")
-    several = {name: tuple(body[name]) for name in ("beside", "metrics", "rubrics")}
-    sources = {"answer_set", "dataset_id", "system", "evaluation_type", "k", "dry_run"}
-    rest = {name: one for name, one in body.items() if name not in sources.union(names)}
-    return Wanted(questions=QuestionFilter(*(body[name] for name in names)), **(rest | several))
 
 
 def _source(user: Person, body: dict[str, Any]) -> AnswerSet | Asking:
@@ -392,7 +328,7 @@ def _source(user: Person, body: dict[str, Any]) -> AnswerSet | Asking:
     version = asked_version(questions.project, body["system"])
     if version is None:
         raise Refused("not_asked", system=body["system"])
-    return Asking(questions, version, k=body["k"], evaluation_type=body["evaluation_type"])
+    return Asking(question_set=questions, version=version, **{name: body[name] for name in ASKING})
 
 
 def _to_steer(user: Person, pk: int) -> Run:
@@ -418,7 +354,8 @@ class RunViewSet(RowsViewSet):
         """Make and start a run: 202 with its id, status, progress and links; 200 with what it would take for a dry
         run."""
         body = self.body()
-        asked = _source(request.user, body), wanted_run(body), person(request)
+        spec = RunSpec(**{name: body[name] for name in OPTIONS})
+        asked = _source(request.user, body), spec, person(request)
         if body["dry_run"]:
             return Response(PlanSerializer(planned(*asked)).data)
         return self._now(ask_for_run(*asked))

@@ -1,99 +1,44 @@
 """Experiment files: what a run is made of, as YAML that ``evaluate --config`` reads and every run can be written as.
 
-The fields are the options of ``evaluate``, so that what a command line can say a file can. The configuration of an
+Its keys are the options of ``evaluate``, so that what a command line can say a file can. The configuration of an
 experiment as source 000 has it (``response_llm``, ``judge_llm``) is read as well: of it the judge is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel
 
 from evaluation.core.described import read_yaml
 from evaluation.core.errors import InvalidFile, Problem, UnknownName
 from evaluation.criteria.rubrics import slot_of
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.formulas import JuryRule
 from evaluation.judging.rubric import FAMILY_PREFIX, is_criterion
 from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion, Run, RunJudge
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.worker.lifecycle import RunConfig
 
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda said: (said,) if isinstance(said, str) else said)]
-
-
-class Experiment(BaseModel):
-    """A file's fields, named as the options of ``evaluate`` with underscores; ``None`` and empty leave them alone."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    questions: str = ""
-    system: str = ""
-    project: str = ""
-    name: str = Field(default="", max_length=200)
-    profile: str = ""
-    judge: Names = ()
-    no_judge: bool | None = None
-    no_baseline: bool | None = None
-    jury: JuryRule | Literal[""] = ""
-    rubric: Names = ()
-    language: Literal["", "en", "ko"] = ""
-    embeddings: str = ""
-    metrics: Names = ()
-    reuse_answers: int | None = Field(default=None, ge=1)
-    no_ask: bool | None = None
-    k: int | None = Field(default=None, ge=1, le=50)
-    type: Literal["", "full_rag", "retrieval_only"] = ""
-    limit: int | None = Field(default=None, ge=1)
-    category: Names = ()
-    tag: Names = ()
-    ids: Names = ()
-    repeat: int | None = Field(default=None, ge=1, le=50)
-    max_concurrency: int | None = Field(default=None, ge=1, le=1000)
-    budget: Decimal | None = Field(default=None, gt=0)
-    no_cache: bool | None = None
-    batch: bool | None = None
-    output: Names = ()
-    fail_under: float | None = None
-    baseline: int | None = Field(default=None, ge=1)
-    max_drop: float | None = Field(default=None, ge=0)
-    margin: float | None = Field(default=None, gt=0)
-    gate_on: str = ""
-    across_models: bool | None = None
-    looks: int | None = Field(default=None, ge=1)
-    require_licence: bool | None = None
-    allow_undecided: bool | None = None
-
-    def options(self) -> dict[str, Any]:
-        """What it says, by the names of options."""
-        said = {name: getattr(self, name) for name in type(self).model_fields}
-        told = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
-        if self.output:
-            told["output"] = [Path(one) for one in self.output]
-        return {name: value for name, value in told.items() if value not in (None, "", [])}
-
-
 #: Models of an experiment of source 000, the one that judges first.
 MODELS = ("judge_llm", "response_llm")
 
 
-def read_experiment(path: Path) -> Experiment:
-    """What a file says.
+def read_experiment(path: Path, model: type[BaseModel]) -> dict[str, Any]:
+    """What a file says, by the names of the options that its model has.
 
     :raises InvalidFile: ``experiment_not_yaml`` and ``experiment_invalid`` with line and field;
         ``experiment_has_questions`` for one of source 000 that still lists its questions.
     :raises OSError: where it cannot be read.
     """
     text = path.read_text(encoding="utf-8", errors="replace")
-    found = _of_source_000(text, path)
-    return found or read_yaml(Experiment, text, path.name, "experiment")
+    options = _of_source_000(text, path) or read_yaml(model, text, path.name, "experiment").model_dump()
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
 
 
-def _of_source_000(text: str, path: Path) -> Experiment | None:
+def _of_source_000(text: str, path: Path) -> dict[str, Any] | None:
     """A configuration of source 000: its name and who judges; how its graph was made is no part of an evaluation.
     ``None`` where it is none."""
     try:
@@ -105,7 +50,7 @@ def _of_source_000(text: str, path: Path) -> Experiment | None:
     if "eval_queries" in whole:
         raise InvalidFile([Problem("experiment_has_questions", path.name, field="eval_queries")])
     judge = next(model for name in MODELS if (model := _model(whole.get(name))))
-    return Experiment(name=str(whole.get("name") or path.stem)[:200], judge=(judge,))
+    return {"name": str(whole.get("name") or path.stem)[:200], "judge": (judge,)}
 
 
 def _model(said: Any) -> str:

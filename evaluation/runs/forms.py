@@ -12,21 +12,20 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts.access import Person, visible
-from evaluation.connectors.protocol import FULL_RAG, RECORDED, RETRIEVAL_ONLY, SystemCall
+from evaluation.connectors.protocol import RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
-from evaluation.criteria.rubrics import rubrics_for, version_named
-from evaluation.datasets.forms import FileForm, UploadForm
-from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names, judge_row
+from evaluation.criteria.rubrics import rubrics_for
+from evaluation.datasets.forms import FileForm
+from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names
 from evaluation.messages.markdown import language_of
-from evaluation.messages.sentences import explain_refusal
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
-from evaluation.runs.making import Asking, Wanted
+from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
+from evaluation.runs.making import Asking
 from evaluation.runs.pages import ProfileChoice
-from evaluation.runs.selectors import QuestionFilter
-from evaluation.runs.traces import Sampling
+from evaluation.specs.form_fields import form_fields, values_of
 
 
 class ResumeForm(forms.Form):
@@ -37,13 +36,6 @@ class ResumeForm(forms.Form):
     )
 
 
-TYPES = [(FULL_RAG, _("passages and an answer")), (RETRIEVAL_ONLY, _("passages only; no judge is called"))]
-PERSONAL_TITLES = [
-    ("email", _("e-mail addresses")),
-    ("phone", _("telephone numbers")),
-    ("resident_number", _("resident registration numbers")),
-    ("card", _("card numbers")),
-]
 MOST_LISTED = 200
 
 
@@ -91,73 +83,6 @@ class AnswerFileForm(FileForm):
         _choose(self, "questions", newest_sets(user))
 
 
-MOST_RULES = 20
-
-
-def _one_a_line(label: Any, help_text: Any) -> forms.CharField:
-    area = forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
-    return forms.CharField(label=label, help_text=help_text, widget=area, required=False, max_length=10_000)
-
-
-class TracesForm(UploadForm):
-    """A file of traces, which of them are taken and what is masked."""
-
-    map = group_by = encoding = qrels = None  # type: ignore[assignment]  # Django's way to have none of a form above
-    file = forms.FileField(
-        label=_("File with traces"),
-        help_text=_(
-            "OpenTelemetry (OTLP) as JSON or protobuf; left empty, what the system has sent. Nothing is imported "
-            "before you confirm."
-        ),
-        required=False,
-    )
-    system = forms.CharField(
-        label=_("Name of the system that gave them"),
-        max_length=200,
-        help_text=_("A name of your own, such as my-rag. Answers of one system are compared over time."),
-    )
-    name = forms.CharField(
-        label=_("Name of the question set"),
-        max_length=200,
-        required=False,
-        help_text=_("Left empty, “SYSTEM traces”. A known name makes its next version."),
-    )
-    rules = _one_a_line(
-        _("Take all traces for which one of these is true"),
-        _("One JMESPath expression a line, such as error != '' or latency_seconds > `20`."),
-    )
-    rate = forms.FloatField(
-        label=_("Share of the other traces"),
-        min_value=0,
-        max_value=1,
-        initial=1,
-        help_text=_("From 0 to 1; the same ones every time."),
-        widget=forms.NumberInput(attrs={"step": "any"}),
-    )
-    personal = forms.MultipleChoiceField(
-        label=_("Mask as well"),
-        choices=PERSONAL_TITLES,
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text=_("What looks like a key or a password is always masked, before anything is stored."),
-    )
-    patterns = _one_a_line(
-        _("Mask by patterns of your own"), _("One a line: # is a digit, * at the end the rest of the word: EMP-####")
-    )
-
-    @property
-    def sampling(self) -> Sampling | None:
-        """What a valid form asks for; none where a rule is no expression, which its field then says."""
-        said = self.cleaned_data
-        rules, patterns = ([line.strip() for line in said[name].splitlines()] for name in ("rules", "patterns"))
-        try:
-            masks = [*said["personal"], *filter(None, patterns)]
-            return Sampling(said["rate"], tuple(filter(None, rules))[:MOST_RULES], tuple(masks))
-        except Refused as refused:
-            self.add_error("rules", explain_refusal(refused))
-            return None
-
-
 class AnswersForm(forms.Form):
     """Answers that are there."""
 
@@ -173,11 +98,10 @@ class AskForm(forms.Form):
 
     questions = forms.ModelChoiceField(QuestionSet.objects.none(), label=_("Questions"), empty_label=None)
     system = forms.ModelChoiceField(SystemVersion.objects.none(), label=_("System"), empty_label=None)
-    type = forms.ChoiceField(label=_("What to ask for"), choices=TYPES, initial=FULL_RAG)
-    k = forms.IntegerField(label=_("Passages for each question"), min_value=1, max_value=50, initial=5)
 
     def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields |= form_fields(ASKING.values())
         _choose(self, "questions", newest_sets(user))
         _choose(self, "system", asked_systems(user))
 
@@ -196,7 +120,8 @@ class AskForm(forms.Form):
     def source(self) -> Asking:
         """What a valid form asks for."""
         said = self.cleaned_data
-        return Asking(said["questions"], said["system"], k=said["k"], evaluation_type=said["type"])
+        asked = values_of(ASKING.values(), said)
+        return Asking(question_set=said["questions"], version=said["system"], **asked)
 
 
 class TryForm(AskForm):
@@ -237,43 +162,12 @@ def _named(row: QuestionSet | AnswerSet | SystemVersion) -> str:
 
 
 NO_JUDGE = "-"
-LANGUAGES = [("ko", _("Korean")), ("en", _("English"))]
 READ = 50  # questions that tell in which language a set asks
 
 
 class RunForm(forms.Form):
     """What is measured, and who judges."""
 
-    profile = forms.ChoiceField(label=_("Profile"), widget=forms.RadioSelect)
-    judge = forms.ChoiceField(label=_("Judge"))
-    language = forms.ChoiceField(
-        label=_("Language of the judge's reasons"),
-        choices=LANGUAGES,
-        required=False,
-        help_text=_("Its prompts are in this language too. What a prompt has proved holds for its own language alone."),
-    )
-    name = forms.CharField(label=_("Name of the run"), max_length=300, required=False)
-    categories = forms.MultipleChoiceField(
-        label=_("Only these categories"), required=False, widget=forms.CheckboxSelectMultiple
-    )
-    limit = forms.IntegerField(label=_("Only the first so many questions"), min_value=1, required=False)
-    repeat = forms.IntegerField(label=_("Judgements of each answer"), min_value=1, max_value=50, initial=1)
-    budget = forms.DecimalField(
-        label=_("Budget in US dollars"),
-        min_value=0,
-        max_digits=12,
-        decimal_places=4,
-        required=False,
-        help_text=_("The run pauses when calls to judges have cost so much. Raise it on the run's page and go on."),
-    )
-    rubrics = forms.MultipleChoiceField(
-        label=_("Judge prompts"),
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text=_(
-            "None: those in force. Of several of one family the first counts, the others are compared with it."
-        ),
-    )
     token = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     planned = forms.CharField(widget=forms.HiddenInput, required=False)
 
@@ -281,12 +175,12 @@ class RunForm(forms.Form):
         self, *args: Any, source: AnswerSet | Asking, profiles: Sequence[ProfileChoice], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
+        self.fields |= form_fields(OPTIONS.values())
         categories = source.question_set.questions.order_by("category").values_list("category", flat=True).distinct()
         _choices(self, "profile", [(one.spec.name, one.title) for one in profiles])
         self.fields["profile"].initial = default_profile(source.project)
         _choices(self, "categories", [(one, one) for one in categories])
         _choices(self, "judge", _judges(source))
-        self._project = source.project
         self.fields["language"].initial = _asks_in(source.question_set)
         _choices(self, "rubrics", _rubrics(source.project))
         try:
@@ -294,39 +188,17 @@ class RunForm(forms.Form):
         except Refused:  # several, and none is the default: the person chooses
             self.fields["judge"].initial = ""
 
-    def clean(self) -> dict[str, Any]:
-        """Prompts in the language that was chosen, else in the judge's own."""
-        said: dict[str, Any] = super().clean() or self.cleaned_data
-        if said.get("rubrics") and said.get("judge") not in {None, "", NO_JUDGE}:
-            language = said.get("language") or judge_row(self._project, said["judge"]).language
-            for name in said["rubrics"]:
-                try:
-                    version_named(self._project.pk, language, name)
-                except UnknownName:
-                    wrong = Refused("rubric_other_language", rubric=name, language=language)
-                    self.add_error("rubrics", explain_refusal(wrong))
-        return said
-
     @property
     def digest(self) -> str:
         """What a plan is shown for: starting something else shows its plan first."""
         return content_hash({name: str(one) for name, one in self.cleaned_data.items() if name != "planned"})
 
     @property
-    def wanted(self) -> Wanted:
+    def spec(self) -> RunSpec:
         """What a valid form asks for."""
-        said = self.cleaned_data
-        return Wanted(
-            profile=said["profile"],
-            judge=None if said["judge"] == NO_JUDGE else said["judge"],
-            name=said["name"],
-            questions=QuestionFilter(categories=said["categories"], limit=said["limit"]),
-            repeat=said["repeat"],
-            budget=said["budget"],
-            rubrics=tuple(said["rubrics"]),
-            language=said["language"],
-            start_token=said["token"],
-        )
+        values = values_of(OPTIONS.values(), self.cleaned_data)
+        judge = None if values["judge"] == NO_JUDGE else values["judge"]
+        return RunSpec(**values | {"judge": judge, "start_token": self.cleaned_data["token"]})
 
 
 def _asks_in(questions: QuestionSet) -> str:

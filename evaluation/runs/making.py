@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from uuid import UUID
 
 from django.db import transaction
+from pydantic import ConfigDict
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
+from evaluation.connectors.protocol import FULL_RAG
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.core.metric_specs import Direction
 from evaluation.criteria.rubrics import seats_of
@@ -37,12 +37,11 @@ from evaluation.models import (
     SystemVersion,
     User,
 )
+from evaluation.models.run_spec import DEFAULT, AskSpec, CallSpec, RunSpec
 from evaluation.profiles.spec import ProfileSpec, metrics_by_report_name
 from evaluation.runs.budgets import check_budget, set_budget
-from evaluation.runs.selectors import QuestionFilter
+from evaluation.runs.selectors import selected_questions
 from evaluation.worker.lifecycle import RunConfig, cancel, make_run, pause, resume, start
-
-FULL_RAG = "full_rag"
 
 
 def _criteria(project_id: int, spec: ProfileSpec, names: Collection[str]) -> list[CriterionEvent]:
@@ -65,62 +64,45 @@ def _criteria(project_id: int, spec: ProfileSpec, names: Collection[str]) -> lis
 def prepare_run(
     answer_set: AnswerSet,
     profile: ProfileVersion,
+    spec: RunSpec = DEFAULT,
     *,
     judge: JudgeVersion | None,
     beside: Sequence[JudgeVersion] = (),
-    name: str = "",
     by: User | None = None,
-    budget: Decimal | None = None,
-    repeat: int = 1,
-    max_concurrency: int = 32,
-    use_cache: bool = True,
-    question_ids: tuple[str, ...] = (),
-    start_token: UUID | None = None,
-    embeddings_of: str = "",
-    also: Collection[str] = (),
-    batch: bool = False,
-    rubrics: Sequence[str] = (),
-    language: str = "",
 ) -> Run:
     """A draft run of the profile's rule metrics and, with a judge, of its judge metrics; one unit per rubric family.
-    Rule metrics that a family decides are left to the judge. ``also`` are metrics to compute beside the profile's.
+    Rule metrics that a family decides are left to the judge.
 
-    ``judge`` is the one whose values count; those ``beside`` it are members of a jury or only compared. Passages
-    without answers have no judge. ``embeddings_of`` names an endpoint, ``local`` or ``none``; empty leaves it to
-    :func:`chosen_embedding`. ``batch``: calls go out in batches where endpoints take such. ``rubrics`` are versions
-    instead of those in force, as ``FAMILY@V``; of several of one family the first one's values count. ``language``
-    (``en``, ``ko``) is that of prompts and reasons, else each judge's own.
+    ``judge`` is the one whose values count; those ``beside`` it are members of a jury or only compared. They and the
+    profile are those that ``spec`` names. Passages without answers have no judge. Empty ``embeddings`` leave the
+    endpoint to :func:`chosen_embedding`.
 
-    :raises Refused: see :func:`_criteria` and :func:`check_budget`; ``no_batches``, ``feature_off``;
-        ``rubric_not_used`` by the run's metrics, ``rubrics_of_jury``, ``rubric_needs_answers``.
-    :raises UnknownName: for a name in ``also`` that nothing computes, or a version of a rubric that there is not.
+    :raises Refused: see :func:`_criteria`, :func:`check_budget` and :func:`selected_questions`; ``no_batches``,
+        ``feature_off``; ``rubric_not_used`` by the run's metrics, ``rubrics_of_jury``, ``rubric_needs_answers``.
+    :raises UnknownName: for a metric that nothing computes, or a version of a rubric that there is not.
     """
-    spec = ProfileSpec.model_validate(profile.spec)
+    parts = ProfileSpec.model_validate(profile.spec)
     rules, judged = {m.spec.name for m in RULE_METRICS}, {s.name for s in judge_metrics()}
-    names, criteria = _named(profile, spec, also, [*rules, *judged, *EMBEDDING_NAMES])
+    names, criteria = _named(profile, parts, spec.metrics, [*rules, *judged, *EMBEDDING_NAMES])
     judge = judge if (generated := answer_set.evaluation_type == FULL_RAG) else None
     families = sorted({judge_metric(name).rubric_family for name in names if judge and name in judged})
     decided = {metric.spec.name for family in families for metric in family_named(family).decides}
     embeddings = tuple(name for name in names if name in EMBEDDING_NAMES) if generated else ()
     config = RunConfig(
-        evaluation_type=answer_set.evaluation_type,
-        k=answer_set.k,
+        **AskSpec.model_validate(answer_set, from_attributes=True).model_dump(),
+        **spec.model_dump(include=set(CallSpec.model_fields)),
         rules=tuple(name for name in names if name in rules and name not in decided),
         embeddings=embeddings,
-        embedding=chosen_embedding(judge, embeddings_of) if embeddings or asked_back.NAME in families else None,
+        embedding=chosen_embedding(judge, spec.embeddings) if embeddings or asked_back.NAME in families else None,
         tokens=chosen_tokens() if BERT_SCORE.name in embeddings else None,
-        repeat=repeat,
-        max_concurrency=max_concurrency,
-        use_cache=use_cache,
-        question_ids=question_ids,
-        batch=batch,
+        question_ids=selected_questions(answer_set.question_set, spec),
         analysis=analysis(),
     )
-    _check_batches(batch, [one for one in (judge, *beside) if one])
-    judges, stand = _seated((judge, *beside) if judge else (), families, rubrics, criteria, language)
-    check_budget(budget, [one for one, _, _ in judges], config)
-    made = partial(make_run, answer_set, profile, config, judges=judges, standings=stand, start_token=start_token)
-    return made(name=name, by=by, budget=budget)
+    _check_batches(spec.batch, [one for one in (judge, *beside) if one])
+    judges, stand = _seated((judge, *beside) if judge else (), families, spec.rubrics, criteria, spec.language)
+    check_budget(spec.budget, [one for one, _, _ in judges], config)
+    made = partial(make_run, answer_set, profile, config, judges=judges, standings=stand, start_token=spec.start_token)
+    return made(name=spec.name, by=by, budget=spec.budget)
 
 
 def _seated(
@@ -183,32 +165,13 @@ def _check_batches(batch: bool, judges: Sequence[JudgeVersion]) -> None:
         raise Refused("no_batches")
 
 
-def answers_to_ask(
-    question_set: QuestionSet, version: SystemVersion, *, k: int, evaluation_type: str, by: User | None
-) -> AnswerSet:
-    """An empty answer set, for which the first run of it asks the system."""
-    made = AnswerSet.objects.create(
-        project_id=question_set.project_id,
-        question_set=question_set,
-        system_version=version,
-        k=k,
-        evaluation_type=evaluation_type,
-        source=version.adapter,
-        created_by=by,
-    )
-    audit.record(by, "answer_set.asked", made)
-    return made
+class Asking(AskSpec):
+    """Answers that are still to be asked for: of which system to which questions."""
 
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """Answers that are still to be asked for: of which system to which questions, with ``k`` passages each.
-    ``evaluation_type`` is ``full_rag`` or ``retrieval_only``."""
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     question_set: QuestionSet
     version: SystemVersion
-    k: int = 5
-    evaluation_type: str = FULL_RAG
 
     @property
     def project(self) -> Project:
@@ -216,75 +179,41 @@ class Asking:
         return self.question_set.project
 
     def empty_set(self, by: User | None) -> AnswerSet:
-        """The empty answer set that a run fills."""
-        return answers_to_ask(self.question_set, self.version, k=self.k, evaluation_type=self.evaluation_type, by=by)
+        """Make the empty answer set for which the first run of it asks the system."""
+        answers = AnswerSet.objects.create(
+            project_id=self.question_set.project_id,
+            question_set=self.question_set,
+            system_version=self.version,
+            k=self.k,
+            evaluation_type=self.evaluation_type,
+            source=self.version.adapter,
+            created_by=by,
+        )
+        audit.record(by, "answer_set.asked", answers)
+        return answers
 
 
-ALL_QUESTIONS = QuestionFilter()
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is asked for. ``profile`` empty is the project's default, ``judge`` empty its own, else the baseline;
-    ``None`` is no judge. ``beside`` names judges that are only compared with it, or with the rule of a ``jury`` its
-    other members; ``baseline`` sets the offline baseline beside them.
-
-    ``embeddings`` and ``metrics`` are ``embeddings_of`` and ``also`` of :func:`prepare_run`, ``rubrics`` and
-    ``language`` its own.
-    ``start_token`` makes asking twice one run. ``budget`` is in US dollars.
-    """
-
-    profile: str = ""
-    judge: str | None = ""
-    beside: tuple[str, ...] = ()
-    jury: str = ""
-    rubrics: tuple[str, ...] = ()
-    language: str = ""
-    baseline: bool = True
-    embeddings: str = ""
-    metrics: tuple[str, ...] = ()
-    name: str = ""
-    questions: QuestionFilter = ALL_QUESTIONS
-    repeat: int = 1
-    max_concurrency: int = 32
-    use_cache: bool = True
-    batch: bool = False
-    budget: Decimal | None = None
-    start_token: UUID | None = None
-
-
-def draft_run(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Run:
+def draft_run(source: AnswerSet | Asking, spec: RunSpec, by: User | None) -> Run:
     """Make a run without starting it. To be called in a transaction.
 
     :raises UnknownName: for a profile, judge, metric or embedding endpoint that there is not.
-    :raises Refused: see :func:`prepare_run`; ``no_question_selected``, ``judge_needed``.
+    :raises Refused: see :func:`prepare_run`; ``judge_needed``.
     """
     project = source.project
     bench = None
-    if wanted.judge is not None:
-        bench = bench_of(project, [wanted.judge, *wanted.beside], wanted.jury, baseline=wanted.baseline)
+    if spec.judge is not None:
+        bench = bench_of(project, [spec.judge, *spec.beside], spec.jury, baseline=spec.baseline)
     return prepare_run(
         source.empty_set(by) if isinstance(source, Asking) else source,
-        profile_row(project, wanted.profile),
+        profile_row(project, spec.profile),
+        spec,
         judge=bench.primary if bench else None,
         beside=bench.beside if bench else (),
-        name=wanted.name,
         by=by,
-        budget=wanted.budget,
-        repeat=wanted.repeat,
-        max_concurrency=wanted.max_concurrency,
-        use_cache=wanted.use_cache,
-        batch=wanted.batch,
-        question_ids=wanted.questions.select(source.question_set),
-        start_token=wanted.start_token,
-        embeddings_of=wanted.embeddings,
-        also=wanted.metrics,
-        rubrics=wanted.rubrics,
-        language=wanted.language,
     )
 
 
-def ask_for_run(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Run:
+def ask_for_run(source: AnswerSet | Asking, spec: RunSpec, by: User | None) -> Run:
     """Make and start a run; the run that the same start token has made already, where there is one.
 
     :raises UnknownName: see :func:`draft_run`.
@@ -292,10 +221,10 @@ def ask_for_run(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> 
     """
     with transaction.atomic():
         lock_project(source.project.pk)
-        token = wanted.start_token
+        token = spec.start_token
         made = Run.objects.select_related("answer_set").filter(start_token=token).first() if token else None
         if made is None:
-            made = draft_run(source, wanted, by)
+            made = draft_run(source, spec, by)
             start(made, by)
         elif not _is_of(made.answer_set, source):
             raise Refused("start_token_used")

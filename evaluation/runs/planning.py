@@ -24,8 +24,9 @@ from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply
 from evaluation.messages.numbers import about, money
 from evaluation.models import Answer, AnswerSet, JudgeVersion, Reply, Run, RunJudge, SystemVersion, User, WorkUnit
+from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.making import Asking, Wanted, draft_run
+from evaluation.runs.making import Asking, draft_run
 from evaluation.scoring.judges import Conversation, settings_of
 from evaluation.worker.lifecycle import RunConfig, answers_in, bench_of, planned_units, questions_to_ask, seal_of, steps
 
@@ -109,14 +110,14 @@ def _text(cost: Decimal | None) -> str | None:
     return None if cost is None else f"{cost:.4f}"
 
 
-def planned(source: AnswerSet | Asking, wanted: Wanted, by: User | None) -> Plan:
+def planned(source: AnswerSet | Asking, spec: RunSpec, by: User | None) -> Plan:
     """What asking for the run would do; nothing stays of it.
 
     :raises UnknownName: see :func:`draft_run`.
     :raises Refused: see :func:`draft_run`.
     """
     with transaction.atomic():
-        plan = plan_of(draft_run(source, wanted, by))
+        plan = plan_of(draft_run(source, spec, by))
         transaction.set_rollback(True)
     return plan
 

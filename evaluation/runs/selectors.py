@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-
 from evaluation.core.canonical import composed
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.models import AnswerSet, Project, QuestionSet, Run, System
+from evaluation.models.run_spec import RunSpec
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionFilter:
-    """Which questions of a set a run is about; empty parts do not restrict."""
+def selected_questions(questions: QuestionSet, spec: RunSpec) -> tuple[str, ...]:
+    """External ids of the questions that a run is about, in the order of the set; empty when nothing restricts.
 
-    categories: Collection[str] = ()
-    tags: Collection[str] = ()
-    ids: Collection[str] = ()
-    limit: int | None = None
-
-    def select(self, questions: QuestionSet) -> tuple[str, ...]:
-        """External ids in the order of the set; empty when nothing restricts.
-
-        :raises Refused: ``no_question_selected`` when the filter leaves none.
-        """
-        if not (self.categories or self.tags or self.ids or self.limit):
-            return ()
-        ids, wanted = frozenset(map(composed, self.ids)), set(map(composed, self.tags))
-        categories = frozenset(map(composed, self.categories))
-        rows = questions.questions.order_by("position").values_list("external_id", "category", "spec__tags")
-        chosen = [
-            name
-            for name, category, tags in rows.iterator()
-            if (not ids or name in ids)
-            and (not categories or category in categories)
-            and (not wanted or (isinstance(tags, list) and not wanted.isdisjoint(map(str, tags))))
-        ]
-        if not chosen:
-            raise Refused("no_question_selected")
-        return tuple(chosen[: self.limit])
+    :raises Refused: ``no_question_selected`` when the options leave none.
+    """
+    if not (spec.categories or spec.tags or spec.question_ids or spec.limit):
+        return ()
+    ids, tags = frozenset(map(composed, spec.question_ids)), set(map(composed, spec.tags))
+    categories = frozenset(map(composed, spec.categories))
+    rows = questions.questions.order_by("position").values_list("external_id", "category", "spec__tags")
+    chosen = [
+        name
+        for name, category, tags_of in rows.iterator()
+        if (not ids or name in ids)
+        and (not categories or category in categories)
+        and (not tags or (isinstance(tags_of, list) and not tags.isdisjoint(map(str, tags_of))))
+    ]
+    if not chosen:
+        raise Refused("no_question_selected")
+    return tuple(chosen[: spec.limit])
 
 
 def project_named(name: str = "") -> Project:

@@ -1,30 +1,34 @@
 """Source 002's own addresses, ``/evaluation/datasets/{id}/runs`` and ``/evaluation/runs/{id}``, without a slash at the
 end, for programs that were written for it. What they make and read are runs like all others."""
 
+from dataclasses import replace
+
 from django.urls import path
 from django.utils.translation import gettext
 from rest_framework.request import Request
-from rest_framework.serializers import CharField, ChoiceField, IntegerField, ValidationError
+from rest_framework.serializers import CharField, ValidationError
 
 from evaluation.accounts.access import fetch
-from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
+from evaluation.connectors.protocol import RETRIEVAL_ONLY
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
 from evaluation.models import Project, QuestionSet, SystemVersion
+from evaluation.models.run_spec import ASKING, RunSpec
 from evaluation.rest.endpoints import StrictSerializer, person, written_by
 from evaluation.runs.api import RunViewSet
-from evaluation.runs.making import Asking, Wanted, ask_for_run
+from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.serializers import RunSerializer, RunWhole
+from evaluation.specs.rest_fields import SettingsSerializer
 from evaluation.systems.services import asked_systems, asked_version
 
 PROFILE = "generation"  # the source's own metrics
 
 
-class DatasetRunSerializer(StrictSerializer):
+class DatasetRunSerializer(SettingsSerializer, StrictSerializer):
     """What source 002 sends, with its defaults, and which system is asked."""
 
-    k = IntegerField(default=5, min_value=1, max_value=50, help_text="passages to ask for")
-    evaluation_type = ChoiceField(choices=[RETRIEVAL_ONLY, FULL_RAG], default=RETRIEVAL_ONLY)
+    settings = (ASKING["k"], replace(ASKING["evaluation_type"], default=RETRIEVAL_ONLY, body=""))
+
     system = CharField(
         default="", allow_blank=True, max_length=220, help_text="else the only system of the project that is asked"
     )
@@ -38,12 +42,11 @@ class DatasetRunViewSet(RunViewSet):
         """Have a system asked the questions of a set: 201 with the run, which workers do. ``results`` come with it
         from ``/evaluation/runs/{id}``."""
         questions = fetch(QuestionSet.objects.select_related("project"), request.user, Action.EVALUATE, pk)
-        wanted = self.body()
-        kind = wanted["evaluation_type"]
-        version = _system(questions.project, wanted["system"])
-        asking = Asking(questions, version, k=wanted["k"], evaluation_type=kind)
-        judge = None if kind == RETRIEVAL_ONLY else ""
-        run = ask_for_run(asking, Wanted(profile=PROFILE, judge=judge), person(request))
+        body = self.body()
+        version = _system(questions.project, body.pop("system"))
+        asking = Asking(question_set=questions, version=version, **body)
+        judge = None if asking.evaluation_type == RETRIEVAL_ONLY else ""
+        run = ask_for_run(asking, RunSpec(profile=PROFILE, judge=judge), person(request))
         return self.whole(run.pk)
 
 

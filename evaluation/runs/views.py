@@ -20,14 +20,15 @@ from evaluation.core.canonical import whole_number
 from evaluation.core.errors import InvalidFile, Problem, Refused
 from evaluation.core.roles import Action
 from evaluation.datasets.forms import columns_form, encoding_form
-from evaluation.datasets.pages import FileProblems, UploadPage
+from evaluation.datasets.pages import FileProblems
 from evaluation.datasets.uploads import ANSWERS
 from evaluation.datasets.views import uploaded
+from evaluation.extensions import features
 from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet, Run, User
-from evaluation.runs.answer_files import SHOWN, ImportedAnswers
+from evaluation.runs.answer_files import ImportedAnswers
 from evaluation.runs.answer_uploads import confirm_answers, preview_answers, store_answers
-from evaluation.runs.forms import AnswerFileForm, AnswersForm, AskForm, ResumeForm, RunForm, TracesForm, TryForm
+from evaluation.runs.forms import AnswerFileForm, AnswersForm, AskForm, ResumeForm, RunForm, TryForm
 from evaluation.runs.large_uploads import (
     CHUNK_BYTES,
     LARGE_BYTES,
@@ -40,7 +41,6 @@ from evaluation.runs.large_uploads import (
 from evaluation.runs.making import Asking, ask_for_run, resume_run
 from evaluation.runs.pages import ProfileChoice, profile_choices
 from evaluation.runs.planning import Plan, plan_sentences, planned
-from evaluation.runs.traces import FILE_NAME, TRACE_FILE, confirm_traces, keep_traces, preview_traces, waiting
 from evaluation.systems.trying import try_question
 from evaluation.worker import lifecycle
 
@@ -95,6 +95,11 @@ class SourcePage(FileProblems):
     ask: AskForm
     file: str = ""
     problems: Sequence[Problem] = ()
+
+    @property
+    def cards(self) -> list[str]:
+        """Templates of further sources, which features bring."""
+        return [feature.answer_source for feature in features() if feature.answer_source]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,63 +202,8 @@ def _source_page(
     )
 
 
-@signed_in_form
-def new_traces(request: HttpRequest) -> HttpResponse:
-    """A file of traces: questions that were asked and what the system answered, sampled and masked."""
-    projects = list(access.projects_with(request.user, Action.EVALUATE).order_by("name"))
-    if not projects:
-        raise PermissionDenied
-    sent = waiting(*projects)
-    if request.method != "POST":
-        start = {"project": request.GET.get("project"), "system": request.GET.get("system", "")}
-        page = UploadPage(TracesForm(projects=projects, initial={name: one for name, one in start.items() if one}))
-        return render(request, "evaluation/traces.html", {"page": page, "sent": sent})
-    form = TracesForm(request.POST, request.FILES, projects=projects)
-    page, sampling = UploadPage(form), form.sampling if form.is_valid() else None
-    if sampling is not None:
-        said, file = form.cleaned_data, form.cleaned_data["file"]
-        project, by, name = form.chosen_project, person(request), file.name if file else FILE_NAME
-        data = file.read() if file else None
-        try:
-            batch = keep_traces(project, said["system"], data, name, sampling, name=said["name"], by=by)
-            return redirect("traces-preview", batch.uuid)
-        except InvalidFile as refused:
-            page = UploadPage(form, name, refused.problems)
-        except Refused as refused:
-            form.add_error("system", explain_refusal(refused))
-    return render(request, "evaluation/traces.html", {"page": page, "sent": sent}, status=400)
-
-
-@signed_in_get
-def traces_preview(request: HttpRequest, uuid: str) -> HttpResponse:
-    """What confirming would import."""
-    batch = uploaded(request, uuid, TRACE_FILE)
-    if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
-        return redirect(_of_answers(batch.result_id))
-    try:
-        found = preview_traces(batch)
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-        return redirect("traces-new")
-    first = found.answers.answers[:SHOWN]
-    return render(request, "evaluation/traces_preview.html", {"batch": batch, "found": found, "first": first})
-
-
-@signed_in_post
-def traces_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Import what was previewed; workers compute its rule metrics while the person goes on."""
-    batch = uploaded(request, uuid, TRACE_FILE)
-    try:
-        done = confirm_traces(batch, person(request))
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
-        return redirect("traces-new")
-    if done is not None:
-        _say_imported(request, done.answers)
-    return redirect(_of_answers(batch.result_id or 0))
-
-
-def _say_imported(request: HttpRequest, imported: ImportedAnswers) -> None:
+def say_imported(request: HttpRequest, imported: ImportedAnswers) -> None:
+    """Tell that the answers are stored and which run computes their rule metrics."""
     text = gettext("The answers are in; their rule metrics are being computed as run %(run)s.")
     messages.success(request, text % {"run": imported.run.pk})
 
@@ -295,7 +245,7 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     """What confirming would import."""
     batch = uploaded(request, uuid, ANSWERS)
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
-        return _moved(request, redirect(_of_answers(batch.result_id)))
+        return _moved(request, redirect(answers_url(batch.result_id)))
     if batch.state not in {ImportBatch.State.PARSED, ImportBatch.State.EXPIRED}:
         return render(request, "evaluation/answers_progress.html", {"page": LargeUpload.of(batch)})
     if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
@@ -327,8 +277,8 @@ def answers_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
         messages.error(request, explain_refusal(refused))
         return redirect("evaluation-new")
     if imported is not None:
-        _say_imported(request, imported)
-    return redirect(_of_answers(batch.result_id or 0))
+        say_imported(request, imported)
+    return redirect(answers_url(batch.result_id or 0))
 
 
 def _moved(request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -345,7 +295,8 @@ def answers_cancel(request: HttpRequest, uuid: str) -> HttpResponse:
     return redirect("answers-preview", batch.uuid)
 
 
-def _of_answers(pk: int) -> str:
+def answers_url(pk: int) -> str:
+    """Address of the page that chooses what is measured of an answer set."""
     return f"{reverse('evaluation-run')}?answers={pk}"
 
 
@@ -363,10 +314,10 @@ def new_run(request: HttpRequest) -> HttpResponse:
         return _run_page(request, RunPage(source, form, profiles), status=400)
     try:
         if "start" in request.POST and form.cleaned_data["planned"] == form.digest:
-            return redirect("run", ask_for_run(source, form.wanted, person(request)).pk)
-        plan = planned(source, form.wanted, person(request))
+            return redirect("run", ask_for_run(source, form.spec, person(request)).pk)
+        plan = planned(source, form.spec, person(request))
     except Refused as refused:
-        form.add_error(None, explain_refusal(refused))
+        form.add_error("rubrics" if refused.code == "rubric_other_language" else None, explain_refusal(refused))
         return _run_page(request, RunPage(source, form, profiles), status=400)
     return _run_page(request, RunPage(source, form, profiles, plan))
 

@@ -1,7 +1,4 @@
-"""From answers and replies to scores: sessions of calls, embeddings, rules, derived metrics, juries, writing.
+"""Scores of answers: judge calls, rules, embeddings, derived metrics, juries.
 
-Above ``judges``.
-
-Door: ``judges.JudgeSession``, ``embeddings.EmbeddingSession``, ``rules.Rules``, ``writing.derive`` and
-``counting``.
+Used by others: ``judges.JudgeSession``, ``embeddings.EmbeddingSession``, ``rules.Rules``, ``writing.derive``.
 """

@@ -1,7 +1,4 @@
-"""How tables behave: append-only rows, rules over several rows as triggers, bulk writes, statements written in SQL.
+"""Database behaviour: append-only tables, rules over several rows as triggers, bulk writes, statements in SQL.
 
-Imports ``core`` and Django, no table.
-
-Door: ``append_only.AppendOnly``, ``append_only.install``, ``guards.Guard``, ``statements.Statement`` and
-``insert_values``, ``tables.CreateTables``.
+Used by others: ``append_only.AppendOnly`` and ``install``, ``guards.Guard``, ``statements.Statement``.
 """

@@ -1,6 +1,4 @@
-"""Systems under test as rows: their versions made of typed settings, opened with what the operator allows, tried with
-one question, and asked the questions of a run.
+"""Systems under test in the database: versions, trying one question, collecting the answers of a run.
 
-May import the ledger (``work``), tables and ``systems``. Door: ``systems`` (versions and their clients), ``trying``
-(one question), ``session`` (the questions of a run).
+Used by others: ``services.save_system`` and ``client_of``, ``trying.try_question``, ``asking.AskSession``.
 """

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from evaluation.accounts import access
 from evaluation.accounts.access import person
 from evaluation.accounts.role_admin import RoleAdmin
-from evaluation.connectors.catalogue import CONNECTORS, BadSettings, read_settings
+from evaluation.connectors.catalogue import BadSettings, read_settings
 from evaluation.core.canonical import whole_number
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Action
@@ -25,7 +25,7 @@ from evaluation.judges.admin import VersionAdmin, VersionForm
 from evaluation.messages.sentences import explain_refusal
 from evaluation.messages.system_settings import CONNECTOR_TITLES, explain_setting, help_of, label_of
 from evaluation.models import Project, System, SystemVersion
-from evaluation.systems.services import check_allowed, save_system
+from evaluation.systems.services import check_allowed, connector_named, connectors, save_system
 
 INNER = "__"  # between a setting and one inside it: field names hold no dot
 
@@ -83,7 +83,7 @@ def _field(name: str, info: FieldInfo, default: Any) -> forms.Field:
 def nested(said: Mapping[str, Any], connector: str) -> dict[str, Any]:
     """The settings in the form's values; a setting left empty keeps its default, but for texts, which may be empty."""
     found: dict[str, Any] = {}
-    for path, field in settings_fields(CONNECTORS[connector].settings):
+    for path, field in settings_fields(connector_named(connector).settings):
         value = said.get(path)
         if value is None or (value == "" and isinstance(field, forms.JSONField)):
             continue
@@ -121,7 +121,7 @@ class SystemVersionForm(VersionForm):
         if self.errors:
             return said
         try:
-            read = read_settings(self.connector, nested(said, self.connector))
+            read = read_settings(connector_named(self.connector), nested(said, self.connector))
             check_allowed(self.connector, read, said["project"])
         except BadSettings as bad:
             for problem in bad.problems:
@@ -134,12 +134,12 @@ class SystemVersionForm(VersionForm):
 
 def form_for(connector: str) -> type[SystemVersionForm]:
     """The form of a connector's settings, with links to the others' forms."""
-    others = [one for one in CONNECTORS if one != connector]
+    others = [one for one in connectors() if one != connector]
     links = format_html_join(", ", '<a href="?connector={}">{}</a>', ((one, CONNECTOR_TITLES[one]) for one in others))
     chosen = forms.CharField(
         label=_("connector"), disabled=True, initial=CONNECTOR_TITLES[connector], help_text=links, required=False
     )
-    fields = dict(settings_fields(CONNECTORS[connector].settings))
+    fields = dict(settings_fields(connector_named(connector).settings))
     members = {"connector": connector, "chosen_connector": chosen, **fields, "__module__": __name__}
     return type(f"{connector.capitalize()}Form", (SystemVersionForm,), members)
 
@@ -176,10 +176,10 @@ class SystemVersionAdmin(VersionAdmin):
     def values_of(self, row: SystemVersion) -> dict[str, Any]:
         """Project, name and settings."""
         told = {"project": row.system.project_id, "system_name": row.system.name}
-        connector = CONNECTORS.get(row.adapter)
+        connector = connectors().get(row.adapter)
         return told | (flat(row.config, model=connector.settings) if connector else {})
 
     def _connector(self, request: HttpRequest) -> str:
         row = self.get_queryset(request).filter(pk=whole_number(request.GET.get("from", "")) or 0).first()
         named = row.adapter if row else request.GET.get("connector", "")
-        return named if named in CONNECTORS else next(iter(CONNECTORS))
+        return named if named in connectors() else next(iter(connectors()))

@@ -10,13 +10,13 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from evaluation.accounts.access import LARGEST_ID, fetch
-from evaluation.connectors.catalogue import CONNECTORS, BadSettings
+from evaluation.connectors.catalogue import BadSettings
 from evaluation.core.roles import Action
 from evaluation.messages.system_settings import explain_setting
 from evaluation.models import Project, System, SystemVersion
 from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, person, written_by
 from evaluation.rest.filters import ByNameInProject
-from evaluation.systems.services import save_system
+from evaluation.systems.services import connectors, save_system
 
 
 class SystemVersionSerializer(serializers.ModelSerializer[SystemVersion]):
@@ -44,7 +44,7 @@ class SystemBody(StrictSerializer):
 
     project = serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
     name = serializers.CharField(max_length=200)
-    connector = serializers.ChoiceField(choices=sorted(CONNECTORS))
+    connector = serializers.ChoiceField(choices=sorted(connectors()))
     settings = serializers.DictField()
 
 

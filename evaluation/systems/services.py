@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -12,25 +11,41 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.connectors.catalogue import connector_named, read_settings
+from evaluation.connectors.catalogue import CONNECTORS, read_settings
 from evaluation.connectors.http import VARIABLE
-from evaluation.connectors.protocol import RECORDED, Settings, Surroundings, SystemClient
+from evaluation.connectors.protocol import RECORDED, Connector, Settings, Surroundings, SystemClient
 from evaluation.core.canonical import clean_name, composed, content_hash
 from evaluation.core.errors import Refused, UnknownName
+from evaluation.extensions import OFF, features
 from evaluation.judges.shipping import version_of
 from evaluation.models import Project, System, SystemVersion, User
-from evaluation.systems.corpora import corpus_search
+
+
+def connectors() -> dict[str, Connector]:
+    """The connectors of the core and of installed features, by name."""
+    return {**CONNECTORS, **{added.name: added for feature in features() for added in feature.connectors}}
+
+
+def connector_named(name: str) -> Connector:
+    """The connector.
+
+    :raises UnknownName: for a name that none has.
+    """
+    known = connectors()
+    if name not in known:
+        raise UnknownName("connector", name, list(known))
+    return known[name]
 
 
 def surroundings(project: Project) -> Surroundings:
-    """What the operator allows systems, and the corpora of their project."""
+    """What the operator allows systems of the project."""
     variables = {name: value for name, value in os.environ.items() if VARIABLE.fullmatch(name)}
     return Surroundings(
         origins=tuple(settings.CONCORD_SYSTEM_ORIGINS),
         variables=variables,
         commands=settings.CONCORD_SYSTEM_COMMANDS,
         functions=settings.CONCORD_SYSTEM_CALLABLES,
-        corpora=partial(corpus_search, project),
+        project=project.pk,
     )
 
 
@@ -44,7 +59,7 @@ def save_system(
     :raises Refused: ``bad_name``; what opening the system is refused for, such as ``system_origin_not_allowed``.
     """
     name = clean_name(name)
-    read = read_settings(connector, given)
+    read = read_settings(connector_named(connector), given)
     check_allowed(connector, read, project)
     with transaction.atomic():
         lock_project(project.pk)
@@ -100,17 +115,20 @@ def asked_systems(project: Project) -> list[str]:
 def settings_of(version: SystemVersion) -> Settings:
     """The typed settings of a version.
 
-    :raises Refused: ``not_asked`` where its answers are imported.
+    :raises Refused: ``not_asked`` where its answers are imported; ``feature_off`` without the feature of its connector.
     """
     if version.adapter == RECORDED:
         raise Refused("not_asked", system=str(version))
-    return read_settings(version.adapter, version.config)
+    if version.adapter not in connectors():
+        raise Refused(OFF, feature=version.adapter)
+    return read_settings(connector_named(version.adapter), version.config)
 
 
 def client_of(version: SystemVersion) -> SystemClient:
     """A client to be used as an asynchronous context manager, ready for questions.
 
-    :raises Refused: ``not_asked``; ``system_origin_not_allowed``, ``variable_missing`` and the like of its connector.
+    :raises Refused: ``not_asked``, ``feature_off``; ``system_origin_not_allowed``, ``variable_missing`` and the like of
+        its connector.
     """
     client = opened(version.adapter, settings_of(version), version.system.project)
     client.prepare()

@@ -1,7 +1,5 @@
-"""The ledger of work: units, leases, tries, rounds; the doorbell, the sweep, and the processes that work it off.
+"""Background work: units of work and their leases, attempts and replies, dispatch, workers, health, backups.
 
-Above ``accounts``. Losing or repeating a message changes nothing: all truth is rows (``docs/decisions/0001``).
-
-Door: ``lifecycle.RunConfig``, ``start``, ``pause`` and ``retry_failed``, ``units``, ``jobs``, ``dispatch``,
-``database.retry_on_db_error``, ``serving``.
+Losing or repeating a queue message changes nothing, since all state is in rows (``docs/decisions/0001``). Used by
+others: ``lifecycle.start``, ``pause`` and ``retry_failed``, ``units``, ``jobs``, ``dispatch``, ``serving``.
 """

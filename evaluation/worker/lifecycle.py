@@ -19,7 +19,6 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
-from pydantic import BaseModel, ConfigDict, Field
 
 from evaluation.accounts import audit
 from evaluation.connectors.protocol import RECORDED
@@ -46,30 +45,23 @@ from evaluation.models import (
     User,
     WorkUnit,
 )
+from evaluation.models.run_spec import AskSpec, CallSpec
 from evaluation.models.runs import UNPROVEN
 from evaluation.worker import dispatch
 from evaluation.worker.units import UNIT_BATCH, State, insert_units
 
 
-class RunConfig(BaseModel):
+class RunConfig(AskSpec, CallSpec):
     """What was asked for when the run was made. ``question_ids`` empty means all questions of the set. ``embeddings``
     are its metrics that need embeddings and no judge, computed with ``embedding`` and ``tokens`` where those are there.
-    ``batch`` hands the calls of judges to their providers in batches, where the endpoint takes them. ``analysis`` is
-    what Korean is read with where the run was made; runs from before that was kept have none.
+    ``analysis`` is what Korean is read with where the run was made; runs from before that was kept have none.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    evaluation_type: str = "full_rag"
-    k: int = Field(default=5, ge=1, le=50)
     rules: tuple[str, ...] = ()
     embeddings: tuple[str, ...] = ()
     embedding: EmbeddingChoice | None = None
     tokens: TokenChoice | None = None
-    repeat: int = Field(default=1, ge=1, le=50)
-    max_concurrency: int = Field(default=32, ge=1, le=1000)
-    use_cache: bool = True
     question_ids: tuple[str, ...] = ()
-    batch: bool = False
     analysis: str = ""
 
     @cached_property

@@ -1,6 +1,4 @@
-"""What follows from ratings: agreement of a run (and its cache), consistency, variation, an answer's history.
+"""Agreement of the judges of a run with experts, and variation between repeated judgements.
 
-Above ``ratings``.
-
-Door: ``run_agreement.agreement_of`` and ``kept_agreement``, ``answers``.
+Used by others: ``run_agreement.agreement_of`` and ``kept_agreement``, ``answers``.
 """

@@ -32,7 +32,6 @@ from review.queues.access import answer_to_override
 from review.queues.forms import ids_of
 from review.ratings.forms import Decided, finite, read_decision
 from review.reports.estimates import reviewed_score
-from review.reports.pages.figures import answer_href
 
 OTHERS_WORDS = {EventKind.INITIAL, EventKind.FINAL, EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UNDO}
 LISTED = 50
@@ -76,7 +75,7 @@ def _decide(request: HttpRequest, pk: int, step: Callable[[Answer, Decided, User
     except Refused as refused:
         return _page(request, found, run, decided, explain_refusal(refused))
     messages.success(request, f"{done} {_effect(before, _reviewed(request, seen_from))}")
-    return redirect(answer_href(found.pk, seen_from.pk))
+    return redirect(f"{reverse('answer', args=[found.pk])}?run={seen_from.pk}")
 
 
 def _reviewed(request: HttpRequest, run: Run) -> float | None:

@@ -1,6 +1,5 @@
-"""Letting a version of a judge prompt prove itself on the hold-out of a gold set, without telling anything of it.
+"""Calibration of judge prompts: gold sets, prompt versions, automatic search, hold-out tests, approvals.
 
-Above ``gold``.
-
-Door: ``looking.accept`` and ``ask_for_look``; ``accepting.foresee``.
+A hold-out test answers accepted or not accepted and reveals nothing else. Used by others: ``looking.accept`` and
+``ask_for_look``, ``accepting.foresee``, ``freezing.freeze``, ``licences.licences_of``.
 """

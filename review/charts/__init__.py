@@ -1,4 +1,4 @@
-"""SVG pictures drawn on the server, each with a table beside it. Pure Python above ``evaluation.core``.
+"""SVG charts drawn on the server, each with a table beside it. No Django.
 
-Door: one function a picture: ``forest.forest``, ``forest.timeline`` and the others.
+One function a chart, as ``forest.forest`` and ``forest.timeline``.
 """

@@ -1,6 +1,4 @@
-"""Several runs beside each other: differences, order, gates, trends, summaries of the home page, judges' records.
+"""Comparison of runs: differences, ranking, gates, trends, and the summaries on the home page.
 
-Above ``reports``.
-
-Door: ``whole.compare``, ``gating.gate_of``, ``trend.trends_of``, ``summaries.headline``.
+Used by others: ``whole.compare``, ``gating.gate_of``, ``trend.trends_of``, ``summaries.headline``.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from evaluation.core.errors import Refused
 from evaluation.core.metric_specs import JUDGED
@@ -13,17 +13,15 @@ from review.comparisons.difference import CONFIDENCE, RunDifference, difference
 from review.comparisons.values import SERVED, Side, by_question, groups_of, sides
 from review.comparisons.verdict import half_width, labels_missing, settle_corrected
 from review.reports.figure import Figure, withheld
-from review.reports.gate import Check, Gate, GateOn, Rule
+from review.reports.gate import Check, Gate, GateAsked, GateOn, Rule
 from review.reports.report import Report
 from review.reports.retrieval import UNRATED, CorrectedRetrieval, RepairedRetrieval, reads_labels, repaired_retrieval
 from review.reports.scores import score_side
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.gate import (
-    MOST_LOOKS,
     GateVerdict,
     Settling,
-    confidence_of,
     fail_under,
     lies_within,
     max_drop,
@@ -36,63 +34,19 @@ from review.statistics.paired_tests.paired import PairedDifference, paired_diffe
 PARTLY, PASSAGES = "partly_corrected", "more_passages"
 
 
-@dataclass(frozen=True, slots=True)
-class GateAsked:
-    """What is asked of a run. ``on`` empty: the corrected score where anybody rated blind, else judge-only.
-    ``across_models``: a drop of judge-only scores is measured although different models answered. ``looks``: how often
-    it is asked in all, such as after every commit against one baseline; the 5% of error is spent over them.
-    ``require_licence``: a judge's prompt whose proof does not hold for the run fails it. ``margin``: a difference from
-    the baseline that does not matter; the gate says where the two are alike within it, which decides nothing.
-    ``allow_undecided``: an undecided gate exits 0."""
-
-    fail_under: float | None = None
-    baseline: Run | None = None
-    max_drop: float | None = None
-    on: str = ""
-    allow_undecided: bool = False
-    across_models: bool = False
-    looks: int = 1
-    require_licence: bool = False
-    margin: float | None = None
-
-    @property
-    def confidence(self) -> float:
-        """Of the intervals that the gate looks at."""
-        return confidence_of(self.looks)
-
-    @property
-    def anything(self) -> bool:
-        """Whether there is a gate at all."""
-        return self.fail_under is not None or self.max_drop is not None or self.require_licence
-
-    def runs(self, run: Run) -> list[Run]:
-        """What the gate of the run is made of: the baseline before it, where there is one."""
-        return [run] if self.baseline is None else [self.baseline, run]
-
-
-NO_GATE = GateAsked()
-
-
 def checked(asked: GateAsked) -> GateAsked:
     """The same, if it makes sense.
 
-    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop``, ``gate_drop_negative``, ``gate_no_drop``,
-        ``gate_looks``, ``margin_needs_drop`` or ``margin_not_positive``.
+    :raises Refused: ``gate_needs_baseline``, ``gate_needs_drop``, ``gate_no_drop`` or ``margin_needs_drop``.
     """
-    if asked.on == GateOn.PASS_RATE and asked.max_drop is not None:
+    if asked.gate_on == GateOn.PASS_RATE and asked.max_drop is not None:
         raise Refused("gate_no_drop")
-    if not 1 <= asked.looks <= MOST_LOOKS:
-        raise Refused("gate_looks", looks=asked.looks, most=MOST_LOOKS)
     if asked.max_drop is not None and asked.baseline is None:
         raise Refused("gate_needs_baseline")
     if asked.baseline is not None and asked.max_drop is None:
         raise Refused("gate_needs_drop")
     if asked.margin is not None and asked.max_drop is None:
         raise Refused("margin_needs_drop")
-    if asked.margin is not None and not asked.margin > 0:
-        raise Refused("margin_not_positive", margin=asked.margin)
-    if asked.max_drop is not None and asked.max_drop < 0:
-        raise Refused("gate_drop_negative", drop=asked.max_drop)
     return asked
 
 
@@ -112,7 +66,7 @@ def asked_of(runs: Sequence[Run], asked: GateAsked) -> GateAsked:
 
     :raises Refused: ``gate_needs_baseline`` for a drop of a run that stands alone, else as :func:`checked` does.
     """
-    return checked(replace(asked, baseline=None if asked.max_drop is None or len(runs) == 1 else runs[0]))
+    return checked(asked.model_copy(update={"baseline": None if asked.max_drop is None or len(runs) == 1 else runs[0]}))
 
 
 def gates_of(chosen: Sequence[Side], asked: GateAsked) -> dict[int, Gate]:
@@ -176,8 +130,8 @@ def unlicensed(report: Report) -> tuple[str, ...]:
 def _on(asked: GateAsked, ours: Side, compared: RunDifference | None) -> GateOn:
     """The corrected score by default as soon as there is a blind rating of this run or of what it is compared with:
     judge-only would then leave out what is known of the judge."""
-    if asked.on:
-        return GateOn(asked.on)
+    if asked.gate_on:
+        return GateOn(asked.gate_on)
     rated = ours.basis.correction.rated_blind or (compared is not None and compared.rated_blind)
     return GateOn.CORRECTED if rated else GateOn.JUDGE_ONLY
 

@@ -22,8 +22,8 @@ from review.comparisons.difference import MetricDifference, Order, QuestionChang
 from review.comparisons.values import differing_versions
 from review.comparisons.verdict import family_sentence, lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import Compared
+from review.reports.category_cards import profile_card
 from review.reports.figure import Figure
-from review.reports.pages.categories import profile_card
 from review.reports.profile_section import ClassShare, ClassTable, Spread
 from review.reports.report import Report
 from review.reports.retrieval import unrated_in_words

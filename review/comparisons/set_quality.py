@@ -1,8 +1,8 @@
 """How good the questions of a set are: those that are worded alike, that give themselves away, whose expected answers
 disagree or are doubted by experts, and which of them tell systems apart.
 
-Two questions are alike by the rule of generated ones (``generation.filters.alike``); only pairs that share a third of
-their words are looked at, so that a thousand questions take a second.
+Two questions are alike as ``evaluation.datasets.checks.alike`` says; only pairs that share a third of their words are
+looked at, so that a thousand questions take a second.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from django.db.models import OuterRef, Subquery
 
 from evaluation.core.samples import QuestionSpec
-from evaluation.corpora.coverage import newest_corpora
+from evaluation.datasets.checks import ALIKE, alike, leaked
+from evaluation.extensions import features
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.normalise import content_tokens
-from evaluation.models import Chunk, MetricDefinition, QuestionSet, Score
+from evaluation.models import MetricDefinition, QuestionSet, Score
 from review.evidence.experts import agreement_ratings, read_beside
 from review.evidence.rating_input import FlagKind, OverrideReason
 from review.evidence.seals import readable
-from review.generation.filters import ALIKE, alike, leaked
 from review.models import EventRuling, ItemEvent, Rating
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.experts import compare_experts
@@ -33,7 +33,6 @@ MOST_QUESTIONS = 3_000  # that are compared with each other
 FAR = 0.5  # of a scale; experts who lie that far apart on one answer are shown
 APART = 0.2  # expected answers of one question that share less are shown
 _SHARED_WORDS = 1 / 3
-_AT_ONCE = 500
 FOUND = "hit_at_k"  # what tells systems apart: whether a relevant passage was retrieved; without passages, the keywords
 ANSWERED = "keyword_hit"
 
@@ -165,14 +164,10 @@ def _duplicates(specs: Sequence[QuestionSpec]) -> list[Pair]:
 
 
 def _passages(questions: QuestionSet, specs: Sequence[QuestionSpec]) -> dict[str, str]:
-    """The texts of the passages that the questions name, as far as the project's corpora have them."""
+    """The texts of the passages that the questions name, as far as installed features have them."""
     ids = sorted({id_ for spec in specs for id_ in spec.ground_truth_chunk_ids})
-    corpora = list(newest_corpora().filter(project=questions.project_id).values_list("pk", flat=True))
-    found: dict[str, str] = {}
-    for first in range(0, len(ids), _AT_ONCE):
-        rows = Chunk.objects.filter(corpus__in=corpora, chunk_id__in=ids[first : first + _AT_ONCE])
-        found |= dict(rows.values_list("chunk_id", "text"))
-    return found
+    several = (feature.passages(questions.project_id, ids) for feature in features() if feature.passages)
+    return {id_: text for texts in several for id_, text in texts.items()}
 
 
 def _experts(questions: QuestionSet, specs: Mapping[int, QuestionSpec]) -> Experts:

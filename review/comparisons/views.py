@@ -1,4 +1,4 @@
-"""Comparison page of runs."""
+"""Comparison page of runs, and the quality page of a question set."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from evaluation.accounts import access
 from evaluation.accounts.access import signed_in_get
 from evaluation.core.roles import Action
 from evaluation.messages.markdown import language_of
-from evaluation.models import Run
+from evaluation.models import QuestionSet, Run
 from review.comparisons.answers import answer_pairs
 from review.comparisons.forms import MarginForm
 from review.comparisons.pages import compare_page
+from review.comparisons.set_quality import set_quality
 from review.comparisons.whole import with_margin
 from review.evidence.answers import expose, expose_answers
 from review.figure_cache.reading import compared
@@ -70,3 +71,15 @@ def _others(request: HttpRequest, runs: list[Run]) -> list[Run]:
         project_id=runs[0].project_id, answer_set__question_set__name__in=names
     )
     return list(rows.exclude(state__in=[Run.State.DRAFT, Run.State.CANCELLED]).order_by("-id")[:MOST_OFFERED])
+
+
+MOST_SHOWN = 50
+
+
+@signed_in_get
+def set_quality_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """How good the questions of a set are. Of scores it tells those of rules alone, and what experts said
+    of expected answers."""
+    found = access.fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk)
+    shown = {"found": found, "quality": set_quality(found), "most": MOST_SHOWN}
+    return render(request, "review/set_quality.html", shown)

@@ -1,6 +1,4 @@
-"""What leads decide: overrides, adjudication of disputed answers, rulings on flags, amendments.
+"""Decisions of leads: overrides, adjudication of disputed answers, rulings on flags.
 
-Above ``ratings``.
-
-Door: ``overrides.override`` and ``revert``, ``cases.open_cases``, ``deciding.adjudicate``.
+Used by others: ``overrides.override`` and ``revert``, ``cases.open_cases``, ``deciding.adjudicate``.
 """

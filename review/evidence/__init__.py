@@ -1,7 +1,5 @@
-"""What is known of an answer: the judge's values, experts' ratings, decisions, the effective value, who has seen what.
+"""What is known of an answer: judge values, ratings, decisions, the effective value, exposure of reviewers.
 
-Above ``review.models``.
-
-Door: ``effective.Effective``, ``answers.run_answers``, ``rating_input.Given``, ``effective.Said``,
-``answers.expose``, ``experts.agreement_ratings``, ``carried.carried_ratings``.
+Used by others: ``effective.Effective``, ``answers.run_answers`` and ``expose``, ``rating_input.Given``,
+``experts.agreement_ratings``, ``carried.carried_ratings``.
 """

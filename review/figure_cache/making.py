@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from evaluation.models import Run
 from review.agreement.run_agreement import By, kept_agreement
-from review.comparisons.gating import NO_GATE, GateAsked, gates_of
+from review.comparisons.gating import gates_of
 from review.comparisons.summaries import Headline, headline
 from review.comparisons.values import sides
 from review.comparisons.whole import Compared, compare
@@ -32,7 +32,7 @@ from review.models import Kept
 from review.queues.planning import ReviewPlan, next_review, planned_review
 from review.reports.estimates import three_ways
 from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
-from review.reports.gate import Gate
+from review.reports.gate import NO_GATE, Gate, GateAsked
 from review.reports.gathering import gather
 from review.reports.report import Report, report_of
 
@@ -139,9 +139,7 @@ def gated_kind(kind: str, asked: GateAsked) -> str:
     alone where nothing is asked. The baseline is one of the runs."""
     if not asked.anything:
         return kind
-    named = ((one.name, getattr(asked, one.name), one.default) for one in dataclasses.fields(asked))
-    said = {name: value for name, value, default in named if name != "baseline" and value != default}
-    return f"{kind} {json.dumps(said)}"
+    return f"{kind} {json.dumps(asked.model_dump(exclude_defaults=True, exclude={'baseline'}))}"
 
 
 FILES: Mapping[str, Make] = {

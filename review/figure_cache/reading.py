@@ -21,7 +21,7 @@ from evaluation.models import Answer, MetricDefinition, Run
 from review.agreement.answers import Selected, Wanted
 from review.agreement.run_agreement import By, agreement_of
 from review.calibration.licences import licences_of
-from review.comparisons.gating import NO_GATE, GateAsked, asked_of, gate_of, unlicensed
+from review.comparisons.gating import asked_of, gate_of, unlicensed
 from review.comparisons.summaries import Headline
 from review.comparisons.whole import Compared
 from review.evidence.answers import run_answers
@@ -56,7 +56,7 @@ from review.figure_cache.making import (
 from review.models import Kept
 from review.queues.planning import planned_review
 from review.reports.exporting import export
-from review.reports.gate import Gate
+from review.reports.gate import NO_GATE, Gate, GateAsked
 from review.reports.lines import AnswerLine
 from review.reports.report import Report
 
@@ -154,8 +154,8 @@ def correction_now(run: Run) -> Made[CorrectionFigures]:
 
 
 def gates_now(runs: Sequence[Run], asked: GateAsked) -> dict[int, Gate]:
-    """The gates of runs measured against the first of them, or of one alone, as :func:`~review.figure_cache.keeping.now` has
-    them; empty where nothing is asked. Licences are those of now.
+    """The gates of runs measured against the first of them, or of one alone, as
+    :func:`~review.figure_cache.keeping.now` has them; empty where nothing is asked. Licences are those of now.
 
     :raises Refused: as :func:`~review.comparisons.gating.asked_of` does.
     """

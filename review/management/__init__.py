@@ -1,1 +1,1 @@
-"""Commands of the human half, the tables they print, and the demo's content."""
+"""Commands of this app, the tables they print, and the content of the demo."""

@@ -8,10 +8,12 @@ from django.db import transaction
 
 from evaluation.management.working import work_off
 from evaluation.models import AnswerSet, Run
+from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
 from evaluation.runs.experiments import judges_named
-from evaluation.runs.making import Asking, Wanted, draft_run
+from evaluation.runs.making import Asking, draft_run
 from evaluation.runs.planning import Plan, plan_of, plan_sentences
-from evaluation.runs.selectors import QuestionFilter, answers_of_run, newest_answers, project_named, question_set_named
+from evaluation.runs.selectors import answers_of_run, newest_answers, project_named, question_set_named
+from evaluation.specs.flags import values_of
 from evaluation.systems.services import asked_version
 from evaluation.worker.lifecycle import start
 from review.agreement.pages import agreement_pictures
@@ -62,26 +64,9 @@ def _say(command: BaseCommand, plan: Plan, form: str) -> None:
 
 def _draft(options: dict[str, Any]) -> Run:
     answers = _answers(options)
-    named = judges_named(answers.question_set.project, options["judge"]) or [""]
-    wanted = Wanted(
-        profile=options["profile"],
-        judge=None if options["no_judge"] else named[0],
-        beside=tuple(named[1:]),
-        jury=options["jury"],
-        baseline=not options["no_baseline"],
-        embeddings=options["embeddings"],
-        metrics=tuple(options["metrics"]),
-        name=options["name"],
-        questions=QuestionFilter(options["category"], options["tag"], options["ids"], options["limit"]),
-        repeat=options["repeat"],
-        max_concurrency=options["max_concurrency"],
-        budget=options["budget"],
-        use_cache=not options["no_cache"],
-        batch=options["batch"],
-        rubrics=tuple(options["rubric"]),
-        language=options["language"],
-    )
-    return draft_run(answers, wanted, by=None)
+    judge, *beside = judges_named(answers.question_set.project, options["judge"]) or [""]
+    judges = {"judge": None if options["no_judge"] else judge, "beside": beside}
+    return draft_run(answers, RunSpec(**values_of(OPTIONS.values(), options) | judges), by=None)
 
 
 def _answers(options: dict[str, Any]) -> AnswerSet | Asking:
@@ -92,4 +77,4 @@ def _answers(options: dict[str, Any]) -> AnswerSet | Asking:
     version = None if options["no_ask"] else asked_version(questions.project, options["system"])
     if version is None:
         return newest_answers(questions, options["system"])
-    return Asking(questions, version, k=options["k"], evaluation_type=options["type"])
+    return Asking(question_set=questions, version=version, **values_of(ASKING.values(), options))

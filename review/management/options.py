@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from argparse import ArgumentTypeError
+from argparse import Action
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from evaluation.core.errors import InvalidFile, Refused, UnknownName
 from evaluation.core.roles import Role
 from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import RoleGrant, Run, User
-from review.models.queue_spec import ASKED, SETTINGS, Distribution, QueueSpec, Setting
+from evaluation.specs.flags import add_flags, values_of
+from review.models.queue_spec import ASKED, Distribution, QueueSpec
 from review.queues.sharing import Sharing, fields_from
-from review.reports.gate import Gate, GateOn, gate_line, gate_reasons
+from review.reports.gate import GATE_SETTINGS, Gate, GateAsked, gate_line, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
-
-if TYPE_CHECKING:
-    from review.comparisons.gating import GateAsked
-
-GOOD, GATE = 0, 100
 
 
 def run_named(pk: int) -> Run:
@@ -56,44 +47,14 @@ def refusals() -> Iterator[None]:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
 
 
-def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> None:
-    """``--fail-under``, ``--baseline`` (unless the command has one of its own) with ``--max-drop``, ``--gate-on``,
-    ``--margin``, ``--across-models``, ``--looks``, ``--require-licence``, ``--allow-undecided``."""
+def add_gate_arguments(parser: CommandParser, *, baseline: bool = True) -> list[Action]:
+    """The flags of a gate, and ``--baseline`` unless the command has one of its own."""
     gate = parser.add_argument_group("quality gate", "exit 100 unless it is passed; an undecided gate is not passed")
-    gate.add_argument("--fail-under", type=_number, metavar="X", help="least overall score, such as 0.7")
+    actions = add_flags(gate, GATE_SETTINGS)
     if baseline:
-        gate.add_argument("--baseline", type=int, metavar="RUN", help="run that this one must not fall behind")
-    gate.add_argument("--max-drop", type=_number, metavar="D", help="largest drop against the baseline, such as 0.02")
-    gate.add_argument(
-        "--margin",
-        type=_number,
-        metavar="M",
-        help="a difference that does not matter, such as 0.03: say where two runs are alike within it",
-    )
-    gate.add_argument(
-        "--gate-on",
-        choices=[str(one) for one in GateOn],
-        default="",
-        help="score the gate looks at; the corrected one where it is offered, else judge-only",
-    )
-    gate.add_argument(
-        "--across-models",
-        action="store_true",
-        help="measure the drop of judge-only scores although different models answered under a judge's name",
-    )
-    gate.add_argument(
-        "--looks",
-        type=int,
-        default=1,
-        metavar="N",
-        help="how often this gate is asked in all, such as after every commit: the 5%% of error is shared by N looks",
-    )
-    gate.add_argument(
-        "--require-licence", action="store_true", help="fail where the proof of a judge's prompt does not hold"
-    )
-    gate.add_argument(
-        "--allow-undecided", action="store_true", help="exit 0 with a warning where the gate is undecided"
-    )
+        help_text = "run that this one must not fall behind"
+        actions.append(gate.add_argument("--baseline", type=int, metavar="RUN", help=help_text))
+    return actions
 
 
 def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAsked:
@@ -101,21 +62,12 @@ def gate_asked(options: dict[str, Any], baseline: Run | None = None) -> GateAske
 
     :raises CommandError: exit code 2, for options that do not go together and a baseline that does not exist.
     """
-    from review.comparisons.gating import GateAsked, checked  # costs 0.5 s at import
+    from review.comparisons.gating import checked  # costs 0.5 s at import
 
-    asked = GateAsked(
-        margin=options["margin"],
-        fail_under=options["fail_under"],
-        baseline=baseline or (None if options.get("baseline") is None else run_named(options["baseline"])),
-        max_drop=options["max_drop"],
-        on=options["gate_on"],
-        allow_undecided=options["allow_undecided"],
-        across_models=options["across_models"],
-        looks=options["looks"],
-        require_licence=options["require_licence"],
-    )
+    if baseline is None and options.get("baseline") is not None:
+        baseline = run_named(options["baseline"])
     try:
-        return checked(asked)
+        return checked(GateAsked(baseline=baseline, **values_of(GATE_SETTINGS, options)))
     except Refused as error:
         raise CommandError(explain_refusal(error), returncode=2) from error
 
@@ -134,24 +86,6 @@ def warn_of_gate(command: BaseCommand, gate: Gate, run: int | None = None) -> No
         command.stderr.write(gate_line(gate, run), command.style.WARNING)
 
 
-def number_given(text: str) -> float:
-    """What a flag says, be it infinite or no number at all.
-
-    :raises ArgumentTypeError: for any other text.
-    """
-    try:
-        return float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text} is no number") from None
-
-
-def _number(text: str) -> float:
-    value = number_given(text)
-    if not math.isfinite(value):
-        raise ArgumentTypeError(f"{text} is no number")
-    return value
-
-
 # What names rows, by the setting behind whose flag it stands.
 _BESIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "strategy": {"--metrics": {"help": "criteria; if not named, those that --coverage calls for"}},
@@ -165,13 +99,9 @@ _BESIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 def add_queue_options(parser: CommandParser) -> None:
     """Add the flags of all settings but the size, and of what is named with them."""
-    order = [one for one in ASKED if not one.flag_after and one.name != "size"]
     for one in ASKED:
-        if one.flag_after:
-            order.insert(order.index(SETTINGS[one.flag_after]) + 1, one)
-    for one in order:
-        name = one.asked_as if one.turned else one.name
-        parser.add_argument(f"--{name.replace('_', '-')}", **flag(one))
+        if one.name != "size":
+            add_flags(parser, [one])
         for beside, said in _BESIDE.get(one.name, {}).items():
             parser.add_argument(beside, nargs="+", default=[], **said)
         if one.kind is Distribution:
@@ -179,25 +109,12 @@ def add_queue_options(parser: CommandParser) -> None:
             parser.add_argument("--field", action="append", default=[], metavar="TAG:NAMES", help=help_text)
 
 
-def flag(one: Setting) -> dict[str, Any]:
-    """How the flag of a setting is read, and its help."""
-    low, high = one.limits
-    said: dict[str, Any] = {"help": one.flag.format(low=low, high=high)}
-    if one.kind is bool:
-        return said | {"action": "store_true"}
-    if isinstance(one.default, Enum):
-        return said | {"choices": [str(value) for value in one.kind], "default": str(one.default)}
-    is_share = high is not None and high <= 1 and not one.optional
-    reads = {datetime: _moment, float: _share(high) if is_share else float}
-    return said | {"type": reads.get(one.kind, one.kind), "default": one.default}
-
-
 def spec_of(options: Mapping[str, Any]) -> QueueSpec:
     """The settings.
 
-    :raises Refused: ``queue_rule`` for a number out of range.
+    :raises Refused: ``setting_range`` for a number out of range.
     """
-    return QueueSpec(**{one.name: not options[one.asked_as] if one.turned else options[one.name] for one in ASKED})
+    return QueueSpec(**values_of(ASKED, options))
 
 
 def sharing_of(options: Mapping[str, Any], people: Sequence[User]) -> Sharing:
@@ -234,26 +151,3 @@ def reviewers_of(run: Run, names: Sequence[str]) -> list[User]:
     if not people:
         raise CommandError(_("The project has no reviewer. Name people with --reviewers."))
     return people
-
-
-def _share(most: float) -> Any:
-    def read(text: str) -> float:
-        value = number_given(text)
-        if not 0 <= value <= most:
-            raise ArgumentTypeError(f"{text} is not between 0 and {most:g}")
-        return value
-
-    return read
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = parse_datetime(text)
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise ArgumentTypeError(f"{text} is no moment, such as 2026-12-01T18:00")
-    moment = moment if timezone.is_aware(moment) else timezone.make_aware(moment)
-    if moment <= timezone.now():
-        raise ArgumentTypeError(f"{text} has passed already")
-    return moment

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from evaluation.core.metric_specs import Bilingual
 from review.management.sheets import NOTHING, Sheet, number
-from review.reports.pages.categories import PassingView, ProfileCard, profile_card
+from review.reports.category_cards import PassingView, ProfileCard, profile_card
 from review.reports.profile_section import ClassTable
 from review.reports.report import Report
 

@@ -1,13 +1,5 @@
-"""All tables of the human half, a file a domain, and the guards; code imports tables from here."""
+"""Tables of this app, one file a domain, and the guards; code imports tables from here."""
 
-from review.models.generation import (
-    DraftDecision,
-    DraftQuestion,
-    Generation,
-    GenerationCall,
-    GenerationReply,
-    GenerationResult,
-)
 from review.models.gold import (
     AnchorCheck,
     AnchorShift,
@@ -44,16 +36,10 @@ __all__ = [
     "AnchorVerdict",
     "Assignment",
     "Draft",
-    "DraftDecision",
-    "DraftQuestion",
     "Draw",
     "EventRuling",
     "Exposure",
     "FrameMember",
-    "Generation",
-    "GenerationCall",
-    "GenerationReply",
-    "GenerationResult",
     "GoldItem",
     "GoldRetirement",
     "GoldSet",

@@ -4,23 +4,15 @@ The table's columns and checks, the form, the REST body, the command's flags, wh
 ``docs/queues.md`` follow from :class:`QueueSpec`. What names rows (runs, criteria, people, answers) is no setting.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
-from types import MappingProxyType, NoneType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 from django.db.models import TextChoices
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.specs.setting import Flag, Input, Spec, setting, settings_of
 from review.statistics.sampling.member import Strategy
 
-Text = str | Promise
-Limits = tuple[Any, Any]  # both ends included; of a text the number of characters
 MOST_REVIEWS = 10
 LONGEST_NAME = 200
 FEW = 3  # criteria an answer is asked by choice of the product
@@ -58,91 +50,26 @@ class Distribution(TextChoices):
     BY_TAG = "by_tag", _("by tag or category of the question")
 
 
-class Asked(NamedTuple):
-    """How the form asks, in the part that is open (``main``) or in one that unfolds. With a ``name`` of its own it asks
-    for a share in percent, or for a yes the other way round; ``limits`` are narrower than the setting's."""
-
-    part: Literal["main", "draw", "people", "more"]
-    label: Text
-    help: Text = ""
-    choices: Mapping[str, Text] = MappingProxyType({})
-    name: str = ""
-    limits: Limits | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)  # pydantic would ask lazy texts for hash and repr
-class Setting:
-    """What is said of a setting, beside ``name``, ``kind`` and ``default`` of its field (:data:`SETTINGS`).
-
-    ``who`` needs another value than the default; nobody is asked for a setting without it. ``column`` is its title in
-    the queue's row. ``flag`` is the help of the command's flag, which stands behind that of ``flag_after`` rather than
-    of the setting above; ``body`` is for the OpenAPI document.
-    """
-
-    who: str = ""
-    limits: Limits = (None, None)
-    column: Text = ""
-    form: Asked | None = None
-    flag: str = ""
-    flag_after: str = ""
-    body: str = ""
-    name: str = ""
-    kind: Any = None
-    optional: bool = False
-    default: Any = None
-
-    @property
-    def asked_as(self) -> str:
-        """Its name on the form."""
-        return self.form.name or self.name if self.form else self.name
-
-    @property
-    def turned(self) -> bool:
-        """Whether people are asked for the opposite."""
-        return self.kind is bool and self.asked_as != self.name
-
-    def check(self, value: Any) -> None:
-        """Refuse what no queue can have.
-
-        :raises Refused: ``queue_rule`` for a number out of range.
-        :raises UnknownName: for something that is no choice.
-        """
-        if issubclass(self.kind, Enum) and value not in list(self.kind):
-            raise UnknownName(f"{self.name} of a queue", str(value), [str(one) for one in self.kind])
-        low, high = self.limits
-        if high is not None and isinstance(value, int | float) and not low <= value <= high:
-            raise Refused("queue_rule", field=self.name, low=low, high=high)
-
-
-def setting(default: Any, **said: Any) -> Any:
-    """A field of :class:`QueueSpec`: the default, and what :class:`Setting` says of it."""
-    about = Field(default)
-    about.metadata.append(Setting(**said))
-    return about
-
-
-class QueueSpec(BaseModel):
+class QueueSpec(Spec):
     """How a queue is drawn, given out, rated and shown.
 
     Without a ``seed`` one is made up. ``fail_below`` and ``share`` belong to the strategy ``fails_plus_share``.
 
-    :raises Refused: ``queue_rule`` for a number out of range.
+    :raises Refused: ``setting_range`` for a number out of range.
     :raises UnknownName: for something that is no choice.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     size: int = setting(
         60,
         who="everybody",
         limits=(0, 1_000_000),
-        form=Asked("main", _("How many answers"), limits=(1, 100_000)),
-        flag="answers to draw",
+        form=Input("main", _("How many answers"), limits=(1, 100_000)),
+        flag=Flag("answers to draw"),
     )
     coverage: Coverage = setting(
         Coverage.CORRECTED,
         who="who wants fewer keys for each answer, or all of the named criteria of every answer (`fewest_keys`)",
-        form=Asked(
+        form=Input(
             "main",
             _("What for"),
             _("Each answer is asked at most three of them, and none that does not apply to it."),
@@ -150,15 +77,16 @@ class QueueSpec(BaseModel):
                 Coverage.CORRECTED: _("Corrected overall score: every judged part is rated, in turn"),
                 Coverage.FEWEST: _("Fewest keys: the two or three criteria that matter most"),
             },
+            widget="radio",
         ),
-        flag="which criteria, and of which answers: every judged part in turn, or the few that matter most",
+        flag=Flag("which criteria, and of which answers: every judged part in turn, or the few that matter most"),
         body="More than three criteria are asked in turn, or (fewest_keys) all of every answer. None named: every "
         "judged part of the overall score, or the three that matter most.",
     )
     strategy: Strategy = setting(
         Strategy.STRATIFIED,
         who="who looks for the judge's errors, or picks the answers",
-        form=Asked(
+        form=Input(
             "main",
             _("Which answers"),
             choices={
@@ -176,27 +104,28 @@ class QueueSpec(BaseModel):
         who="who wants to know how far experts agree",
         limits=(1, MOST_REVIEWS),
         column=_("reviewers per answer"),
-        form=Asked("main", _("Reviewers per answer"), _("With two or more, agreement among experts can be measured.")),
-        flag="reviewers per answer, {low} to {high}",
+        form=Input("main", _("Reviewers per answer"), _("With two or more, agreement among experts can be measured.")),
+        flag=Flag("reviewers per answer, {low} to {high}"),
     )
     mode: Mode = setting(
         Mode.BLIND,
         who="who wants answers rated faster, and no agreement from it",
         column=_("mode"),
-        form=Asked(
+        form=Input(
             "more",
             _("Mode"),
             choices={
                 Mode.BLIND: _("Blind: experts rate before they see the judge"),
                 Mode.ASSISTED: _("Assisted: the judge is shown at once; never used for agreement"),
             },
+            widget="radio",
         ),
     )
     reveal: Reveal = setting(
         Reveal.ON_DIFFERENCE,
         who="who trains reviewers (`always`), or wants no rating changed by the judge (`never`)",
         column=_("show the judge"),
-        form=Asked(
+        form=Input(
             "more",
             _("Show the judge afterwards"),
             choices={
@@ -211,57 +140,57 @@ class QueueSpec(BaseModel):
         who="who has finer or coarser scales; 0: no difference shows the judge",
         limits=(0, 1e6),
         column=_("difference that shows the judge"),
-        form=Asked("more", _("Levels apart that count as a difference"), limits=(0, 100)),
-        flag="levels apart that show the judge",
+        form=Input("more", _("Levels apart that count as a difference"), limits=(0, 100)),
+        flag=Flag("levels apart that show the judge"),
     )
     reveal_share: float = setting(
         0.1,
         who="who does not want the judge's appearance to say that the two differ",
         limits=(0, 1),
         column=_("share shown by chance"),
-        form=Asked("more", _("Shown by chance besides, in percent"), name="reveal_percent"),
-        flag="share shown the judge by chance, {low} to {high}",
-        flag_after="repeat_share",
+        form=Input("more", _("Shown by chance besides, in percent"), name="reveal_percent", percent=True),
+        flag=Flag("share shown the judge by chance, {low} to {high}"),
     )
     adjudicate_from: float = setting(
         2.0,
         who="who has a lead decide on smaller differences, or on none (0)",
         limits=(0, 1e6),
         column=_("difference between reviewers that goes to a lead"),
-        form=Asked(
+        form=Input(
             "more",
             _("Levels between two reviewers from which a lead decides"),
             _("0: never because of a difference."),
             limits=(0, 100),
         ),
-        flag="levels between two reviewers a lead decides on; 0: none",
+        flag=Flag("levels between two reviewers a lead decides on; 0: none"),
         body="Levels between two first ratings from which a lead decides; 0: never.",
     )
     fail_below: float | None = setting(
         None,
         who="who draws by `fails_plus_share`",
-        form=Asked("draw", _("The judge failed an answer below"), _("On the criterion's own scale.")),
-        flag="for fails_plus_share: judge scores under it are fails",
+        form=Input("draw", _("The judge failed an answer below"), _("On the criterion's own scale.")),
+        flag=Flag("for fails_plus_share: judge scores under it are fails"),
     )
     share: float | None = setting(
         None,
         who="who draws by `fails_plus_share`",
         limits=(1e-9, 1),
-        form=Asked(
+        form=Input(
             "draw",
             _("Of the other answers, in percent"),
             _("Left empty, as many as the number of answers allows."),
             name="other_share",
+            percent=True,
             limits=(0.001, 1),
         ),
-        flag="for fails_plus_share: share of the other answers, 0 to 1",
+        flag=Flag("for fails_plus_share: share of the other answers, 0 to 1"),
     )
     seed: int | None = setting(None, who="who repeats a draw", limits=(0, 2**63 - 1), column=_("seed"))
     distribution: Distribution = setting(
         Distribution.POOL,
         who="who wants equal parts, or each field with its experts",
         column=_("given to"),
-        form=Asked(
+        form=Input(
             "people",
             _("Who rates what"),
             choices={
@@ -278,75 +207,70 @@ class QueueSpec(BaseModel):
         who="who measures agreement on a part of the answers only",
         limits=(0, 1),
         column=_("share rated by all of these"),
-        form=Asked(
+        form=Input(
             "people",
             _("Share of the answers that so many people rate, in percent"),
             _("The others are rated once. 10 to 20 percent are enough to measure agreement."),
             name="overlap_percent",
+            percent=True,
         ),
-        flag="share that --reviews-needed people rate, {low} to {high}",
+        flag=Flag("share that --reviews-needed people rate, {low} to {high}"),
     )
     repeat_share: float = setting(
         0.0,
         who="who wants to know how far reviewers agree with themselves",
         limits=(0, 0.5),
         column=_("share of hidden repeats"),
-        form=Asked(
+        form=Input(
             "people",
             _("Hidden repeats, in percent"),
             _("So many answers come to the same person again, much later and unmarked. They count nowhere twice."),
             name="repeat_percent",
+            percent=True,
         ),
-        flag="share that comes again unmarked, {low} to {high}",
+        flag=Flag("share that comes again unmarked, {low} to {high}"),
     )
     lease_minutes: int = setting(
         30,
         who="who has answers that take longer than half an hour",
         limits=(1, 1440),
         column=_("minutes an answer stays reserved"),
-        flag="how long an answer stays reserved",
+        flag=Flag("how long an answer stays reserved"),
     )
     deadline: datetime | None = setting(
         None,
         who="who wants reviewers reminded",
         column=_("deadline"),
-        form=Asked("people", _("Deadline"), _("Reviewers with something left are reminded by e-mail before it.")),
-        flag="such as 2026-12-01T18:00",
+        form=Input("people", _("Deadline"), _("Reviewers with something left are reminded by e-mail before it.")),
+        flag=Flag("such as 2026-12-01T18:00"),
     )
     name: str = setting(
         "",
         who="who has several queues under way",
         limits=(0, LONGEST_NAME),
         column=_("name"),
-        form=Asked(
+        form=Input(
             "more",
             _("Name"),
             _("Reviewers read it: no system, judge or strategy. Left empty, the question set and a number."),
         ),
-        flag="reviewers read it: no system, judge or strategy",
+        flag=Flag("reviewers read it: no system, judge or strategy"),
     )
     guideline: str = setting(
         "",
         who="who has rules that the rubrics do not say",
         limits=(0, 100_000),
         column=_("guideline"),
-        form=Asked("more", _("Guideline for reviewers"), limits=(0, 20_000)),
+        form=Input("more", _("Guideline for reviewers"), limits=(0, 20_000)),
     )
     hide_system: bool = setting(
         True,
         who="who cannot rate without knowing the system; recorded",
         column=_("hide the system"),
-        form=Asked("more", _("Let reviewers see which system answered"), _("This is recorded."), name="show_system"),
-        flag="reviewers see which system answered (recorded)",
-        flag_after="deadline",
+        form=Input("more", _("Let reviewers see which system answered"), _("This is recorded."), name="show_system"),
+        flag=Flag("reviewers see which system answered (recorded)", name="show_system"),
     )
     example: bool = setting(False, column=_("example"))  # its ratings are made for show
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _possible(cls, value: Any, info: ValidationInfo) -> Any:
-        SETTINGS[info.field_name or ""].check(value)
-        return value
 
     @property
     def ratings_each(self) -> float:
@@ -367,15 +291,6 @@ class QueueSpec(BaseModel):
         return self.model_dump(include=set(COLUMNS))
 
 
-def _settings() -> dict[str, Setting]:
-    found = {}
-    for name, about in QueueSpec.model_fields.items():
-        kinds = get_args(about.annotation) or (about.annotation,)
-        (said,) = (one for one in about.metadata if isinstance(one, Setting))
-        found[name] = replace(said, name=name, kind=kinds[0], optional=NoneType in kinds, default=about.default)
-    return found
-
-
-SETTINGS: Mapping[str, Setting] = _settings()
+SETTINGS = settings_of(QueueSpec)
 ASKED = tuple(one for one in SETTINGS.values() if one.who)
 COLUMNS = tuple(name for name, one in SETTINGS.items() if one.column)

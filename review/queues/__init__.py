@@ -1,7 +1,5 @@
-"""Queues: drawing the sample, making, steering, sharing among people, progress, reminders, access of leads.
+"""Review queues: settings, sampling, creation, distribution, progress, planning of the next review.
 
-Above ``decisions`` and ``results``.
-
-Door: ``making.make_queue``, ``draws``, ``access.queue_for_lead`` and ``own_assignment``, ``progress.own_progress``,
-``directing``.
+Used by others: ``making.make_queue``, ``draws``, ``access.queue_for_lead`` and ``own_assignment``,
+``progress.own_progress``, ``planning.next_review``.
 """

@@ -71,7 +71,7 @@ def name_people(queue: ReviewQueue, items: Collection[int], people: Sequence[Use
     """Keep items for exactly these people and whoever has rated them; so many reviewers each of them takes then. How
     many items that were.
 
-    :raises Refused: ``not_a_reviewer``, ``no_reviewers``, or ``queue_rule`` for more than ten people.
+    :raises Refused: ``not_a_reviewer``, ``no_reviewers``, or ``setting_range`` for more than ten people.
     """
     if not people:
         raise Refused("no_reviewers")

@@ -19,12 +19,12 @@ from evaluation.core.metric_specs import JUDGED
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import MetricDefinition, Run, User
-from review.models.queue_spec import ASKED, Asked, Distribution, QueueSpec, Setting
+from evaluation.specs.form_fields import form_fields, values_of
+from review.models.queue_spec import ASKED, Distribution, QueueSpec
 from review.queues.criteria import criteria_of, weights
 from review.queues.design import GUESS
 from review.queues.sharing import Sharing, fields_from, listed
 
-MOMENT = "%Y-%m-%dT%H:%M"  # what a browser's field for date and time reads and sends
 MOST_IDS = 5_000
 
 
@@ -48,33 +48,6 @@ def moment_of(text: str) -> datetime | None:
     except (ValueError, OverflowError):  # a day that is none, or one before or after all that are stored
         pass
     raise Refused("no_moment", text=text[:40])
-
-
-EITHER_OR = 2  # so many choices are radio buttons
-LONGEST_LINE = 1_000  # a text that may be longer gets several lines
-ON_FORM = [(one, one.form) for one in ASKED if one.form]
-
-
-def field_for(one: Setting, asked: Asked) -> forms.Field:
-    """The field that asks for a setting: for shares in percent."""
-    said: dict[str, Any] = {"label": asked.label, "help_text": asked.help, "initial": one.default}
-    if asked.choices:
-        widget = forms.RadioSelect if len(asked.choices) == EITHER_OR else forms.Select
-        return forms.ChoiceField(choices=list(asked.choices.items()), widget=widget, **said)
-    if one.kind is bool:
-        return forms.BooleanField(required=False, **said | {"initial": one.default != one.turned})
-    if one.kind is datetime:
-        moment = forms.DateTimeInput(format=MOMENT, attrs={"type": "datetime-local"})
-        return forms.DateTimeField(required=False, input_formats=[MOMENT, f"{MOMENT}:%S"], widget=moment, **said)
-    low, high = asked.limits or one.limits
-    if one.kind is str:
-        several = forms.Textarea if high and high > LONGEST_LINE else forms.TextInput
-        return forms.CharField(required=False, max_length=high, widget=several, **said)
-    by = 100 if asked.name else 1
-    low, high = (limit if limit is None else limit * by for limit in (low, high))
-    said["initial"] = None if one.default is None else f"{one.default * by:.9g}"  # 2 rather than 2.0
-    kind = forms.IntegerField if one.kind is int else forms.FloatField
-    return kind(min_value=low, max_value=high, required=not one.optional, **said)
 
 
 class QueueForm(forms.Form):
@@ -146,7 +119,7 @@ class QueueForm(forms.Form):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.fields |= {one.asked_as: field_for(one, asked) for one, asked in ON_FORM}
+        self.fields |= form_fields(ASKED)
         language = get_language() or "en"
         self.run = run
         self._others = {str(one.pk): one for one in others}
@@ -198,17 +171,16 @@ class QueueForm(forms.Form):
     @property
     def parts(self) -> dict[str, list[forms.BoundField]]:
         """The settings, part by part."""
-        names = {asked.part for _one, asked in ON_FORM}
-        return {part: [self[one.asked_as] for one, asked in ON_FORM if asked.part == part] for part in names}
+        parts: dict[str, list[forms.BoundField]] = {}
+        for one in ASKED:
+            if one.form:
+                parts.setdefault(one.form.part, []).append(self[one.input_name])
+        return parts
 
     @property
     def spec(self) -> QueueSpec:
         """The settings of a valid form."""
-        said = {one.name: self.cleaned_data[one.asked_as] for one, _asked in ON_FORM}
-        for one, asked in ON_FORM:
-            if asked.name and said[one.name] is not None:
-                said[one.name] = not said[one.name] if one.turned else said[one.name] / 100
-        return QueueSpec(**said)
+        return QueueSpec(**values_of(ASKED, self.cleaned_data))
 
     @property
     def sharing(self) -> Sharing:

@@ -293,7 +293,7 @@ def guess_note(plan: ReviewPlan | None) -> str:
     """What the sentence rests on where that is a guess."""
     if plan is None or not plan.guessed:
         return ""
-    return gettext("A first guess: it takes the judge to be a quarter of the scale off.")
+    return gettext("A first guess, as nobody has rated yet: it assumes the judge to be off by a quarter of the scale.")
 
 
 def expected_card(expected: Expected | None, *, neyman: bool) -> ExpectedCard | None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime
-from enum import Enum
 from typing import Any
 
 from django.utils import timezone
 from rest_framework.serializers import (
     BooleanField,
     CharField,
-    ChoiceField,
     DateTimeField,
     DictField,
-    Field,
     FloatField,
     IntegerField,
     JSONField,
@@ -31,8 +28,10 @@ from evaluation.core.errors import Refused
 from evaluation.messages.sentences import explain_refusal
 from evaluation.rest.endpoints import StrictSerializer
 from evaluation.rest.fields import optional_text, row_id
+from evaluation.specs.rest_fields import SettingsSerializer
+from evaluation.specs.setting import Setting
 from review.models import Draw, ReviewQueue
-from review.models.queue_spec import ASKED, COLUMNS, MOST_REVIEWS, SETTINGS, Setting
+from review.models.queue_spec import ASKED, COLUMNS, MOST_REVIEWS, SETTINGS
 from review.queues.draws import strata_of
 from review.queues.progress import QueueProgress
 from review.statistics.sampling.member import DrawParams, Strategy
@@ -43,33 +42,13 @@ def strategies() -> list[str]:
     return list(Strategy)
 
 
-def setting_field(one: Setting) -> Field[Any, Any, Any, Any]:
-    """The field that takes a setting of a queue."""
-    said: dict[str, Any] = {"default": one.default, "help_text": one.body or None}
-    if one.optional:
-        said |= {"required": False, "allow_null": True}
-    if isinstance(one.default, Enum):
-        return ChoiceField(choices=getattr(one.kind, "choices", list(one.kind)), **said)
-    low, high = one.limits
-    if one.kind is str:
-        return optional_text(high)
-    if one.kind in {int, float}:
-        kind = IntegerField if one.kind is int else FloatField
-        return kind(min_value=low, max_value=high, **said)
-    return BooleanField(**said) if one.kind is bool else DateTimeField(**said)
-
-
-class DesignBody(StrictSerializer):
+class DesignBody(SettingsSerializer, StrictSerializer):
     """How answers are chosen. ``fail_below`` and ``share`` belong to ``fails_plus_share``, ``answers`` to
     ``hand_picked``."""
 
-    settings: Sequence[Setting] = [SETTINGS[name] for name in ("strategy", "size", "seed", "fail_below", "share")]
+    settings: Iterable[Setting] = [SETTINGS[name] for name in ("strategy", "size", "seed", "fail_below", "share")]
 
     answers = ListField(child=row_id(), default=list, max_length=10_000)
-
-    def get_fields(self) -> dict[str, Field[Any, Any, Any, Any]]:
-        """The settings, and what is declared."""
-        return {one.name: setting_field(one) for one in self.settings} | super().get_fields()
 
 
 class DrawBody(DesignBody):

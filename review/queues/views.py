@@ -25,7 +25,6 @@ from review.agreement.variation import consistency
 from review.decisions.cases import open_cases
 from review.decisions.pages import case_rows
 from review.evidence.answers import expose_queue
-from review.judges.pages import strategy_title
 from review.models import QueueMember, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.models.queues import FIRST_OCCASION
@@ -47,6 +46,7 @@ from review.queues.progress import (
 from review.queues.sharing import answers_to
 from review.ratings.submitting import metrics_of
 from review.reports.item_export import ITEM_EXPORTS, export_items
+from review.reports.provenance_facts import strategy_title
 from review.statistics.correction.frame import LEAST_LABELS
 from review.statistics.sampling.member import DrawParams, Strategy
 

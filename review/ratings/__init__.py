@@ -1,7 +1,5 @@
-"""One item's way through a reviewer's hands: lease, card, draft, submit, reveal, finalise, rate again.
+"""The reviewer's workbench: lease, card, draft, submit, reveal, rating again; imported ratings.
 
-Above ``evidence``. ``card`` is the only source of what a reviewer sees.
-
-Door: ``leases.next_assignment``, ``card.card``, ``submitting.submit``, ``reveals.reveal`` and ``finalise``,
-``submitting.skip`` and ``escalate``.
+``card`` is the only source of what a reviewer sees. Used by others: ``leases.next_assignment``, ``card.card``,
+``submitting.submit``, ``reveals.reveal`` and ``finalise``.
 """

@@ -1,6 +1,4 @@
-"""The report of a run and every format it is written in, and exports of a queue's items.
+"""The report of a run in every format, gates, and exports of a queue's items.
 
-Above ``decisions`` and ``results``.
-
-Door: ``gathering.gather``, ``report.report_of``, ``exporting.REPORT_EXPORTS``, ``item_export``.
+Used by others: ``gathering.gather``, ``report.report_of``, ``exporting.REPORT_EXPORTS``, ``item_export``.
 """

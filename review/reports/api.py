@@ -17,7 +17,6 @@ from rest_framework.serializers import (
     BooleanField,
     CharField,
     ChoiceField,
-    FloatField,
     IntegerField,
     ListField,
     RegexField,
@@ -34,9 +33,10 @@ from evaluation.rest.endpoints import Endpoint, StrictSerializer, ViewSet, perso
 from evaluation.rest.fields import limited, row_id
 from evaluation.runs.exports import download, take_export, take_figures, uncounted_if_later
 from evaluation.runs.monitoring import exposition
+from evaluation.specs.rest_fields import SettingsSerializer
 from review.agreement.pages import agreement_pictures
 from review.agreement.run_agreement import By, agreement_if_kept, kept_agreement
-from review.comparisons.gating import GateAsked, checked
+from review.comparisons.gating import checked
 from review.comparisons.values import MOST
 from review.comparisons.whole import comparison_json, with_margin
 from review.decisions.assumptions import set_accepted
@@ -55,26 +55,18 @@ from review.figure_cache.reading import (
 from review.queues.access import run_to_override
 from review.queues.planning import plan_json
 from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_kept
-from review.reports.gate import GateOn
+from review.reports.gate import GATE_SETTINGS, GateAsked
 from review.reports.records import export_records
-from review.statistics.paired_tests.gate import MOST_LOOKS
 
 MOST_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT
 RUNS = OpenApiParameter("runs", str, required=True, description="ids, separated by commas")
 
 
-class GateQuery(StrictSerializer):
+class GateQuery(SettingsSerializer, StrictSerializer):
     """What a gate asks of a run."""
 
-    fail_under = FloatField(allow_null=True, default=None, min_value=-1e6, max_value=1e6)
-    max_drop = FloatField(allow_null=True, default=None, min_value=0, max_value=1e6)
-    gate_on = ChoiceField(choices=[str(one) for one in GateOn], default="")
-    allow_undecided = BooleanField(default=False)
-    across_models = BooleanField(default=False)
-    looks = IntegerField(default=1, min_value=1, max_value=MOST_LOOKS)
-    require_licence = BooleanField(default=False)
-    margin = FloatField(allow_null=True, default=None, min_value=0.001, max_value=1)
+    settings = GATE_SETTINGS
 
 
 class ReportQuery(GateQuery):
@@ -240,8 +232,7 @@ def _dated(figures: dict[str, Any], made_at: datetime | None) -> Response:
 
 
 def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:
-    rules = ("fail_under", "max_drop", "allow_undecided", "across_models", "looks", "require_licence", "margin")
-    return GateAsked(baseline=baseline, on=asked["gate_on"], **{rule: asked[rule] for rule in rules})
+    return GateAsked(baseline=baseline, **{one.name: asked[one.name] for one in GATE_SETTINGS})
 
 
 class MetricsView(Endpoint):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
+from pydantic import ConfigDict
 
 from evaluation.messages.sentences import explain_reason
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
-from review.statistics.paired_tests.gate import GateVerdict, Resource, Settling
+from evaluation.models import Run
+from evaluation.specs.setting import Flag, Spec, setting, settings_of
+from review.statistics.paired_tests.gate import MOST_LOOKS, GateVerdict, Resource, Settling, confidence_of
 
 PASSED_CODE, GATE_CODE = 0, 100
 
@@ -30,6 +33,64 @@ class GateOn(StrEnum):
     def is_metric(self) -> bool:
         """Whether it is a metric of retrieval and no score."""
         return is_rule_metric(self)
+
+
+class GateAsked(Spec):
+    """What is asked of a run. ``gate_on`` empty: the corrected score where anybody rated blind, else judge-only. The 5%
+    of error is spent over ``looks``. ``margin``: a difference from the baseline that does not matter; the gate says
+    where the two are alike within it, which decides nothing."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    baseline: Run | None = None
+    fail_under: float | None = setting(
+        None, limits=(-1e6, 1e6), flag=Flag("least overall score, such as 0.7", metavar="X")
+    )
+    max_drop: float | None = setting(
+        None, limits=(0, 1e6), flag=Flag("largest drop against the baseline, such as 0.02", metavar="D")
+    )
+    margin: float | None = setting(
+        None,
+        limits=(0.001, 1),
+        flag=Flag(
+            "a difference that does not matter, such as 0.03: say where two runs are alike within it", metavar="M"
+        ),
+    )
+    gate_on: GateOn | Literal[""] = setting(
+        "", flag=Flag("score the gate looks at; the corrected one where it is offered, else judge-only")
+    )
+    across_models: bool = setting(
+        False,
+        flag=Flag("measure the drop of judge-only scores although different models answered under a judge's name"),
+    )
+    looks: int = setting(
+        1,
+        limits=(1, MOST_LOOKS),
+        flag=Flag(
+            "how often this gate is asked in all, such as after every commit: the 5%% of error is shared by N looks",
+            metavar="N",
+        ),
+    )
+    require_licence: bool = setting(False, flag=Flag("fail where the proof of a judge's prompt does not hold"))
+    allow_undecided: bool = setting(False, flag=Flag("exit 0 with a warning where the gate is undecided"))
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals that the gate looks at."""
+        return confidence_of(self.looks)
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is a gate at all."""
+        return self.fail_under is not None or self.max_drop is not None or self.require_licence
+
+    def runs(self, run: Run) -> list[Run]:
+        """What the gate of the run is made of: the baseline before it, where there is one."""
+        return [run] if self.baseline is None else [self.baseline, run]
+
+
+GATE_SETTINGS = tuple(settings_of(GateAsked).values())
+NO_GATE = GateAsked()
 
 
 class Rule(StrEnum):

@@ -74,7 +74,7 @@ RUN: Section[Report, Report] = Section(
     "run",
     _itself,
     [
-        Entry("id", lambda r: r.header.run_id, "number of the run", JSON),
+        Entry("id", lambda r: r.header.run_id, "number of the run", only(Output.JSON, HTML), _("run")),
         Entry("name", lambda r: r.header.name, "name of the run", JSON),
         Entry("status", lambda r: r.header.state, "completed, incomplete, running, …", JSON),
         Entry("reason", lambda r: r.header.reason, "code of why there is no headline", JSON),
@@ -186,7 +186,7 @@ OVERALL: Section[Report, Report] = Section(
             "retrieval",
             lambda r: retrieval_in_words(r.retrieval),
             "in words",
-            READ - {PAGE},
+            READ - {PAGE, HTML},
             _("retrieval, corrected"),
             if_any=True,
         ),
@@ -209,7 +209,7 @@ METRICS: Section[Report, MetricLine] = Section(
         Entry("kind", lambda m: m.kind, "who gives it: rule, judge, imported, …", JSON),
         Entry("scale", lambda m: str(m.scale), "its scale, on which all its means stand", JSON),
         Entry("weight", lambda m: m.weight, "its weight in the profile, 0 where it is only reported", JSON),
-        Entry("weight", lambda m: m.weight or None, "the same for readers", only(PAGE), _("Weight")),
+        Entry("weight", lambda m: m.weight or None, "the same for readers", only(PAGE, HTML), _("Weight")),
         Entry(
             "judge_only",
             lambda m: m.judge_only,

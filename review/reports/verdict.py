@@ -174,6 +174,15 @@ def unrated_metric(name: str, title: Bilingual) -> MetricTrust:
     return MetricTrust(name, title, JudgeTrust(Trust.UNRATED, "", 0, 0))
 
 
+class Step(StrEnum):
+    """Where the next step is taken."""
+
+    NOWHERE = ""
+    REVIEW = "review"
+    DISAGREEMENTS = "disagreements"
+    COMPARE = "compare"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The sentences of a run, each empty where it has nothing to say, and the judged metrics they rest on, what speaks
@@ -183,6 +192,7 @@ class Verdict:
     score: str
     next: str
     metrics: tuple[MetricTrust, ...]
+    step: Step
 
     @property
     def rated(self) -> bool:
@@ -214,7 +224,8 @@ def verdict_of(report: Report) -> Verdict:
             "how far its judge can be trusted."
         )
         judge = text % {"runs": ", ".join(f"#{one.run_id}" for one in carried)}
-    return Verdict(judge, _about_score(report), _next(report, metrics), metrics)
+    step, then = _next(report, metrics)
+    return Verdict(judge, _about_score(report, metrics), then, metrics, step)
 
 
 def _metrics(report: Report) -> Iterator[MetricTrust]:
@@ -287,15 +298,15 @@ def _agreement(metrics: Sequence[MetricTrust], kind: Kind, *, first: bool) -> st
     facts = {
         "judge": _range([one.value for one in found]),
         "experts": _range([one.experts for one in found]),
-        "bias": _range([abs(one.bias) for one in found if one.bias is not None]),
+        "bias": _on_scale(_range([abs(one.bias) for one in found if one.bias is not None]), metrics),
         "exact": _range([one.exact for one in found], numbers.share),
         "share": _range([one.share for one in found], numbers.share),
         "level": ", ".join(dict.fromkeys(_level(one) for one in metrics)),
     }
     if kind is Kind.LENIENT:
-        text = gettext("the judge is too lenient by %(bias)s on average (agreement %(judge)s)")
+        text = gettext("on average the judge is too lenient by %(bias)s (agreement %(judge)s; 0 = chance, 1 = perfect)")
     elif kind is Kind.STRICT:
-        text = gettext("the judge is too strict by %(bias)s on average (agreement %(judge)s)")
+        text = gettext("on average the judge is too strict by %(bias)s (agreement %(judge)s; 0 = chance, 1 = perfect)")
     elif kind is Kind.SKEWED:
         text = gettext(
             "%(share)s of the ratings are %(level)s, and the judge gives the experts' value for %(exact)s of answers "
@@ -310,6 +321,19 @@ def _agreement(metrics: Sequence[MetricTrust], kind: Kind, *, first: bool) -> st
 
 def _level(one: MetricTrust) -> str:
     return numbers.on_scale(one.figures.commonest, one.scale) if one.scale else ""
+
+
+def _on_scale(difference: str, metrics: Sequence[MetricTrust]) -> str:
+    """A difference with the scale that it is on, where all metrics share one."""
+    scales = {(one.scale.low, one.scale.high) for one in metrics if one.scale}
+    if len(scales) != 1:
+        return difference
+    low, high = (numbers.plain(end, 0) for end in scales.pop())
+    return gettext("%(difference)s on a scale of %(low)s to %(high)s") % {
+        "difference": difference,
+        "low": low,
+        "high": high,
+    }
 
 
 def _names(metrics: Sequence[MetricTrust]) -> str:
@@ -328,7 +352,7 @@ def _range(values: Sequence[float | None], written: Callable[[float], str] = num
     return low if low == high else gettext("%(low)s to %(high)s") % {"low": low, "high": high}
 
 
-def _about_score(report: Report) -> str:
+def _about_score(report: Report, metrics: Sequence[MetricTrust]) -> str:
     """The score to quote and how sure it is, or why there is none."""
     overall = report.overall
     if report.header.state not in Run.ENDED:
@@ -351,7 +375,13 @@ def _about_score(report: Report) -> str:
             % facts
         )
     figure, wider = overall.corrected_this_run, overall.corrected
-    if figure.partly_corrected:
+    torn = _torn(metrics)
+    if torn and figure.value is not None:
+        text = _(
+            "No score to report yet: the experts' mean of %(value)s hides that they disagree with each other on "
+            "%(metrics)s."
+        )
+    elif figure.partly_corrected:
         text = _("No single score to report: experts would give %(interval)s. Nobody rated some of its parts.")
     elif figure.value is not None and figure.low == figure.high is not None:
         text = _("Score to report: %(value)s. Experts have rated every answer. On questions like these: %(wider)s.")
@@ -378,6 +408,7 @@ def _about_score(report: Report) -> str:
         "interval": numbers.interval(figure.low, figure.high),
         "wider": numbers.interval(wider.low, wider.high) or gettext("not known"),
         "answers": overall.answers,
+        "metrics": _names(torn),
     }
 
 
@@ -408,28 +439,51 @@ def _no_score(why: str) -> str:
     return gettext("No score to report. %(why)s") % {"why": why}
 
 
-def _next(report: Report, metrics: Sequence[MetricTrust]) -> str:
+def _torn(metrics: Sequence[MetricTrust]) -> list[MetricTrust]:
+    """Metrics on which experts disagree with each other."""
+    return [one for one in metrics if one.trust is Trust.EXPERTS_DISAGREE]
+
+
+def _next(report: Report, metrics: Sequence[MetricTrust]) -> tuple[Step, str]:
     """The one thing to do next; empty while the run is at work."""
     if report.header.state not in Run.ENDED:
-        return ""
+        return Step.NOWHERE, ""
     if report.header.state == Run.State.INCOMPLETE:
         coverage = [line.coverage for line in report.metrics]
         if any(one.failed for one in coverage) or not any(one.not_applicable for one in coverage):
-            return gettext("Retry what failed.")
-        return gettext("Have experts rate the answers in which the judge found nothing.")
-    if torn := [one for one in metrics if one.trust is Trust.EXPERTS_DISAGREE]:
-        return gettext("Agree with the experts on the criteria before anyone rates more: %(metrics)s.") % {
-            "metrics": _names(torn)
-        }
+            return Step.NOWHERE, gettext("Retry what failed.")
+        return Step.NOWHERE, gettext("Have experts rate the answers in which the judge found nothing.")
+    if torn := _torn(metrics):
+        text = gettext("Agree with the experts on the criteria before anyone rates more: %(metrics)s.")
+        return Step.DISAGREEMENTS, text % {"metrics": _names(torn)}
+    more = max((one.figures.more for one in metrics), default=0)
     if report.next_review is not None:
-        return str(report.next_review["sentence"])
+        return Step.REVIEW, f"{report.next_review['sentence']} {_settles(report, more)}".strip()
     if any(one.trust is Trust.BUILT_ON for one in metrics):
-        return gettext("Have experts rate answers that the judge's prompt was not built on.")
-    if more := max((one.figures.more for one in metrics), default=0):
+        return Step.NOWHERE, gettext("Have experts rate answers that the judge's prompt was not built on.")
+    if more:
         text = gettext("Have experts rate answers of another run by this judge: about %(more)d more are needed.")
-        return text % {"more": more}
+        return Step.NOWHERE, text % {"more": more}
     if any(one.trust is Trust.UNRATED for one in metrics):
-        return gettext("Have experts review a sample.")
-    if any(one.trust in {Trust.NO, Trust.CARE} for one in metrics):
-        return gettext("Read the largest disagreements and improve the judge's prompt.")
-    return gettext("Compare it with another run over the same questions.")
+        return Step.REVIEW, gettext("Have experts review a sample.")
+    doubted = [one for one in metrics if one.trust in {Trust.NO, Trust.CARE}]
+    if doubted and all(one.kind is Kind.SKEWED for one in doubted):
+        return Step.NOWHERE, gettext(
+            "Evaluate harder questions too: nearly all answers got the same rating, so nobody knows whether the judge "
+            "finds bad ones."
+        )
+    if doubted and any(one.primary and one.baseline for one in report.provenance.judges):
+        return Step.DISAGREEMENTS, gettext("Read the largest disagreements, and judge with a language model instead.")
+    if doubted:
+        return Step.DISAGREEMENTS, gettext("Read the largest disagreements and improve the judge's prompt.")
+    return Step.COMPARE, gettext("Compare it with another run over the same questions.")
+
+
+def _settles(report: Report, more: int) -> str:
+    """Whether the ratings still missing for a verdict on the judge are among the answers left; empty without any."""
+    left = report.overall.answers - report.overall.reviewed_answers
+    if not more:
+        return ""
+    if more > left:
+        return gettext("To tell whether the judge can be trusted, rate answers of other runs by it as well.")
+    return gettext("The first %(more)d ratings show whether the judge can be trusted.") % {"more": more}

@@ -1,7 +1,5 @@
-"""Agreement, correction, paired tests, precision and sampling: pure Python and numpy, no Django, no table.
+"""Agreement, correction, paired tests, precision and sampling, in pure Python and numpy. No Django.
 
-Above ``evaluation.core``. Formulas and their sources stand in the docstrings; an undefined figure has a reason.
-
-Door: ``agreement`` (one figure a function, ``catalogue``), ``correction.corrected``, ``paired_tests.paired``,
-``precision``, ``sampling.draw``.
+Formulas and sources are in the docstrings; an undefined figure has a reason. Used by others: ``agreement``,
+``correction.corrected``, ``paired_tests.paired``, ``precision``, ``sampling.draw``.
 """

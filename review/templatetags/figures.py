@@ -8,8 +8,8 @@ from django import template
 from evaluation.messages import numbers
 from review.agreement.plots import STATISTICS
 from review.reports.figure import why_withheld
+from review.reports.figure_cards import cell
 from review.reports.licence_words import licence_reason, licence_state
-from review.reports.pages.figures import cell
 from review.statistics.agreement.pair import PairAgreement
 from review.statistics.agreement.trust import Trust
 

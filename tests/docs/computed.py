@@ -9,23 +9,22 @@ from itertools import starmap
 import numpy as np
 
 from config.environment import KNOWN
-from evaluation.connectors import corpus as corpus_system
+from contrib.corpora import connector, documents, rechunking, searching
+from contrib.corpora.documents import read_documents
+from contrib.corpora.importing import ID_LENGTH
+from contrib.corpora.searching import Retriever, WordIndex, found_by
+from contrib.corpora.splitting import Splitting, split
+from contrib.generation import filters, working
+from contrib.generation.kinds import KINDS
+from contrib.generation.models import DraftQuestion
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec
 from evaluation.core.scales import Scale
-from evaluation.corpora import rechunking, searching
-from evaluation.corpora.importing import ID_LENGTH
-from evaluation.corpora.searching import Retriever, WordIndex, found_by
-from evaluation.corpora.splitting import Splitting, split
-from evaluation.formats import documents
-from evaluation.formats.documents import read_documents
+from evaluation.datasets import checks
 from evaluation.formats.reading import read_questions
 from evaluation.metrics.depths import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
 from evaluation.scoring import side_calls
-from review.generation import filters, working
-from review.generation.kinds import KINDS
-from review.models import DraftQuestion
 from review.statistics.acceptance import evidence_of, level_of_look, losses
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve
@@ -268,7 +267,7 @@ def corpora(text: str) -> Computed:
         "fused": searching._FUSED,
         "depth": searching._DEPTH,
         "least_share": rechunking.LEAST_SHARE,
-        "quoted": corpus_system._QUOTED,
+        "quoted": connector._QUOTED,
         "bench_chunks": bench.CHUNKS,
         "bench_length": bench.LENGTH,
         "bench_k": bench.K,
@@ -281,8 +280,8 @@ def generation(text: str) -> Computed:
     low, high = clopper_pearson(9 / 11, 11)
     return {
         "kinds": {kind.name: kind.passages for kind in KINDS.values()},
-        "copied_characters": filters.COPIED_CHARACTERS,
-        "alike": filters.ALIKE,
+        "copied_characters": checks.COPIED_CHARACTERS,
+        "alike": checks.ALIKE,
         "trivial_ratio": filters.TRIVIAL_RATIO,
         "others": working.OTHERS,
         "most_calls": side_calls.MOST_CALLS,

@@ -15,6 +15,7 @@ django.setup()
 
 from evaluation.judges.shipping import profile_row, save_judge
 from evaluation.models import Endpoint
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec
@@ -36,7 +37,9 @@ def main(
         name="local", base_url=base_url, max_concurrency=32 if budget else places, batches=batch
     )
     judge = save_judge(answers.project, "remote", endpoint, model="test-model", language="en")
-    run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=judge, batch=batch, budget=budget)
+    run = prepare_run(
+        answers, profile_row(answers.project, "graphrag"), RunSpec(batch=batch, budget=budget), judge=judge
+    )
     if started:
         start(run)
     return run.pk

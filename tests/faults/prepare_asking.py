@@ -16,7 +16,7 @@ django.setup()
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import System
-from evaluation.runs.making import answers_to_ask, prepare_run
+from evaluation.runs.making import Asking, prepare_run
 from evaluation.systems.services import save_system
 from evaluation.worker.lifecycle import start
 from tests.factories import make_question_set, question_spec
@@ -27,7 +27,7 @@ def main(count: int, connector: str, settings: dict[str, Any]) -> int:
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
     version = save_system(questions.project, "toy", connector, settings, None)
     System.objects.update(max_concurrency=4)
-    answers = answers_to_ask(questions, version, k=5, evaluation_type="full_rag", by=None)
+    answers = Asking(question_set=questions, version=version).empty_set(None)
     run = prepare_run(answers, profile_row(questions.project, "graphrag"), judge=None)
     start(run)
     return run.pk

@@ -33,14 +33,14 @@ class Site:
             "DATABASE_URL": database_url,
             "CONCORD_VAR": str(folder),
             "CONCORD_JUDGE_ORIGINS": judge_origin,
-            "CONCORD_LEASE_SECONDS": "4",
-            "CONCORD_BUDGET_SECONDS": "10",
+            "SITE_LEASE_SECONDS": "4",
+            "SITE_BUDGET_SECONDS": "10",
             "CONCORD_CALL_SECONDS": "5",
-            "CONCORD_HEARTBEAT_SECONDS": "1",
-            "CONCORD_WEDGED_SECONDS": "8",
+            "SITE_HEARTBEAT_SECONDS": "1",
+            "SITE_WEDGED_SECONDS": "8",
             "CONCORD_WORKERS": "2",
             "CONCORD_DISPATCHER": "django_q",
-            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
         }
 
     @property

@@ -114,7 +114,7 @@ def test_serve_writes_the_log_back_when_it_stops_or_says_that_it_could_not(
 ) -> None:
     if site.is_postgres:
         pytest.skip("a server's log is its own")
-    site.environment["CONCORD_HEARTBEAT_SECONDS"] = "30"
+    site.environment["SITE_HEARTBEAT_SECONDS"] = "30"
     file = Path(site.database_url.removeprefix("sqlite:///"))
     parent = site.serve()
     wait_until(lambda: Path(f"{file}-wal").exists() and Path(f"{file}-wal").stat().st_size > 0)

@@ -62,7 +62,7 @@ def take_away(site: Site, seconds: float) -> None:
 def test_t7_a_database_that_is_away_for_seconds_costs_no_call_and_loses_no_reply(
     site: Site, judge: JudgeServer
 ) -> None:
-    site.environment["CONCORD_LEASE_SECONDS"] = "60"
+    site.environment["SITE_LEASE_SECONDS"] = "60"
     judge.latency = 0.2
     run = prepared(site, judge, 200)
     worker = site.start("manage.py", "drain", str(run))
@@ -103,7 +103,7 @@ def test_t8_a_run_pauses_before_the_disk_is_full_and_goes_on_when_there_is_room(
 
 def test_t9_a_clock_that_jumps_ahead_repeats_at_most_what_was_in_hands(site: Site, judge: JudgeServer) -> None:
     # A lease that outlasts the test on any machine: only the jump makes it lapse.
-    site.environment |= {"CONCORD_LEASE_SECONDS": "120", "CONCORD_CALL_SECONDS": "60"}
+    site.environment |= {"SITE_LEASE_SECONDS": "120", "CONCORD_CALL_SECONDS": "60"}
     judge.latency = 0.5
     run = prepared(site, judge, 200)
     workers = [site.start("manage.py", "drain", str(run)) for _ in range(2)]

@@ -27,7 +27,7 @@ def judge() -> Iterator[JudgeServer]:
 
 
 def test_ten_thousand_answers_with_two_percent_of_each_fault(site: Site, judge: JudgeServer, tmp_path: Path) -> None:
-    site.environment |= {"CONCORD_CALL_SECONDS": "1", "CONCORD_LEASE_SECONDS": "30"}
+    site.environment |= {"CONCORD_CALL_SECONDS": "1", "SITE_LEASE_SECONDS": "30"}
     run = int(
         site.python("-m", "tests.faults.prepare_many", str(ANSWERS), judge.base_url, str(PLACES)).splitlines()[-1]
     )

@@ -47,7 +47,7 @@ def _found(parent: int, name: str) -> list[int]:
 def test_killed_again_and_again_the_site_answers_soon_and_the_run_ends_complete(
     site: Site, judge: JudgeServer, names: str
 ) -> None:
-    site.environment |= {"CONCORD_LEASE_SECONDS": "90", "CONCORD_WEDGED_SECONDS": "120"}  # as by default
+    site.environment |= {"SITE_LEASE_SECONDS": "90", "SITE_WEDGED_SECONDS": "120"}  # as by default
     judge.latency = 2.0
     run = prepared(site, judge, ANSWERS)
     parent = site.start("manage.py", "serve", "--port", str(port := free_port()))

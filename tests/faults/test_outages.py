@@ -50,7 +50,7 @@ OUTAGES: dict[str, Outage] = {
     ],
 )
 def test_an_outage_of_the_judge_is_waited_out(site: Site, kind: str, seconds: int) -> None:
-    site.environment |= {"CONCORD_WORKERS": "3", "CONCORD_HEARTBEAT_SECONDS": "5", "CONCORD_WEDGED_SECONDS": "90"}
+    site.environment |= {"CONCORD_WORKERS": "3", "SITE_HEARTBEAT_SECONDS": "5", "SITE_WEDGED_SECONDS": "90"}
     away, back = OUTAGES[kind]
     judge = JudgeServer(latency=1.0, keep_log=False)
     judge.start()

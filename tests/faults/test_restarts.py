@@ -56,7 +56,7 @@ def test_a_killed_web_process_comes_back_and_the_cluster_stays_up(site: Site, ju
 def test_what_a_killed_cluster_had_in_hand_does_not_wait_for_its_leases(
     site: Site, judge: JudgeServer, which: str
 ) -> None:
-    site.environment["CONCORD_LEASE_SECONDS"] = str(LEASE_SECONDS)
+    site.environment["SITE_LEASE_SECONDS"] = str(LEASE_SECONDS)
     run = prepared(site, judge, 200)
     parent = site.serve()
     wait_until(lambda: judge.stats()["calls"] > 20)

@@ -85,7 +85,7 @@ def test_t8_a_worker_that_waits_goes_on_when_it_can_write_again(site: Site, judg
 def test_t8_replies_that_are_out_meanwhile_are_written_afterwards(site: Site, judge: JudgeServer) -> None:
     if not site.is_postgres:
         pytest.skip("an open SQLite file stays writable")
-    site.environment["CONCORD_LEASE_SECONDS"] = "120"
+    site.environment["SITE_LEASE_SECONDS"] = "120"
     judge.latency = 0.3
     run = prepared(site, judge, 100)
     worker = start(site, "manage.py", "drain", str(run))

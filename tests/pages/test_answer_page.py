@@ -213,7 +213,7 @@ def test_a_run_without_a_name_is_told_by_system_and_day() -> None:
     other = make_scored_run(run.answer_set, name="second look")
     client = Client(headers={"accept-language": "en"})
     client.force_login(make_user(Role.LEAD, run.project))
-    named = f"my-rag v1 · 22 Nov 2026 (#{run.pk})"
+    named = f"my-rag v1 · 2026-11-22 (#{run.pk})"
     pages = [
         reverse("answer", args=[run.answer_set.answers.first().pk]),
         reverse("run", args=[run.pk]),

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils.formats import date_format
 from django.utils.timezone import localtime
 
 from evaluation.core.roles import Role
@@ -78,7 +77,7 @@ def test_no_page_before_the_rating_holds_a_word_about_the_judge(
     reviewer, queue, assignment, run = held
     client.force_login(reviewer)
     strata = set(FrameMember.objects.values_list("stratum", flat=True))
-    moment = date_format(localtime(run.created_at), "SHORT_DATE_FORMAT")
+    moment = str(localtime(run.created_at).date())
     for name, page in pages(client, queue, assignment):
         for what, secret in SECRETS.items():
             assert secret not in page, (name, what)

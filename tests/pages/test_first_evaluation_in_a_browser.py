@@ -11,7 +11,7 @@ import pytest
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
 from evaluation.models import AnswerSet, Endpoint, Project, Reply, Run
-from evaluation.runs.making import Wanted
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.planning import Plan, planned
 from review.models import Rating
 from tests.factories import make_project, make_user
@@ -93,7 +93,7 @@ def test_a_lead_gets_from_nothing_to_a_reviewed_run(
         press(window, "button[name=plan]")
         look(window, "7-plan")
         assert not Run.objects.filter(judges__isnull=False).exists()
-        wanted = Wanted(judge="gpt", use_cache=False)
+        wanted = RunSpec(judge="gpt", use_cache=False)
         told = about(planned(AnswerSet.objects.get(), wanted, None))
         press(window, "button[name=start]")
         run = Run.objects.latest("pk")

@@ -18,6 +18,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Context, CriterionVersion, Project, Run, User
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
@@ -98,7 +99,7 @@ def reviewed(hostile: tuple[str, ...]) -> Reviewed:
     version = in_force(project, **titles, en=texts, ko=texts, offline="relevancy")
     profile = profile_of(answers, reported=[version.criterion.name, "keyword_hit"])
     judge = make_judge(project, hostile[3][:90], model=hostile[0], language="en")
-    run = prepare_run(answers, profile, judge=judge, name=hostile[0])
+    run = prepare_run(answers, profile, RunSpec(name=hostile[0]), judge=judge)
     start(run)
     drain(run.pk, seconds=30)
     run.refresh_from_db()

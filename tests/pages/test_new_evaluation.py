@@ -19,8 +19,9 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.judges.prices import price_table
 from evaluation.judges.shipping import default_judge, judge_row, save_judge
 from evaluation.models import AnswerSet, Attempt, Endpoint, ImportBatch, Project, QuestionSet, Reply, Run, WorkUnit
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
-from evaluation.runs.making import Asking, Wanted, ask_for_run
+from evaluation.runs.making import Asking, ask_for_run
 from evaluation.runs.planning import plan_sentences, planned
 from examples.rag_service import RagService
 from tests.evaluation.systems.asking import questions, toy_system
@@ -241,7 +242,7 @@ def test_the_plan_tells_calls_tokens_money_and_time(
 ) -> None:
     save_judge(project, "first", endpoint, model="m", language="en")
     answers = make_answer_set(asked_about)
-    wanted = Wanted(profile="graphrag", judge="first", baseline=False)
+    wanted = RunSpec(profile="graphrag", judge="first", baseline=False)
     plan = planned(answers, wanted, None)
     assert not Run.objects.exists()
     (calls,) = plan.paid
@@ -266,7 +267,7 @@ def test_the_plan_tells_between_what_the_cost_will_likely_be(
 ) -> None:
     save_judge(project, "first", endpoint, model="m", language="en")
     answers = make_answer_set(asked_about)
-    wanted = Wanted(profile="graphrag", judge="first", baseline=False)
+    wanted = RunSpec(profile="graphrag", judge="first", baseline=False)
     remember(answers, wanted, tokens_in=1000, tokens_out=50)
     plan = planned(answers, wanted, None)
     assert plan.cost is not None  # a single reply tells nothing of how they differ: a third either way
@@ -283,7 +284,7 @@ def test_the_plan_tells_between_what_the_cost_will_likely_be(
     assert " to " in plan_sentences(plan)[1]
 
 
-def remember(answers: AnswerSet, wanted: Wanted, **reply: Any) -> None:
+def remember(answers: AnswerSet, wanted: RunSpec, **reply: Any) -> None:
     """One call of an earlier run like this."""
     run = ask_for_run(answers, wanted, None)
     unit = WorkUnit.objects.filter(run=run, kind="judge").earliest("pk")
@@ -294,7 +295,7 @@ def remember(answers: AnswerSet, wanted: Wanted, **reply: Any) -> None:
 def test_asking_takes_as_long_as_the_system_took_before(asked: RagService) -> None:
     questioned = questions(3)
     version = toy_system(asked, questioned)
-    source, wanted = Asking(questioned, version), Wanted(profile="graphrag", judge=None)
+    source, wanted = Asking(question_set=questioned, version=version), RunSpec(profile="graphrag", judge=None)
     assert planned(source, wanted, None).seconds is None
     earlier = make_answer_set(questioned)
     earlier.system_version = version
@@ -311,8 +312,8 @@ def test_asking_takes_as_long_as_the_system_took_before(asked: RagService) -> No
 def test_runs_are_steered_from_the_back_office(project: Project, asked_about: QuestionSet) -> None:
     lead, foreign = Client(headers={"accept-language": "en"}), make_answer_set()
     lead.force_login(make_user(Role.LEAD, project))
-    mine = ask_for_run(make_answer_set(asked_about), Wanted(profile="graphrag", judge=None), None)
-    other = ask_for_run(foreign, Wanted(profile="graphrag", judge=None), None)
+    mine = ask_for_run(make_answer_set(asked_about), RunSpec(profile="graphrag", judge=None), None)
+    other = ask_for_run(foreign, RunSpec(profile="graphrag", judge=None), None)
     chosen = {"action": "pause", "_selected_action": [mine.pk, other.pk]}
     lead.post(reverse("admin:evaluation_run_changelist"), chosen)
     mine.refresh_from_db()
@@ -341,8 +342,8 @@ def test_reasons_come_in_the_language_of_the_questions_unless_another_is_chosen(
     assert page.form.fields["judge"].initial == "gpt"
     for language in ("ko", "en"):
         shown = start_page(client, answers, judge="gpt", language=language, token=str(uuid4()))
-        assert shown.context["page"].form.wanted.language == language
-    run = ask_for_run(answers, shown.context["page"].form.wanted, None)
+        assert shown.context["page"].form.spec.language == language
+    run = ask_for_run(answers, shown.context["page"].form.spec, None)
     assert set(run.judges.values_list("rubric_version__language", flat=True)) == {"en"}
 
 
@@ -358,8 +359,8 @@ def test_the_preview_asks_where_no_passage_is_one_that_should_be_found(client: C
 def test_the_offline_baseline_is_no_judge_call(project: Project, endpoint: Endpoint, asked_about: QuestionSet) -> None:
     save_judge(project, "first", endpoint, model="m", language="en")
     answers = make_answer_set(asked_about)
-    alone = planned(answers, Wanted(profile="graphrag", judge="first", baseline=False), None)
-    both = planned(answers, Wanted(profile="graphrag", judge="first", baseline=True), None)
+    alone = planned(answers, RunSpec(profile="graphrag", judge="first", baseline=False), None)
+    both = planned(answers, RunSpec(profile="graphrag", judge="first", baseline=True), None)
     assert both.units > alone.units
     assert both.calls == alone.calls == sum(one.calls for one in both.paid)
-    assert planned(answers, Wanted(profile="graphrag", judge="baseline"), None).calls == 0
+    assert planned(answers, RunSpec(profile="graphrag", judge="baseline"), None).calls == 0

@@ -8,7 +8,7 @@ from django.utils import translation
 from evaluation.judges.shipping import profile_row
 from evaluation.messages.sentences import category_name
 from evaluation.models import Run
-from review.reports.pages.categories import ProfileCard, profile_card
+from review.reports.category_cards import ProfileCard, profile_card
 from review.templatetags.figures import share
 from tests.review.builders import FAILED, answers_to, make_report, run_over, score_all
 from tests.review.reports.test_by_profile import ragas, regulation

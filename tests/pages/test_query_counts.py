@@ -56,9 +56,6 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "questions of a queue": ("lead", lambda w: reverse("queue-questions", args=[w.queue.pk]), 9),
     "item": ("member", lambda w: reverse("review-item", args=[w.assignment.pk]), 9),
     "retrieval of a run": ("lead", lambda w: reverse("run-retrieval", args=[w.run.pk]), 11),
-    "corpora": ("lead", lambda w: reverse("corpus-list"), 5),
-    "corpus": ("lead", lambda w: reverse("corpus", args=[w.corpus.pk]), 12),
-    "document of a corpus": ("lead", lambda w: reverse("corpus-document", args=[w.corpus.documents.get().pk]), 8),
     "judges": ("lead", lambda w: reverse("judge-list"), 15),
     "judge": ("lead", lambda w: reverse("judge", args=[w.run.judges.get().judge_version_id]), 17),
     "gold sets": ("lead", lambda w: reverse("calibration-list"), 6),
@@ -66,12 +63,6 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
     "question set": ("lead", lambda w: reverse("question-set", args=[w.question_set.pk]), 10),
     "quality of a question set": ("lead", lambda w: reverse("set-quality", args=[w.question_set.pk]), 12),
     "search": ("lead", lambda w: reverse("search") + "?q=a", 6),
-    "upload of documents": ("lead", lambda w: reverse("corpus-upload"), 4),
-    "traces": ("lead", lambda w: reverse("traces-new"), 5),
-    "traces, previewed": ("lead", lambda w: reverse("traces-preview", args=[w.trace_batch.uuid]), 7),
-    "generations": ("lead", lambda w: reverse("generation-list"), 7),
-    "generation": ("lead", lambda w: reverse("generation", args=[w.draft.generation_id]), 14),
-    "new generation": ("lead", lambda w: f"{reverse('generation-new')}?corpus={w.corpus.pk}", 8),
     **merged("PAGES"),
 }
 
@@ -86,5 +77,5 @@ def test_a_page_asks_as_often_whatever_there_is(name: str) -> None:
     grown(world)
     assert count(world, person, url(world)) == once
     # Each of these features adds queries to pages of the core.
-    complete = all(map(has, ("attacks", "pairs", "retrieval_truth")))
+    complete = all(map(has, ("attacks", "corpora", "pairs", "retrieval_truth")))
     assert once == pinned if complete else once <= pinned

@@ -8,6 +8,8 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
@@ -77,3 +79,14 @@ def test_a_run_nobody_rated_has_none_and_still_its_metrics() -> None:
 def test_the_file_loads_nothing_and_runs_nothing() -> None:
     text = file_of(rated=3)
     assert re.findall(r"<script|<link|<img|\bsrc=|\bhx-|\son\w+=|url\(|@import", text) == []
+
+
+def test_the_file_has_the_cards_of_the_page_and_no_way_out_of_it(client: Client) -> None:
+    run = rated_run(rated=3)
+    client.force_login(make_user(Role.LEAD, run.project))
+    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    text = b"".join(export(run, "html", pictures=agreement_pictures).chunks).decode()
+    cards = [re.findall(r'<h2 id="([\w-]+)"', place) for place in (page, text)]
+    assert "trust" in cards[0]
+    assert cards[1] == [card for card in cards[0] if card != "worst"]  # the file lists whole answers instead
+    assert re.findall(r"<form|<button|<a\b|href=", text) == []

@@ -111,7 +111,7 @@ def test_an_incomplete_run_shows_no_headline_but_a_reason_and_a_retry(run: Run) 
     WorkUnit.objects.filter(pk=failed.pk).update(state="failed", reason="timeout")
     set_state(run, "incomplete", "correctness: 3/6")
     page = page_of(as_role(Role.EVALUATOR, run), run)
-    assert "No headline" in page
+    assert "No overall score" in page
     assert "Correctness for 3 of 6 answers" in page
     assert reverse("run-retry", args=[run.pk]) in page
     assert '<span class="figure"><b>' not in page.partition('id="overall"')[2].partition("</section>")[0]

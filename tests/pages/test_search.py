@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from evaluation.corpora.importing import SourceDocument, import_corpus
 from tests.pages.world import World, make_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -32,19 +31,6 @@ def test_questions_and_answers_are_found_by_words_whatever_their_case(world: Wor
     assert question in found(world, "viewer", world.answer.question.text[1:12].upper())
     assert answer in found(world, "viewer", world.answer.text[:12].lower())
     assert question in found(world, "viewer", world.answer.question.external_id)
-
-
-def test_passages_of_the_newest_version_of_a_corpus_are_found(world: World) -> None:
-    words = "Leave is asked for a week before."
-    old = import_corpus(world.project, "rules", [SourceDocument("old", f"{words} By letter.")], by=None).corpus
-    new = import_corpus(world.project, "rules", [SourceDocument("new", f"{words} By mail.")], by=None).corpus
-    was, now = (reverse("corpus-document", args=[one.documents.get().pk]) for one in (old, new))
-    page = found(world, "viewer", "LEAVE is asked for")
-    assert f'href="{now}#chunk-0"' in page
-    assert was not in page
-    assert "rules v2" in page
-    assert now not in found(world, "stranger", "Leave is asked for")
-    assert "No passage has these words." in found(world, "viewer", "leave is  never asked for")
 
 
 def test_who_sees_no_runs_finds_nothing(world: World) -> None:

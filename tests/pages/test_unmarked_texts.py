@@ -175,8 +175,6 @@ PAGES: dict[str, tuple[str, Callable[[World], str]]] = {
     "question set": ("lead", lambda w: reverse("question-set", args=[w.question_set.pk])),
     "upload": ("evaluator", lambda w: reverse("question-set-upload")),
     "upload, previewed": ("evaluator", lambda w: reverse("question-set-preview", args=[w.batch.uuid])),
-    "traces": ("evaluator", lambda w: reverse("traces-new")),
-    "traces, previewed": ("evaluator", lambda w: reverse("traces-preview", args=[w.trace_batch.uuid])),
     "item": ("member", item),
     "item, the judge shown": ("member", revealed),
     "item, finished": ("member", finished),

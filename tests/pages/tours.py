@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from urllib.parse import urlsplit
 
 from django.test import Client
-from django.urls import URLPattern, resolve, reverse
+from django.urls import URLPattern, URLResolver, resolve, reverse
 
 from evaluation.extensions import features
-from evaluation.models import Corpus, Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
+from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
 from review.calibration.freezing import freeze
 from review.evidence.rating_input import Given
-from review.models import Assignment, Generation, GoldSet, ReviewQueue
+from review.models import Assignment, GoldSet, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import escalate, metrics_of, submit
 from tests.factories import make_judge
 from tests.installed import merged, sites
-from tests.pages.world import drafted_question
 from tests.review.builders import imported_rating
 
 #: Addresses that answer a GET and are no page of their own.
@@ -54,7 +53,6 @@ def prepare(people: dict[str, User]) -> None:
         imported_rating(answer, rated_metric, "a", 1 + number % 5)
     freeze(graph, "Gold", by=people["lead"])
     make_judge(graph.project, "remote", endpoint=Endpoint.objects.create(name="e", base_url="http://127.0.0.1:9/v1"))
-    drafted_question(Corpus.objects.get(), JudgeVersion.objects.earliest("pk"))
     for site in sites():
         if hasattr(site, "prepare"):
             site.prepare(vector, graph, people)
@@ -93,7 +91,6 @@ def pages_of_a_lead() -> list[str]:
     answer = run.answer_set.answers.order_by("pk")[0]
     queues = [queue.pk for queue in ReviewQueue.objects.order_by("pk")]
     case = Assignment.objects.get(state=Assignment.State.FLAGGED).item_id
-    corpus = Corpus.objects.get()
     compared = f"runs={vector.pk},{run.pk}"
     return [
         reverse("home"),
@@ -119,19 +116,11 @@ def pages_of_a_lead() -> list[str]:
         reverse("adjudication-rubric", args=[case, "correctness"]),
         *(page for site in sites() if hasattr(site, "lead_pages") for page in site.lead_pages(vector, run)),
         reverse("run-retrieval", args=[run.pk]),
-        reverse("corpus-list"),
-        reverse("corpus-upload"),
-        reverse("corpus", args=[corpus.pk]) + "?q=14",
-        reverse("corpus-document", args=[corpus.documents.earliest("position").pk]),
-        reverse("generation-list"),
-        f"{reverse('generation-new')}?corpus={corpus.pk}",
-        reverse("generation", args=[Generation.objects.get().pk]),
         reverse("question-set-list"),
         reverse("question-set", args=[QuestionSet.objects.latest("pk").pk]),
         reverse("set-quality", args=[QuestionSet.objects.latest("pk").pk]),
         reverse("question-set-upload"),
         reverse("evaluation-new"),
-        reverse("traces-new"),
     ]
 
 
@@ -172,7 +161,16 @@ def forgotten(paths: Iterable[str], lead: User) -> list[str]:
 def addresses() -> list[URLPattern]:
     """Those of the review app and of the installed features."""
     modules = ["review.urls", *(feature.urls for feature in features() if feature.urls)]
-    return [pattern for module in modules for pattern in import_module(module).urlpatterns]
+    return [pattern for module in modules for pattern in flat(import_module(module).urlpatterns)]
+
+
+def flat(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    """The addresses, those of included modules in place."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from flat(pattern.url_patterns)
+        else:
+            yield pattern
 
 
 def _parts(pattern: URLPattern) -> Iterable[tuple[str, object]]:

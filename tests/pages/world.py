@@ -11,15 +11,12 @@ from django.test import Client
 from django.utils import timezone
 
 from evaluation.core.roles import Role
-from evaluation.corpora.importing import SourceDocument, import_corpus
 from evaluation.criteria.services import draft
 from evaluation.models import (
     Answer,
     ApiToken,
-    Corpus,
     CriterionVersion,
     ImportBatch,
-    JudgeVersion,
     Project,
     QuestionSet,
     Run,
@@ -27,21 +24,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.runs.answer_uploads import store_answers
-from evaluation.runs.traces import Sampling, keep_traces
-from review.generation.filters import read_question
-from review.generation.kinds import KINDS
-from review.models import (
-    Assignment,
-    DraftQuestion,
-    Draw,
-    Generation,
-    GenerationResult,
-    GoldSet,
-    ItemEvent,
-    Look,
-    ReviewQueue,
-    Search,
-)
+from review.models import Assignment, Draw, GoldSet, ItemEvent, Look, ReviewQueue, Search
 from review.ratings.leases import next_assignment
 from tests.evaluation.criteria.written import spec
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
@@ -90,35 +73,11 @@ class World:
         return store_answers(self.question_set, "uploaded", "a.json", content, self.people["evaluator"])
 
     @property
-    def trace_batch(self) -> ImportBatch:
-        """A file of traces that waits likewise."""
-        told = {"input.value": "How long may a leave be?", "output.value": "15 days."}
-        attributes = [{"key": key, "value": {"stringValue": value}} for key, value in told.items()]
-        span = {"traceId": "1" * 32, "attributes": attributes}
-        data = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
-        return keep_traces(self.project, "uploaded", data, "t.json", Sampling(), name="", by=self.people["evaluator"])
-
-    @property
-    def corpus(self) -> Corpus:
-        """A corpus of one document."""
-        documents = [SourceDocument("leave.txt", "A leave may last 15 days. It is paid.", "Leave")]
-        return import_corpus(self.project, "handbook", documents, by=None).corpus
-
-    @property
     def search(self) -> Search:
         """A search on it."""
         about = {"gold_set": self.look.gold_set, "judge_version": self.look.judge_version, "family": "answer_quality"}
         found, _ = Search.objects.get_or_create(active=self.look.active, strategy="map", **about)
         return found
-
-    @property
-    def draft(self) -> DraftQuestion:
-        """A generated question with all it hangs on, made when it is first asked for."""
-        corpus = Corpus.objects.filter(project=self.project).first()
-        if corpus is None:
-            text = "A library lends ten books for fourteen days to everybody who lives in the town and has a card."
-            corpus = import_corpus(self.project, "town", [SourceDocument("library.txt", text)], by=None).corpus
-        return drafted_question(corpus, self.run.judges.get().judge_version)
 
     @property
     def look(self) -> Look:
@@ -139,20 +98,6 @@ class World:
     def system_version(self) -> SystemVersion:
         """The version of the system that answered."""
         return self.run.answer_set.system_version
-
-
-def drafted_question(corpus: Corpus, judge: JudgeVersion) -> DraftQuestion:
-    """The only question of a generation that has ended, about a corpus's first passage; made where there is none."""
-    about = {"corpus": corpus, "judge_version": judge, "name": "asked"}
-    sizes = {"language": "en", "kinds": ["single_hop"], "passages": 1, "per_passage": 1, "seed": 0, "writer": "w"}
-    generation, made = Generation.objects.get_or_create(**about, defaults=sizes)
-    if made:
-        GenerationResult.objects.create(generation=generation, outcome="done")
-        written = {"question": "How many books?", "answer": "Ten.", "keywords": ["ten"], "required_info": []}
-        question = read_question(written, KINDS["single_hop"], [corpus.chunks.earliest("position").chunk_id])
-        content = question.model_dump(mode="json", exclude={"id"})
-        DraftQuestion.objects.create(generation=generation, position=0, kind="single_hop", content=content)
-    return generation.drafts.earliest("position")
 
 
 def make_world() -> World:

@@ -15,7 +15,7 @@ from review.decisions.overrides import metric_of, metric_of_run
 from review.models import Rating, ReviewQueue
 from review.ratings.import_files import import_ratings
 from tests.factories import make_profile, make_project, make_scored_run, make_user
-from tests.review.api.clients import Caller
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 SPEC = {

@@ -21,7 +21,7 @@ from evaluation.scoring.replies import KeptReplies
 from evaluation.storage import append_only, integrity
 from review.models import Draft, ItemEvent, Rating
 from tests.factories import make_draft_run, make_queue, make_units, make_user
-from tests.review.api.clients import GOOD, members
+from tests.review.clients import GOOD, members
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SECRET = "Kim said so"

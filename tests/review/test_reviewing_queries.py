@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from review.models import QueueMember, ReviewQueue
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
-from tests.review.api.clients import members
+from tests.review.clients import members
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 NEXT_JSON, SUBMIT_JSON = 11, 10

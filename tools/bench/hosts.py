@@ -29,8 +29,8 @@ def answered(clusters: int, places: int, latency: float, seconds: float) -> floa
         fresh_database("postgres", Path(folder)) as url,
     ):
         site = Site(Path(folder), url, judge.origin)
-        usual = {"LEASE_SECONDS": "90", "BUDGET_SECONDS": "45", "CALL_SECONDS": "60", "WEDGED_SECONDS": "120"}
-        site.environment |= {f"CONCORD_{name}": value for name, value in usual.items()}
+        usual = {"SITE_LEASE_SECONDS": "90", "SITE_BUDGET_SECONDS": "45", "SITE_WEDGED_SECONDS": "120"}
+        site.environment |= usual | {"CONCORD_CALL_SECONDS": "60"}
         site.manage("migrate", "--verbosity", "0")
         told = ("--draft", f"--places={clusters * places}")
         run = int(site.python("-m", "tests.faults.prepare", str(count), judge.base_url, *told).splitlines()[-1])

@@ -66,7 +66,7 @@ def engine(kind: str, base_url: str, calls: int, profile: str = "", workers: int
     """What the engine takes on a fresh database, with the settings of production; several ``workers`` share the run."""
     with tempfile.TemporaryDirectory() as folder, fresh_database(kind, Path(folder)) as url:
         site = Site(Path(folder), url, base_url.rsplit("/v1", 1)[0])
-        site.environment |= {"CONCORD_LEASE_SECONDS": "90", "CONCORD_CALL_SECONDS": "60", "DEBUG": "0"}
+        site.environment |= {"SITE_LEASE_SECONDS": "90", "CONCORD_CALL_SECONDS": "60", "DEBUG": "0"}
         site.environment |= {"SECRET_KEY": secrets.token_urlsafe(64), "ALLOWED_HOSTS": "localhost"}
         site.manage("migrate", "--verbosity", "0")
         run = site.python("-m", "tools.bench.prepare", str(calls), base_url, str(CONCURRENCY)).splitlines()[-1]

@@ -32,9 +32,9 @@ def measured(questions: int) -> dict[str, float]:
     from django.db import transaction
 
     from evaluation.models import Answer
-    from evaluation.runs.making import Wanted, draft_run
+    from evaluation.models.run_spec import RunSpec
+    from evaluation.runs.making import draft_run
     from evaluation.runs.planning import plan_of
-    from evaluation.runs.selectors import QuestionFilter
     from tests.factories import make_answer_set, make_question_set, question_spec
 
     call_command("migrate", verbosity=0)
@@ -43,7 +43,7 @@ def measured(questions: int) -> dict[str, float]:
         answers = make_answer_set(make_question_set(specs=[question_spec(n) for n in range(1, count + 1)]))
         start = time.monotonic()
         with transaction.atomic():
-            run = draft_run(answers, Wanted(questions=QuestionFilter(limit=count - 1)), None)
+            run = draft_run(answers, RunSpec(limit=count - 1), None)
             found["units"] = plan_of(run).units
             found[name] = time.monotonic() - start
             transaction.set_rollback(True)

@@ -32,9 +32,10 @@ REST_SECONDS = 20.0  # in which reviewers are measured alone
 THINKING_SECONDS = 1.0
 MOST_SECONDS, MOST_MILLISECONDS, MOST_MEGABYTES = 1.0, 300.0, 500.0
 PASSAGE = "The river rises in the north and reaches the sea after three hundred kilometres of hills and fields. " * 2
-FAST = {
-    f"CONCORD_{name}_SECONDS" for name in ("LEASE", "BUDGET", "CALL", "HEARTBEAT", "WEDGED")
-}  # made short for faults
+FAST = {  # made short for faults
+    "CONCORD_CALL_SECONDS",
+    *(f"SITE_{name}_SECONDS" for name in ("LEASE", "BUDGET", "HEARTBEAT", "WEDGED")),
+}
 
 
 def write_files(folder: Path, rows: int) -> tuple[Path, Path]:

@@ -18,7 +18,7 @@ from evaluation.models import Endpoint, JudgeVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.monitoring import exposition
 from evaluation.worker.lifecycle import start
-from tests.evaluation.api.clients import evaluator
+from tests.evaluation.rest.clients import evaluator
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_user
 from tests.judge_server import JudgeServer

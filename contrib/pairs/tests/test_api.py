@@ -10,7 +10,7 @@ from contrib.pairs.models import PairMember, PairSet, Preference
 from contrib.pairs.tests.test_pairing import compared, members, two_runs
 from evaluation.core.roles import Role
 from tests.factories import make_user
-from tests.review.api.clients import Caller
+from tests.review.clients import Caller
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 WRONG = "I know nothing about it."

@@ -14,7 +14,7 @@ from evaluation.models import Endpoint
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
-from tests.review.api.test_metrics import figures
+from tests.review.reports.test_metrics import figures
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]

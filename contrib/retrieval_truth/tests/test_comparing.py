@@ -16,11 +16,11 @@ from contrib.retrieval_truth.tests.built import RANKINGS, members, rate_all, rep
 from evaluation.core.roles import Role
 from evaluation.models import Answer, QuestionSet, Run
 from review.comparisons.difference import MetricDifference, RunDifference, difference
-from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.gating import gate_of
 from review.comparisons.values import sides
 from review.comparisons.verdict import lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import compare, comparison_json
-from review.reports.gate import Check, gate_reasons
+from review.reports.gate import Check, GateAsked, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.factories import make_profile, make_user
 from tests.review import builders
@@ -134,7 +134,7 @@ def test_a_run_with_passages_outside_the_pool_has_no_corrected_difference_and_sa
     told = compared(c, a)
     assert {metric(told, name).corrected.withheld for name in ("precision_at_k", "ndcg_at_k")} == {"outside_pool"}
     assert "not in the pool of the repair" in lead_sentence(told, {"run": "C", "baseline": "A"})
-    check = check_of(c, GateAsked(fail_under=0.1, on="recall_at_k"))
+    check = check_of(c, GateAsked(fail_under=0.1, gate_on="recall_at_k"))
     assert (check.verdict, check.reason, check.value) == (GateVerdict.UNDECIDED, "outside_pool", None)
 
 
@@ -153,7 +153,7 @@ def test_a_gate_on_a_retrieval_metric_decides_on_the_corrected_figure() -> None:
     """Precision of B by labels alone is below .6; by the pool it is .6 in every question."""
     found, version = accepted(most=40)
     a, b = (scored(version, name, ranking) for name, ranking in zip("AB", RANKINGS, strict=True))
-    check = check_of(b, GateAsked(fail_under=0.3, on="precision_at_k"))
+    check = check_of(b, GateAsked(fail_under=0.3, gate_on="precision_at_k"))
     whole = next(
         row for row in results(found).figures if row.metric == "precision_at_k" and row.system == "System B v1"
     )
@@ -162,13 +162,13 @@ def test_a_gate_on_a_retrieval_metric_decides_on_the_corrected_figure() -> None:
     assert check.labels_alone == pytest.approx(sum(alone) / 10)
     assert check.low is not None
     assert check.verdict is (GateVerdict.PASSED if check.low >= 0.3 else GateVerdict.UNDECIDED)
-    assert check_of(b, GateAsked(fail_under=0.99, on="precision_at_k")).verdict is GateVerdict.FAILED
-    often = check_of(b, GateAsked(fail_under=0.3, on="precision_at_k", looks=10))
+    assert check_of(b, GateAsked(fail_under=0.99, gate_on="precision_at_k")).verdict is GateVerdict.FAILED
+    often = check_of(b, GateAsked(fail_under=0.3, gate_on="precision_at_k", looks=10))
     assert often.low is not None
     assert often.low < check.low
-    drop = check_of(b, GateAsked(baseline=a, max_drop=0.9, on="precision_at_k"))
+    drop = check_of(b, GateAsked(baseline=a, max_drop=0.9, gate_on="precision_at_k"))
     assert (drop.verdict, drop.labels_alone is not None) == (GateVerdict.PASSED, True)
-    gate = gate_of(b, GateAsked(fail_under=0.3, on="precision_at_k"))
+    gate = gate_of(b, GateAsked(fail_under=0.3, gate_on="precision_at_k"))
     assert gate is not None
     assert "By the labels alone, where relevant passages without one count as misses: " in gate_reasons(gate)[0]
     assert json.loads(json.dumps(gate.to_dict()))["checks"][0]["labels_alone"] == pytest.approx(check.labels_alone)
@@ -180,17 +180,17 @@ def test_a_gate_on_a_retrieval_metric_of_complete_labels_takes_it_as_computed() 
     found = repair()
     run = builders.run_over(found.systems.first().run.answer_set, judged=False)  # type: ignore[union-attr]
     builders.score_all(run, {"recall_at_k": [1.0, 0.0] * 5})
-    check = check_of(run, GateAsked(fail_under=0.1, on="recall_at_k"))
+    check = check_of(run, GateAsked(fail_under=0.1, gate_on="recall_at_k"))
     assert (check.value, check.low, check.labels_alone) == (0.5, pytest.approx(0.5 - 0.3770, abs=1e-4), None)
     assert check.verdict is GateVerdict.PASSED
-    assert check_of(run, GateAsked(fail_under=0.1, on="ndcg_at_k")).reason == "no_values"
+    assert check_of(run, GateAsked(fail_under=0.1, gate_on="ndcg_at_k")).reason == "no_values"
 
 
 def test_no_gate_passes_on_a_score_that_counts_unrated_passages_as_misses() -> None:
     _, version = accepted()
     a, b = (scored(version, name, ranking, **SCORED) for name, ranking in zip("AB", RANKINGS, strict=True))
     for on in ("", "corrected", "judge_only"):
-        for asked in (GateAsked(fail_under=0.0, on=on), GateAsked(baseline=a, max_drop=1.0, on=on)):
+        for asked in (GateAsked(fail_under=0.0, gate_on=on), GateAsked(baseline=a, max_drop=1.0, gate_on=on)):
             check = check_of(b, asked)
             assert (check.verdict, check.reason) == (GateVerdict.UNDECIDED, "unrated_passages")
     gate = gate_of(b, GateAsked(fail_under=0.0))

@@ -16,7 +16,7 @@ from contrib.retrieval_truth.tests.built import grade_of, members, rate_all, rep
 from evaluation.core.roles import Role
 from evaluation.models import User
 from tests.factories import make_user
-from tests.review.api.clients import Caller
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 QUERIES = {"truth": 12, "truth-rate": 9, "truth-list": 6}  # however many passages and ratings there are

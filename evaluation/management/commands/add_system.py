@@ -7,13 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from evaluation.connectors.catalogue import CONNECTORS, BadSettings
+from evaluation.connectors.catalogue import BadSettings
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import refusals
 from evaluation.messages.system_settings import explain_setting
 from evaluation.profiles.spec import read_mapping
 from evaluation.runs.selectors import project_named
-from evaluation.systems.services import save_system
+from evaluation.systems.services import connectors, save_system
 
 
 class Command(SiteCommand):
@@ -24,7 +24,7 @@ class Command(SiteCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Name, connector and settings."""
         parser.add_argument("system", metavar="NAME")
-        parser.add_argument("--connector", required=True, choices=sorted(CONNECTORS))
+        parser.add_argument("--connector", required=True, choices=sorted(connectors()))
         parser.add_argument("--settings-file", "-f", type=Path, required=True, metavar="FILE", help="YAML or JSON")
         parser.add_argument("--project", default="", help="needed where there are several projects")
 

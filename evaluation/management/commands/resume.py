@@ -5,9 +5,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format, dollars, refusals, report, run_numbered, work_off
+from evaluation.management.working import add_format, refusals, report, run_numbered, work_off
 from evaluation.runs.making import resume_run
 from evaluation.runs.results import drift
+from evaluation.specs.flags import dollars
 
 
 class Command(SiteCommand):

@@ -13,7 +13,6 @@ from evaluation.management.working import (
     NOT_DONE,
     add_format,
     as_json,
-    dollars,
     refusals,
     say_why_paused,
     table,
@@ -21,6 +20,7 @@ from evaluation.management.working import (
 )
 from evaluation.models import Run
 from evaluation.runs.selectors import project_named
+from evaluation.specs.flags import dollars
 from evaluation.worker.lifecycle import resume
 from review.calibration.overview import gold_set_named
 from review.calibration.searching import OUT_OF_MONEY, open_search, spent_by, step

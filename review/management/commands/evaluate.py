@@ -1,21 +1,20 @@
 """Score a system's answers under a profile, with or without a judge, in this process."""
 
-from argparse import ArgumentTypeError
+from argparse import Action
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
-from evaluation.judging.formulas import JuryRule
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import dollars
-from evaluation.runs.experiments import Experiment, read_experiment
+from evaluation.models.run_spec import ASKING, OPTIONS
+from evaluation.runs.experiments import read_experiment
+from evaluation.specs.flags import add_flags, file_model
 from review.management.options import add_gate_arguments, refusals
-from review.reports.gate import GateOn
 
-#: What stands on the command line in place of something else in a file.
-ALONE = (("judge", "no_judge"), ("no_judge", "judge"), ("reuse_answers", "no_ask"), ("no_ask", "reuse_answers"))
+#: Options of which one takes the place of the other.
+EXCLUSIVE = (("judge", "no_judge"), ("reuse_answers", "no_ask"))
 
 
 class Command(SiteCommand):
@@ -32,74 +31,27 @@ class Command(SiteCommand):
             metavar="FILE",
             help="experiment file: any of these options as YAML; what stands on the command line wins",
         )
-        parser.add_argument("--questions", help="name of the question set, or NAME@VERSION")
-        parser.add_argument("--system", help="name of the system")
-        parser.add_argument("--project", default="", help="needed where there are several projects")
-        parser.add_argument("--profile", default="", help="name of a profile; else the project's default")
-        judge = parser.add_mutually_exclusive_group()
-        judge.add_argument(
-            "--judge",
-            action="append",
-            default=[],
-            help="name of a judge; else the project's default or only one, else the offline baseline. "
-            "Named again: judges to compare with",
-        )
-        judge.add_argument("--no-judge", "--no-llm-judge", action="store_true", help="rules only")
-        parser.add_argument(
-            "--embeddings",
-            default="",
-            metavar="NAME",
-            help="endpoint to embed with, 'local' or 'none'; the judge's own endpoint, else the first that embeds",
-        )
-        _add_asking(parser)
-        parser.add_argument(
-            "--metrics", nargs="+", default=[], metavar="NAME", help="metrics and criteria beside the profile's"
-        )
-        _add_selection(parser)
-        parser.add_argument(
-            "--rubric",
-            action="append",
-            default=[],
-            metavar="FAMILY@V",
-            help="version to judge by, else the one in force. Named again: versions to compare with the first",
-        )
-        parser.add_argument(
-            "--language", choices=["en", "ko"], default="", help="of the judges' prompts and reasons; else each its own"
-        )
-        parser.add_argument("--max-concurrency", type=_positive, default=32)
-        parser.add_argument("--repeat", type=_positive, default=1, help="judgements of each answer")
-        parser.add_argument("--budget", type=dollars, metavar="USD", help="pause when judges' calls have cost so much")
-        parser.add_argument("--jury", choices=[*JuryRule], default="", help="let all judges named count, joined so")
-        parser.add_argument("--no-cache", action="store_true", help="make every call, paid for before or not")
-        parser.add_argument("--batch", action="store_true", help="hand calls over in batches: cheaper, within a day")
-        parser.add_argument("--no-baseline", action="store_true", help="without the offline baseline beside the judge")
-        parser.add_argument("--name", default="", help="name of the run")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-        parser.add_argument("--output", type=Path, action="append", default=[], help="report file, by its ending")
-        parser.add_argument("--format", choices=["text", "json"], default="text")
-        add_gate_arguments(parser)
+        actions = [*_add_options(parser), *add_gate_arguments(parser)]
+        self.experiment = file_model("Experiment", actions)
         # None tells that an option was not given; what it is then stands here.
-        self.usual = {name: parser.get_default(name) for name in Experiment.model_fields}
+        self.usual = {action.dest: action.default for action in actions}
         parser.set_defaults(**dict.fromkeys(self.usual))
 
     def _with_file(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with what the experiment file says where the command line says nothing, and as they usually are
         where neither does."""
-        told = read_experiment(options["config"]).options() if options["config"] else {}
-        for given, other in ALONE:
-            if options[given] is not None:
-                told.pop(other, None)
-        said = {name: options[name] if options[name] is not None else told.get(name) for name in self.usual}
-        whole = {name: self.usual[name] if value is None else value for name, value in said.items()}
+        told = read_experiment(options["config"], self.experiment) if options["config"] else {}
+        for pair in EXCLUSIVE:
+            if any(options[name] is not None for name in pair):
+                told |= dict.fromkeys(pair)
+        whole = {name: told.get(name) if options[name] is None else options[name] for name in self.usual}
+        whole = {name: self.usual[name] if value is None else value for name, value in whole.items()}
         for name in ("questions", "system"):
             if not (whole[name] or whole["reuse_answers"]):
                 raise CommandError(f"--{name} is needed, here or in the file of --config", returncode=2)
-        if whole["gate_on"] not in {"", *GateOn}:
-            raise CommandError(f"gate_on is one of {', '.join(GateOn)}", returncode=2)
-        if whole["judge"] and whole["no_judge"]:
-            raise CommandError("judge and no_judge do not go together", returncode=2)
-        if whole["reuse_answers"] and whole["no_ask"]:
-            raise CommandError("reuse_answers and no_ask do not go together", returncode=2)
+        for one, other in EXCLUSIVE:
+            if whole[one] and whole[other]:
+                raise CommandError(f"{one} and {other} do not go together", returncode=2)
         return options | whole
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -111,32 +63,28 @@ class Command(SiteCommand):
         evaluate(self, options)
 
 
-def _add_asking(parser: CommandParser) -> None:
+def _add_options(parser: CommandParser) -> Iterator[Action]:
+    """Add what is scored, the options of the run and the reports; those that a file takes too are returned."""
+    yield parser.add_argument("--questions", help="name of the question set, or NAME@VERSION")
+    yield parser.add_argument("--system", help="name of the system")
+    yield parser.add_argument("--project", default="", help="needed where there are several projects")
     answers = parser.add_mutually_exclusive_group()
-    answers.add_argument(
+    yield answers.add_argument(
         "--reuse-answers",
         type=int,
         metavar="RUN",
         help="judge the answers of that run again; no questions or system need be named",
     )
-    answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
-    parser.add_argument(
-        "-k", "--k", type=int, choices=range(1, 51), default=5, metavar="1..50", help="passages to ask for"
-    )
-    parser.add_argument("-t", "--type", choices=[FULL_RAG, RETRIEVAL_ONLY], default=FULL_RAG, help="what to ask for")
-
-
-def _add_selection(parser: CommandParser) -> None:
+    yield answers.add_argument("--no-ask", action="store_true", help="score the newest answers, asked for or imported")
+    yield from add_flags(parser, ASKING.values())
+    judge = parser.add_mutually_exclusive_group()
+    for one in OPTIONS.values():
+        yield from add_flags(judge if one.name == "judge" else parser, [one])
+        if one.name == "judge":
+            yield judge.add_argument("--no-judge", "--no-llm-judge", action="store_true", help="rules only")
+    yield parser.add_argument("--output", type=Path, action="append", default=[], help="report file, by its ending")
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     parser.add_argument(
         "--skip-indexing", action="store_true", help="of source 000; Concord indexes nothing, so nothing is skipped"
     )
-    parser.add_argument("--limit", type=_positive, help="only the first so many questions")
-    parser.add_argument("--category", action="append", default=[], help="only questions of it; named again: or of that")
-    parser.add_argument("--tag", action="append", default=[], help="only questions with it; named again: or with that")
-    parser.add_argument("--ids", nargs="+", default=[], help="only these questions, by their ids")
-
-
-def _positive(text: str) -> int:
-    if not (text.isdigit() and int(text) > 0):
-        raise ArgumentTypeError(f"{text} is no whole number above 0")
-    return int(text)

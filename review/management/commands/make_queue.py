@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 from evaluation.judges.shipping import own_names
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages import numbers
+from evaluation.specs.flags import add_flags, number
 from review.management.options import (
     add_queue_options,
-    flag,
-    number_given,
     refusals,
     reviewers_of,
     run_named,
@@ -41,7 +40,7 @@ class Command(SiteCommand):
         """What is drawn, who rates it, and how."""
         parser.add_argument("run", type=int, nargs="+", help="one or several, whose answers are mixed")
         size = parser.add_mutually_exclusive_group()
-        size.add_argument("--size", **flag(SETTINGS["size"]))
+        add_flags(size, [SETTINGS["size"]])
         size.add_argument("--width", type=_positive, metavar="W", help="as many as an interval of W either way takes")
         size.add_argument(
             "--difference", type=_positive, metavar="D", help="as many as find D between two runs four times in five"
@@ -144,7 +143,7 @@ def _size(planned: Design, options: dict[str, Any], share: float) -> int:
 
 def _positive(text: str) -> float:
     """A number above 0 and at most 1."""
-    value = number_given(text)
+    value = number(text)
     if not 0 < value <= 1:
         raise ArgumentTypeError(f"{text} is not above 0 and at most 1")
     return value

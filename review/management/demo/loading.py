@@ -13,13 +13,12 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from evaluation.core.roles import Role
-from evaluation.corpora.importing import import_corpus
 from evaluation.datasets.importing import import_question_set
 from evaluation.extensions import features
-from evaluation.formats.documents import read_documents
 from evaluation.formats.reading import read_questions
 from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Project, QuestionSet, Run, User
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
@@ -59,7 +58,7 @@ def set_people(project: Project) -> list[DemoUser]:
 
 
 PROJECT = "Demo"
-QUESTIONS, CORPUS = "demo", "corpus.jsonl"
+QUESTIONS = "demo"
 SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.jsonl"}
 METRICS = ("correctness", "faithfulness", "completeness")
 WAITING, EXAMPLE = 24, 26
@@ -89,8 +88,6 @@ def load_demo(project: Project) -> list[Run]:
     lead = User.objects.get(username="lead")
     data = (HERE / "questions.yaml").read_bytes()
     questions = import_question_set(project, QUESTIONS, read_questions(data, "questions.yaml"), by=lead).question_set
-    documents = read_documents((HERE / CORPUS).read_bytes(), CORPUS)
-    import_corpus(project, QUESTIONS, documents, by=lead)
     runs = [_judged(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
     if not ReviewQueue.objects.filter(project=project).exists():
         with transaction.atomic():
@@ -111,9 +108,8 @@ def _judged(project: Project, questions: QuestionSet, system: str, file: str, le
     if judged:
         return judged
     judge = baseline_judge(project, settings.LANGUAGE_CODE)
-    run = prepare_run(
-        imported.answer_set, profile_row(project, "graphrag"), judge=judge, name=f"{QUESTIONS} · {system}", by=lead
-    )
+    spec = RunSpec(name=f"{QUESTIONS} · {system}")
+    run = prepare_run(imported.answer_set, profile_row(project, "graphrag"), spec, judge=judge, by=lead)
     start(run, lead)
     return drain(run.pk, seconds=120)
 

@@ -118,7 +118,7 @@ def drawn(passage: Passage, claims: Iterable[Claim], answer: str) -> Drawn:
 @lru_cache(maxsize=512)  # the card that is fetched ahead is shown later, and answers of a corpus share passages
 def _drawn(text: str, marks: tuple[Mark, ...]) -> Drawn:
     if not text.strip():
-        return Drawn(format_html("<p>–</p>"), "")
+        return Drawn(SafeString("<p>–</p>"), "")
     html = render(text, marks)
     return Drawn(html, text if _FORMATTED.search(html) or "]:" in text else "")
 

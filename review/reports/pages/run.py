@@ -10,38 +10,25 @@ from typing import NamedTuple
 
 from django.utils import timezone
 from django.utils.formats import date_format, time_format
-from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext
 
-from evaluation.core.metric_specs import Bilingual
 from evaluation.core.roles import Action, Role, allowed
 from evaluation.extensions import BatchesOut
 from evaluation.formats.records import forms
 from evaluation.messages import numbers
-from evaluation.messages.sentences import advise, explain_doubt, explain_reason
+from evaluation.messages.sentences import advise, explain_reason
 from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import Calls, Progress, Spending
-from review.calibration.licences import RunLicence
 from review.evidence.answers import RunAnswer
-from review.judges.pages import Fact, judge_title, provenance_facts, saving
 from review.queues.planning import ReviewPlan, guess_note, plan_json
+from review.reports.cards import ReportCards, report_cards
 from review.reports.entries import Entry, Output
 from review.reports.exporting import REPORT_EXPORTS
-from review.reports.lines import Disagreement, HopsLine
-from review.reports.pages.categories import CategoryCard, ProfileCard, category_card, profile_card
-from review.reports.pages.figures import (
-    FURTHEST,
-    MetricTable,
-    OverallCard,
-    facts,
-    metric_table,
-    overall_card,
-    worst_answers,
-)
+from review.reports.figure_cards import facts, worst_answers
 from review.reports.pages.run_list import StateChip, state_chip
+from review.reports.provenance_facts import judge_title, saving
 from review.reports.report import Report
-from review.reports.retrieval import RetrievalFigure, titled
 from review.reports.sections import ANSWERS, RUN, ToldAnswer
-from review.reports.verdict import Verdict, verdict_of, why_no_headline
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,56 +142,30 @@ class RunActions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Everything that ``review/run.html`` shows. While the run is not complete it has no score to show, and ``reason``
-    says why. ``advice`` is what a person has to do before it can go on, ``doubts`` what makes its judge less to be
-    trusted."""
+    """Everything that ``review/run.html`` shows. ``advice`` is what a person has to do before the run can go on."""
 
-    report: Report
+    cards: ReportCards
     chip: StateChip
-    reason: str
     advice: str
-    doubts: tuple[str, ...]
     judges: tuple[str, ...]
     run_facts: tuple[tuple[str, str], ...]
     actions: RunActions
     progress: ProgressPage | None
-    overall: OverallCard
-    baseline: bool
-    verdict: Verdict
-    categories: CategoryCard
-    metrics: MetricTable
-    profile_card: ProfileCard
     worst_columns: tuple[Entry[ToldAnswer], ...]
     worst: Sequence[tuple[RunAnswer, Sequence[str]]]
-    disagreements: Sequence[Disagreement]
-    facts: tuple[Fact, ...]
     formats: tuple[str, ...]
     forms: tuple[str, ...]
-    plan_note: str
 
     @property
-    def hops(self) -> tuple[HopsLine, ...]:
-        """The run by the facts its questions link, where that tells several apart."""
-        lines = self.report.hops
-        return lines if len(lines) > 1 and any(one.judge_only.value is not None for one in lines) else ()
-
-    @property
-    def licences(self) -> tuple[tuple[Bilingual, RunLicence], ...]:
-        """What the judge's prompts have proved, with the titles of the metrics."""
-        titles = {line.name: line.title for line in self.report.metrics}
-        plain = ((one, Bilingual(one.metric, one.metric)) for one in self.report.licences)
-        return tuple((titles.get(one.metric, name), one) for one, name in plain)
-
-    @property
-    def retrieval(self) -> tuple[tuple[Bilingual, RetrievalFigure], ...]:
-        """Retrieval metrics corrected for passages that nobody rated."""
-        return titled(self.report.retrieval) if self.report.retrieval else ()
+    def report(self) -> Report:
+        """The report of the run."""
+        return self.cards.report
 
     @property
     def answers_shown(self) -> tuple[int, ...]:
         """The answers of which the page tells what the judge said of them."""
         worst = (answer.answer_id for answer, _said in self.worst)
-        return (*worst, *(found.answer.answer_id for found in self.disagreements))
+        return (*worst, *(found.answer.answer_id for found in self.cards.disagreements))
 
 
 def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> RunActions:
@@ -227,29 +188,19 @@ def run_page(
 ) -> RunPage:
     """The page of a report; ``progress`` stands on it until the run has ended, ``plan`` says what to review next."""
     report = replace(report, next_review=plan_json(plan))
-    header, language = report.header, get_language() or "en"
     primary = [judge for judge in report.provenance.judges if judge.primary]
     return RunPage(
-        report=report,
-        chip=state_chip(header.state),
-        reason=why_no_headline(report),
-        advice=advise(header.reason) if header.state == Run.State.PAUSED else "",
-        doubts=tuple(explain_doubt(one.code, one.params) for one in report.doubts),
+        cards=report_cards(
+            report, Output.PAGE, leads=actions.queue, assumes=actions.assume, plan_note=guess_note(plan)
+        ),
+        chip=state_chip(report.header.state),
+        advice=advise(report.header.reason) if report.header.state == Run.State.PAUSED else "",
         judges=tuple(dict.fromkeys([*map(judge_title, primary), *report.provenance.imported_judges.values()])),
-        run_facts=facts(RUN, report),
+        run_facts=facts(RUN, report, Output.PAGE),
         actions=actions,
         progress=progress,
-        overall=overall_card(report, {line.name: line.title.in_language(language) for line in report.metrics}),
-        baseline=any(judge.baseline for judge in primary),
-        verdict=verdict_of(report),
-        categories=category_card(report),
-        metrics=metric_table(report),
-        profile_card=profile_card(report),
         worst_columns=tuple(ANSWERS.entries(Output.PAGE)),
         worst=worst_answers(report),
-        disagreements=report.disagreements[:FURTHEST],
-        facts=provenance_facts(report.provenance),
         formats=tuple(REPORT_EXPORTS.names),
         forms=forms(),
-        plan_note=guess_note(plan),
     )

@@ -12,7 +12,7 @@ from evaluation.core.roles import Role
 from evaluation.models import ApiToken, User
 from review.decisions.overrides import override
 from review.models import Override, Rating
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.pages.world import make_world
 

@@ -25,7 +25,7 @@ CALL = SystemCall(QuestionSpec(id="q1", category="c", text="How long is the noti
 def ask(server: JudgeServer, action: actions.Action, *, stream: bool = False) -> SystemReply:
     server.behave(action)
     settings = read_settings(
-        "chat", {"base_url": server.base_url, "model": "m", "stream": stream, "timeout_seconds": 5.0}
+        CONNECTORS["chat"], {"base_url": server.base_url, "model": "m", "stream": stream, "timeout_seconds": 5.0}
     )
 
     async def asked() -> SystemReply:

@@ -20,7 +20,7 @@ TOKENS = {"tokens_in": "usage.prompt_tokens", "tokens_out": "usage.completion_to
 
 
 def ask(service: RagService, path: str = "/ask", call: SystemCall = CALL, **given: Any) -> SystemReply:
-    settings = read_settings("http", {"address": service.origin + path, "timeout_seconds": 0.6, **given})
+    settings = read_settings(HTTP, {"address": service.origin + path, "timeout_seconds": 0.6, **given})
     around = Surroundings(origins=[service.origin], variables={"SYSTEM_KEY": "a-secret"})
 
     async def asked() -> SystemReply:
@@ -58,7 +58,7 @@ def test_a_secret_is_sent_by_the_name_of_its_variable_and_never_described(servic
     headers = {"Authorization": "Bearer ${SYSTEM_KEY}"}
     ask(service, headers=headers)
     assert service.headers_seen[0]["Authorization"] == "Bearer a-secret"
-    settings = read_settings("http", {"address": service.origin, "headers": headers})
+    settings = read_settings(HTTP, {"address": service.origin, "headers": headers})
     client = HTTP.open(settings, Surroundings([service.origin], {"SYSTEM_KEY": "a-secret"}))
     assert "a-secret" not in str(client.describe(CALL))
     with pytest.raises(Refused, match="variable_missing"):
@@ -172,13 +172,13 @@ def test_of_a_retriever_no_answer_is_expected(service: RagService) -> None:
 )
 def test_settings_that_make_no_sense_are_refused_by_field(field: str, code: str, given: dict[str, Any]) -> None:
     with pytest.raises(BadSettings) as refused:
-        read_settings("http", {"address": "https://host/ask", **given})
+        read_settings(HTTP, {"address": "https://host/ask", **given})
     assert [(one.field, one.code) for one in refused.value.problems] == [(field, code)]
 
 
 @pytest.mark.parametrize("origins", [[], ["http://169.254.169.254"], ["http://127.0.0.1:1"]])
 def test_only_listed_origins_are_asked(service: RagService, origins: list[str]) -> None:
-    settings = read_settings("http", {"address": f"{service.origin}/ask"})
+    settings = read_settings(HTTP, {"address": f"{service.origin}/ask"})
     with pytest.raises(Refused, match="origin_not_allowed"):
         HTTP.open(settings, Surroundings(origins=origins))
     assert not service.asked

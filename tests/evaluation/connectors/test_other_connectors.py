@@ -27,7 +27,7 @@ EXPECTED = answer(CALL.question.text, 3)
 
 
 def ask(name: str, around: Surroundings, call: SystemCall = CALL, **given: Any) -> SystemReply:
-    settings = read_settings(name, {"timeout_seconds": 5.0, **given})
+    settings = read_settings(CONNECTORS[name], {"timeout_seconds": 5.0, **given})
 
     async def asked() -> SystemReply:
         async with CONNECTORS[name].open(settings, around) as client:
@@ -98,7 +98,7 @@ def test_a_chat_endpoint_that_misbehaves_gives_a_reason(
 
 def test_parameters_cannot_replace_the_question() -> None:
     with pytest.raises(BadSettings) as refused:
-        read_settings("chat", {"base_url": "https://h/v1", "model": "m", "parameters": {"messages": []}})
+        read_settings(CONNECTORS["chat"], {"base_url": "https://h/v1", "model": "m", "parameters": {"messages": []}})
     assert [(one.field, one.code) for one in refused.value.problems] == [("parameters", "parameter_refused")]
     assert refused.value.problems[0].params["name"] == "messages"
 

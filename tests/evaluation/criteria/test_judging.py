@@ -12,6 +12,7 @@ from evaluation.core.samples import Status
 from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.models import AnswerSet, CriterionVersion, Endpoint, JudgeVersion, Reply, Run, Score
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
@@ -32,7 +33,7 @@ def no_queue(settings: Any) -> None:
 
 def finished(answers: AnswerSet, judge: JudgeVersion, *also: str, **profile: Any) -> Run:
     """A drained run of a profile with the named metrics beside it."""
-    run = prepare_run(answers, profile_of(answers, **profile), judge=judge, also=also)
+    run = prepare_run(answers, profile_of(answers, **profile), RunSpec(metrics=also), judge=judge)
     start(run)
     return drain(run.pk, seconds=30)
 
@@ -108,7 +109,7 @@ def test_a_run_keeps_the_version_it_was_made_with() -> None:
     project = answers.project
     first = draft(project, spec(offline="relevancy"), by=None)
     activate(first, by=None)
-    run = prepare_run(answers, profile_of(answers), judge=baseline_judge(project, "en"), also=["tone"])
+    run = prepare_run(answers, profile_of(answers), RunSpec(metrics=["tone"]), judge=baseline_judge(project, "en"))
     levels = [*ENGLISH["levels"], {"value": 4, "text": "Warm"}]
     activate(draft(project, spec(en={**ENGLISH, "levels": levels}, ko=None), by=None), by=None)
     start(run)
@@ -127,7 +128,7 @@ def test_deactivation_keeps_old_scores_and_refuses_new_runs_that_name_it() -> No
     assert len(scores(run, version)) == 6
     for profile, also in (({}, [name]), ({"reported": [name]}, [])):
         with pytest.raises(Refused, match="criterion_not_active"):
-            prepare_run(answers, profile_of(answers, **profile), judge=judge, also=also)
+            prepare_run(answers, profile_of(answers, **profile), RunSpec(metrics=also), judge=judge)
 
 
 def test_a_draft_and_another_projects_criterion_cannot_be_named() -> None:
@@ -135,9 +136,9 @@ def test_a_draft_and_another_projects_criterion_cannot_be_named() -> None:
     judge = baseline_judge(answers.project, "en")
     own = drafted(answers.project)
     with pytest.raises(Refused, match="criterion_not_active"):
-        prepare_run(answers, profile_of(answers), judge=judge, also=[own.criterion.name])
+        prepare_run(answers, profile_of(answers), RunSpec(metrics=[own.criterion.name]), judge=judge)
     with pytest.raises(UnknownName):
-        prepare_run(answers, profile_of(answers), judge=judge, also=[foreign.criterion.name])
+        prepare_run(answers, profile_of(answers), RunSpec(metrics=[foreign.criterion.name]), judge=judge)
 
 
 def test_a_profile_weighs_a_criterion_in_its_overall_score() -> None:

@@ -31,12 +31,13 @@ from evaluation.models import (
     Standing,
     WorkUnit,
 )
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.experiments import experiment_of
-from evaluation.runs.making import Wanted, ask_for_run, prepare_run
+from evaluation.runs.making import ask_for_run, prepare_run
 from evaluation.runs.planning import plan_of
 from evaluation.runs.results import drift
 from evaluation.worker.lifecycle import planned_units, seal_of
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set
 
 FAMILY = "answer_quality"
@@ -157,7 +158,7 @@ def test_the_database_keeps_the_ground_of_an_activation(project: Project, judge:
 
 def seats(answers: AnswerSet, judge: JudgeVersion, *rubrics: str) -> list[tuple[str, int, bool, str]]:
     profile = profile_row(answers.project, "graphrag")
-    run = prepare_run(answers, profile, judge=judge, rubrics=rubrics)
+    run = prepare_run(answers, profile, RunSpec(rubrics=rubrics), judge=judge)
     rows = RunJudge.objects.filter(run=run, rubric_version__family=FAMILY).order_by("pk")
     return [(one.rubric_version.family, one.rubric_version.version, one.primary, one.standing) for one in rows]
 
@@ -166,7 +167,7 @@ def test_a_run_may_be_judged_in_another_language_than_the_judge_s_own(project: P
     answers = make_answer_set(make_question_set(project))
     activate(draft(project, reworded("채점", "ko"), by=None), other_judge(project, judge), by=None, reason="why")
     made = {
-        language: prepare_run(answers, profile_row(project, "graphrag"), judge=judge, language=language)
+        language: prepare_run(answers, profile_row(project, "graphrag"), RunSpec(language=language), judge=judge)
         for language in ("", "ko", "en")
     }
     rows = RunJudge.objects.filter(rubric_version__family=FAMILY).select_related("rubric_version")
@@ -204,7 +205,7 @@ def test_a_draft_makes_no_verdict_on_a_sealed_answer_nor_on_a_copy_of_it(project
     SealedAnswer.objects.create(project=project, question_hash=question_hash, text_hash=text_hash)
     draft(project, reworded(), by=None)
     profile = profile_row(project, "graphrag")
-    run = prepare_run(answers, profile, judge=judge, rubrics=[f"{FAMILY}@2", f"{FAMILY}@1"])
+    run = prepare_run(answers, profile, RunSpec(rubrics=[f"{FAMILY}@2", f"{FAMILY}@1"]), judge=judge)
     judged: dict[int, set[int]] = {}
     for unit in planned_units(run):
         if unit.kind == WorkUnit.Kind.JUDGE and unit.run_judge and unit.run_judge.rubric_version.family == FAMILY:
@@ -223,8 +224,8 @@ def test_a_draft_does_not_judge_answers_that_are_still_to_be_asked_for(project: 
     draft(project, reworded(), by=None)
     profile = profile_row(project, "graphrag")
     with pytest.raises(Refused, match="rubric_needs_answers"):
-        prepare_run(answers, profile, judge=judge, rubrics=[f"{FAMILY}@2"])
-    assert prepare_run(answers, profile, judge=judge, rubrics=[f"{FAMILY}@1"]).pk
+        prepare_run(answers, profile, RunSpec(rubrics=[f"{FAMILY}@2"]), judge=judge)
+    assert prepare_run(answers, profile, RunSpec(rubrics=[f"{FAMILY}@1"]), judge=judge).pk
 
 
 def test_commands_draft_show_compare_and_put_in_force(project: Project, judge: JudgeVersion, tmp_path: Path) -> None:
@@ -271,6 +272,6 @@ def test_rest_drafts_for_evaluators_and_activates_for_leads(project: Project, ju
 def test_rest_starts_a_run_with_a_named_version(project: Project, judge: JudgeVersion) -> None:
     answers = make_answer_set(make_question_set(project))
     draft(project, reworded(), by=None)
-    run = ask_for_run(answers, Wanted(profile="graphrag", judge=judge.name, rubrics=(f"{FAMILY}@2",)), None)
+    run = ask_for_run(answers, RunSpec(profile="graphrag", judge=judge.name, rubrics=(f"{FAMILY}@2",)), None)
     used = run.judges.get(rubric_version__family=FAMILY, judge_version=judge)
     assert (used.rubric_version.version, used.standing) == (2, "draft")

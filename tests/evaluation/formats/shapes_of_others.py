@@ -213,38 +213,6 @@ SAMPLES = [
         "SQuAD and KorQuAD",
         ("1", Q, ("Kim",), ()),
     ),
-    Sample(
-        "traces.json",
-        json.dumps(
-            {
-                "resourceSpans": [
-                    {
-                        "scopeSpans": [
-                            {
-                                "spans": [
-                                    {
-                                        "traceId": "1",
-                                        "spanId": "2",
-                                        "attributes": [
-                                            {"key": "input.value", "value": {"stringValue": Q}},
-                                            {"key": "output.value", "value": {"stringValue": "He"}},
-                                            {
-                                                "key": "retrieval.documents.0.document.content",
-                                                "value": {"stringValue": "p"},
-                                            },
-                                        ],
-                                    }
-                                ]
-                            }
-                        ]
-                    }
-                ]
-            }
-        ),
-        "OpenTelemetry traces",
-        ("1", Q, (), ()),
-        ("", "He", ("p",)),
-    ),
     Sample("queries.jsonl", _lines({"_id": "1", "text": Q, "metadata": {}}), "BEIR queries", ("1", Q, (), ())),
     Sample("corpus.jsonl", _lines({"_id": "d", "title": "t", "text": "p"}), "BEIR corpus"),
     Sample("test.tsv", "query-id\tcorpus-id\tscore\n1\td\t1\n", "relevance judgements (qrels)"),

@@ -8,13 +8,13 @@ from evaluation.core.errors import InvalidFile
 from evaluation.formats.answer_rows import AnswerFile
 from evaluation.formats.question_rows import QuestionFile
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.formats.shaping import ANSWERS, map_of_columns, read_map, shipped
+from evaluation.formats.shaping import ANSWERS, SHIPPED, map_of_columns, read_map, shipped
 from tests.evaluation.formats.shapes_of_others import SAMPLES, Q, Sample
 from tests.evaluation.formats.support import facts, jsonl, refused
 
 PROMISED = """Ragas, DeepEval, Langfuse, LangSmith examples, LangSmith runs, Phoenix, MLflow, Opik, Inspect samples,
  Inspect log, promptfoo tests, promptfoo table, promptfoo results, AutoRAG, RAGChecker, LlamaIndex, OpenAI evals,
- SQuAD and KorQuAD, OpenTelemetry traces, BEIR queries, BEIR corpus, relevance judgements (qrels)"""
+ SQuAD and KorQuAD, BEIR queries, BEIR corpus, relevance judgements (qrels)"""
 
 
 def named(sample: Sample) -> str:
@@ -22,7 +22,7 @@ def named(sample: Sample) -> str:
 
 
 def test_every_known_shape_has_a_sample_and_every_promised_one_is_known() -> None:
-    known = {shape.title for shape in shipped().values()}
+    known = {shape.title for name, shape in shipped().items() if (SHIPPED / f"{name}.yaml").exists()}
     assert (
         known - {"Concord records"}
         == {sample.shape for sample in SAMPLES}

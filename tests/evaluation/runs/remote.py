@@ -6,6 +6,7 @@ from typing import Any
 
 from evaluation.judges.shipping import profile_row, save_judge
 from evaluation.models import AnswerSet, Endpoint, Run
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
@@ -38,7 +39,7 @@ def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any
         params=options.pop("params", None),
         method=options.pop("method", "said"),
     )
-    return prepare_run(given, profile_row(given.project, "graphrag"), judge=judge, **options)
+    return prepare_run(given, profile_row(given.project, "graphrag"), RunSpec(**options), judge=judge)
 
 
 def worked_off(run: Run, seconds: float = 30) -> Run:

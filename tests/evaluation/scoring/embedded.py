@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.models import AnswerSet, Endpoint, ProfileVersion, Run, Score
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
@@ -38,7 +39,7 @@ def similar(answers: AnswerSet) -> ProfileVersion:
 def drafted(pairs: Sequence[tuple[str, str]], **options: Any) -> Run:
     """A draft run of similarity over the pairs."""
     answers = answered(pairs)
-    return prepare_run(answers, similar(answers), judge=None, **options)
+    return prepare_run(answers, similar(answers), RunSpec(**options), judge=None)
 
 
 def drained(run: Run) -> Run:

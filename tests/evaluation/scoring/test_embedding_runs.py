@@ -77,7 +77,7 @@ def test_a_later_run_asks_only_for_what_is_not_known(server: JudgeServer) -> Non
 def test_another_model_is_another_space(server: JudgeServer, settings: Any) -> None:
     drained(drafted(PAIR))
     other = endpoint_of(server, settings, "e6")
-    run = drained(drafted(PAIR, embeddings_of=other.name))
+    run = drained(drafted(PAIR, embeddings=other.name))
     assert [request.body["model"] for request in server.requests] == ["e5", "e6"]
     assert score(run).detail["embeddings"]["model"] == "e6"
     assert KeptVector.objects.count() == 4
@@ -149,7 +149,7 @@ def test_a_missing_key_pauses_the_run_before_anything_is_sent(server: JudgeServe
     other = endpoint_of(server, settings)
     other.key_env = "CONCORD_KEY_MISSING"
     other.save()
-    run = drained(drafted(PAIR, embeddings_of=other.name))
+    run = drained(drafted(PAIR, embeddings=other.name))
     assert (run.state, run.reason) == (Run.State.PAUSED, "key_missing")
     assert server.requests == []
 

@@ -9,6 +9,7 @@ import pytest
 from evaluation.core.errors import Refused, UnknownName
 from evaluation.judges.shipping import baseline_judge, bench_of, profile_row, save_judge
 from evaluation.models import AnswerSet, Endpoint, JudgeVersion, Run, Score, WorkUnit
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.scoring.writing import counting, judge_together
@@ -40,7 +41,7 @@ def answers(judge_server: JudgeServer, settings: Any) -> AnswerSet:
 def judged(answers: AnswerSet, names: tuple[str, ...], jury: str = "", **options: Any) -> Run:
     bench = bench_of(answers.project, names, jury)
     profile = profile_row(answers.project, "graphrag")
-    run = prepare_run(answers, profile, judge=bench.primary, beside=bench.beside, **options)
+    run = prepare_run(answers, profile, RunSpec(**options), judge=bench.primary, beside=bench.beside)
     start(run)
     return drain(run.pk, seconds=60)
 

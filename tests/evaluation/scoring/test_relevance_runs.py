@@ -9,6 +9,7 @@ import pytest
 
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Finding, Run, Score, WorkUnit
+from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import retry_failed
@@ -101,10 +102,7 @@ def test_a_judge_that_writes_no_question_fails_the_metric(judge_server: JudgeSer
 
 def test_without_embeddings_nothing_is_asked(judge_server: JudgeServer, run: Run) -> None:
     again = prepare_run(
-        run.answer_set,
-        run.profile_version,
-        judge=run.judges.get().judge_version,
-        embeddings_of="none",
+        run.answer_set, run.profile_version, RunSpec(embeddings="none"), judge=run.judges.get().judge_version
     )
     assert drained(again).state == Run.State.COMPLETED
     assert (score(again, RELEVANCE).status, score(again, RELEVANCE).reason) == ("not_applicable", "no_embeddings")

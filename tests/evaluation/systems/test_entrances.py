@@ -12,13 +12,13 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.connectors.catalogue import CONNECTORS
 from evaluation.core.roles import Role
 from evaluation.messages.system_settings import CONNECTOR_TITLES, FIELDS
 from evaluation.models import Answer, Run, SystemVersion
 from evaluation.runs.draining import drain
+from evaluation.systems.services import connectors
 from examples.rag_service import RagService
-from tests.evaluation.api.clients import evaluator, viewer
+from tests.evaluation.rest.clients import evaluator, viewer
 from tests.evaluation.systems.asking import questions, toy_system
 from tests.factories import make_project, make_user
 
@@ -104,7 +104,7 @@ def office() -> Client:
     return client
 
 
-@pytest.mark.parametrize("connector", list(CONNECTORS))
+@pytest.mark.parametrize("connector", list(connectors()))
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_every_connector_has_a_form_in_the_back_office(office: Client, connector: str, language: str) -> None:
     address = reverse("admin:evaluation_systemversion_add")
@@ -113,7 +113,7 @@ def test_every_connector_has_a_form_in_the_back_office(office: Client, connector
     assert connector in CONNECTOR_TITLES
     names = {path.rpartition("__")[2] for path in page.context["adminform"].form.fields}
     assert names - set(FIELDS) <= {"project", "system_name", "chosen_connector"}
-    usual = CONNECTORS[connector].settings.model_fields.get("reply")
+    usual = connectors()[connector].settings.model_fields.get("reply")
     for name, value in usual.get_default(call_default_factory=True) if usual else ():
         assert page.context["adminform"].form.fields[f"reply__{name}"].initial == value
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from evaluation.connectors.catalogue import BadSettings
+from evaluation.connectors.catalogue import CONNECTORS, BadSettings
 from evaluation.core.errors import Refused
 from evaluation.judges.shipping import judge_row, profile_row
 from evaluation.models import Answer, Attempt, Reply, Run, Score, System, WorkUnit
 from evaluation.runs.answer_files import recorded_version
 from evaluation.runs.draining import drain
-from evaluation.runs.making import answers_to_ask, prepare_run
+from evaluation.runs.making import Asking, prepare_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import figures
 from evaluation.runs.selectors import newest_answers
@@ -51,7 +51,7 @@ def test_every_question_is_asked_once_and_scored(asked: RagService) -> None:
 
 def test_a_judge_sees_the_answer_that_was_asked_for(asked: RagService) -> None:
     questioned = questions(2)
-    answers = answers_to_ask(questioned, toy_system(asked, questioned), k=5, evaluation_type="full_rag", by=None)
+    answers = Asking(question_set=questioned, version=toy_system(asked, questioned)).empty_set(None)
     judge = judge_row(questioned.project, "baseline")
     run = prepare_run(answers, profile_row(questioned.project, "standard"), judge=judge)
     start(run)
@@ -140,6 +140,17 @@ def test_a_system_that_may_no_longer_be_asked_pauses_the_run(asked: RagService, 
     run = drained(run)
     assert (run.state, run.reason) == (Run.State.PAUSED, "system_origin_not_allowed")
     assert not asked.asked
+
+
+def test_a_run_waits_for_the_feature_of_its_connector(asked: RagService, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = asking_run(asked)
+    monkeypatch.delitem(CONNECTORS, "http")
+    run = drained(run)
+    assert (run.state, run.reason) == (Run.State.PAUSED, "feature_off")
+    assert not asked.asked
+    monkeypatch.undo()
+    assert resume(run)
+    assert drained(run).state == Run.State.COMPLETED
 
 
 def test_a_run_is_paused_in_the_middle_and_goes_on_without_asking_twice(asked: RagService) -> None:

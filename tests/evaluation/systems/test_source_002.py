@@ -11,7 +11,7 @@ from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, QuestionSet, Reply, Run, WorkUnit
 from evaluation.runs.draining import drain
 from examples.rag_service import RagService
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.evaluation.systems.asking import questions, toy_system
 from tests.judge_server import JudgeServer
 

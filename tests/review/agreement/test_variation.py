@@ -20,7 +20,6 @@ from review.evidence.effective import said_of
 from review.statistics.agreement.variance import Missing, Source
 from review.statistics.precision import Spend
 from tests.factories import make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import (
     answer_rows,
     answers_to,
@@ -32,6 +31,7 @@ from tests.review.builders import (
     score,
     score_all,
 )
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 

@@ -21,6 +21,7 @@ from evaluation.criteria.rubrics import activate, draft, slot_of, standings
 from evaluation.judges.shipping import profile_row
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Attempt, JudgeVersion, Reply, Score, Standing
+from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
@@ -29,7 +30,7 @@ from review.calibration import accepting
 from review.calibration.accepting import foresee
 from review.models import GoldItem, Licence, Look, LookResult, Rating, SealedVerdict
 from review.statistics.acceptance import Claim
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_judge
 from tests.review.builders import answer_rows, metric, run_over, score
 from tests.review.calibration.labelled import FAMILY, Scripted
@@ -187,7 +188,9 @@ def test_a_changed_rating_of_the_hold_out_ends_it(place: Place) -> None:
 def test_a_draft_in_a_run_judges_all_but_the_hold_out(place: Place) -> None:
     version = place.drafted("SKILLED")
     profile = profile_row(place.run.project, "graphrag")
-    run = prepare_run(place.run.answer_set, profile, judge=place.judge, rubrics=[f"{FAMILY}@{version.version}"])
+    run = prepare_run(
+        place.run.answer_set, profile, RunSpec(rubrics=[f"{FAMILY}@{version.version}"]), judge=place.judge
+    )
     assert run.judges.get(rubric_version=version).standing == Standing.DRAFT
     judged = {
         unit.answer_id

@@ -37,7 +37,7 @@ from review.calibration.anchors import (
 from review.calibration.licences import licences_of
 from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import shift_of
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
 from tests.jobs import catch_rings, work
 from tests.review.calibration.labelled import Scripted

@@ -19,7 +19,7 @@ from review.calibration.freezing import changed_in, freeze, grow, labels_in
 from review.calibration.overview import gold_set_named, overview
 from review.models import GoldItem, GoldSet, Rating, ReviewQueue
 from review.statistics.gold_split import SHARES, Group, Split, split_groups
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_answer_set, make_project, make_user
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
 from tests.review.calibration.labelled import rate, rated_run

@@ -18,12 +18,13 @@ from evaluation.core.roles import Role
 from evaluation.judges.shipping import profile_row
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import RoleGrant, RubricVersion, Run, Score, User
+from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import planned_units
 from review.calibration import accepting
 from review.models import GoldItem, Look
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
 from tests.prepared import analyze
 from tests.review.builders import metric, score
@@ -81,7 +82,7 @@ class Site:
         place, version = self.place, self.version
         profile = profile_row(place.run.project, "graphrag")
         run = prepare_run(
-            place.run.answer_set, profile, judge=place.judge, rubrics=[f"answer_quality@{version.version}"]
+            place.run.answer_set, profile, RunSpec(rubrics=[f"answer_quality@{version.version}"]), judge=place.judge
         )
         units = planned_units(run)
         judged = [unit.answer for unit in units if unit.run_judge and unit.run_judge.rubric_version == version]

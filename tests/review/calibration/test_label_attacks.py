@@ -33,7 +33,7 @@ from review.calibration.workbench import Wanted, bench_of, disagreements, histor
 from review.models import GoldItem, GoldSet, ReviewQueue, Search, SuggestedAnswer
 from review.queues.directing import remind_all
 from review.statistics.gold_split import Split
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, assignment_of, imported_rating, metric, run_over, score_row
 from tests.review.calibration.addresses import addresses, unpacked

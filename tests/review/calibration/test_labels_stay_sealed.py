@@ -20,7 +20,7 @@ from review.calibration.freezing import freeze
 from review.evidence.effective import said_of
 from review.evidence.seals import read_as
 from review.models import Kept, KeptFigures, Rating
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_answer_set, make_question_set, make_user, question_spec
 from tests.review.builders import answer_rows, imported_rating, run_over, score
 from tests.review.calibration.addresses import body_of

@@ -23,9 +23,9 @@ from evaluation.scoring.aside import Reached
 from evaluation.storage import append_only
 from review.calibration import turns
 from review.calibration.licences import LicenceState, RunLicence, licences_of
-from review.comparisons.gating import GateAsked, gate_of
-from review.reports.gate import gate_reasons
-from tests.evaluation.api.clients import Caller
+from review.comparisons.gating import gate_of
+from review.reports.gate import GateAsked, gate_reasons
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_judge, make_user
 from tests.review.builders import answer_rows, make_report, metric, score
 from tests.review.calibration.place import Place

@@ -18,7 +18,7 @@ from review.calibration import looking
 from review.calibration.looking import ask_for_look, take_look
 from review.models import Licence, Look, LookResult, SealedVerdict
 from review.statistics.acceptance import Claim
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_project
 from tests.jobs import catch_rings, work
 from tests.review.builders import metric, run_over, score

@@ -18,7 +18,7 @@ from review.calibration.looking import ask_for_look
 from review.calibration.retiring import hold_out_figures, retire
 from review.models import GoldItem
 from review.statistics.acceptance import Claim
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
 from tests.review.calibration.labelled import worth
 from tests.review.calibration.place import Place

@@ -31,7 +31,7 @@ from review.calibration.freezing import freeze
 from review.calibration.searching import advance_search, ask_for_search, open_search, step
 from review.calibration.workbench import Wanted, bench_of, disagreements
 from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun
-from tests.evaluation.api.clients import Caller
+from tests.evaluation.rest.clients import Caller
 from tests.factories import make_project, make_user
 from tests.jobs import catch_rings, work
 from tests.judge_server import JudgeServer

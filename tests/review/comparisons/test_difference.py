@@ -21,8 +21,8 @@ from review.models import Exposure
 from review.reports.figure import plain
 from review.statistics.paired_tests.gate import Verdict
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user, unique
-from tests.review.api.clients import Caller
 from tests.review.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all
+from tests.review.clients import Caller
 from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db

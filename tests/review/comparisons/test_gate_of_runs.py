@@ -16,13 +16,13 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.comparisons.difference import difference
-from review.comparisons.gating import GateAsked, gate_between, gate_of
+from review.comparisons.gating import gate_between, gate_of
 from review.comparisons.values import SERVED, sides
-from review.reports.gate import GateOn
+from review.reports.gate import GateAsked, GateOn
 from review.statistics.paired_tests.gate import GateVerdict, Resource
 from tests.factories import make_answer_set, make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over
+from tests.review.clients import Caller
 from tests.review.sampled import fill, rate_all, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db
@@ -90,7 +90,7 @@ def test_a_gate_asked_often_shares_the_error_over_its_looks(run: Run) -> None:
     assert often is not None
     assert (often.checks[0].low or 0) < (alone.checks[0].low or 0) < (alone.checks[0].high or 0)
     other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [4] * 40)
-    drops = [gate_of(other, GateAsked(baseline=run, max_drop=0.02, on="judge_only", looks=n)) for n in (1, 10)]
+    drops = [gate_of(other, GateAsked(baseline=run, max_drop=0.02, gate_on="judge_only", looks=n)) for n in (1, 10)]
     lows = [one.checks[0].low or 0 for one in drops if one]
     assert lows[1] == pytest.approx(-0.02383, abs=1e-5)  # judged 4 everywhere: the same mean, differences of 1 by turns
     assert lows[1] < lows[0] == pytest.approx(-0.016195, abs=1e-6)
@@ -98,7 +98,7 @@ def test_a_gate_asked_often_shares_the_error_over_its_looks(run: Run) -> None:
 
 @pytest.mark.parametrize("looks", [0, -1, 10_001])
 def test_a_number_of_looks_that_means_nothing_is_refused(run: Run, looks: int) -> None:
-    with pytest.raises(Refused, match="gate_looks"):
+    with pytest.raises(Refused, match="setting_range"):
         gate_of(run, GateAsked(fail_under=0.5, looks=looks))
 
 
@@ -107,7 +107,7 @@ def test_the_corrected_score_is_looked_at_where_it_is_offered(run: Run) -> None:
     found = gate_of(run, GateAsked(fail_under=0.93))
     assert found is not None
     assert found.on is GateOn.CORRECTED
-    judged = gate_of(run, GateAsked(fail_under=0.93, on="judge_only"))
+    judged = gate_of(run, GateAsked(fail_under=0.93, gate_on="judge_only"))
     assert judged is not None
     assert (judged.on, judged.verdict) == (GateOn.JUDGE_ONLY, GateVerdict.PASSED)
 
@@ -149,7 +149,7 @@ def test_a_blind_rating_of_either_run_makes_the_gate_look_at_corrected_scores(ru
 
 
 def test_a_corrected_score_that_is_withheld_tells_nothing_when_it_was_asked_for(run: Run) -> None:
-    found = gate_of(run, GateAsked(fail_under=0.5, on="corrected"))
+    found = gate_of(run, GateAsked(fail_under=0.5, gate_on="corrected"))
     assert found is not None
     assert (found.verdict, found.checks[0].reason) == (GateVerdict.UNDECIDED, "not_reviewed")
 
@@ -206,7 +206,7 @@ def test_corrected_scores_are_compared_whichever_model_judged_them(run: Run) -> 
     baseline, ours = sides([run, other])
     answered_by_two = replace(difference(ours, baseline), differs={SERVED: ["one (40)", "another (40)"]})
     corrected, judged = (
-        gate_between(ours, answered_by_two, GateAsked(baseline=run, max_drop=0.02, on=on))
+        gate_between(ours, answered_by_two, GateAsked(baseline=run, max_drop=0.02, gate_on=on))
         for on in ("corrected", "judge_only")
     )
     assert (corrected.verdict, corrected.checks[0].reason) == (GateVerdict.FAILED, "")
@@ -249,7 +249,7 @@ def test_options_that_do_not_go_together_are_wrong_usage(run: Run, arguments: li
 
 
 def test_a_negative_drop_is_refused(run: Run) -> None:
-    with pytest.raises(Refused, match="gate_drop_negative"):
+    with pytest.raises(Refused, match="setting_range"):
         gate_of(run, GateAsked(baseline=run, max_drop=-0.1))
 
 

@@ -14,13 +14,13 @@ from django.utils.translation import override
 from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.comparisons.gating import GateAsked, checked, gate_of
+from review.comparisons.gating import checked, gate_of
 from review.comparisons.verdict import judge_only_verdict, next_sentence, sentences
 from review.comparisons.whole import compare, comparison_json, with_margin
-from review.reports.gate import gate_reasons, margin_text
+from review.reports.gate import GateAsked, gate_reasons, margin_text
 from review.statistics.paired_tests.gate import Verdict, lies_within
 from tests.factories import make_user
-from tests.review.api.clients import Caller
+from tests.review.clients import Caller
 from tests.review.comparisons.test_difference import a_run, questions
 
 NAMES = {"run": "new", "baseline": "old"}
@@ -101,7 +101,7 @@ def test_the_command_and_rest_take_a_margin(near: tuple[Run, Run]) -> None:
     call_command("compare", *(str(run.pk) for run in near), "--margin", "0.03", "--format", "json", stdout=out)
     (one,) = json.loads(out.getvalue())["differences"]
     assert one["verdict"]["judge_only"]["verdict"] == "alike"
-    with pytest.raises(CommandError, match="above 0, not -1"):
+    with pytest.raises(CommandError, match=r"must lie between 0\.001 and 1"):
         call_command("compare", *(str(run.pk) for run in near), "--margin", "-1", stdout=StringIO())
     caller = Caller(make_user(Role.VIEWER, near[0].project))
     path = f"runs/compare/?runs={near[0].pk},{near[1].pk}&margin="
@@ -125,9 +125,10 @@ def test_a_gate_says_where_run_and_baseline_are_alike(near: tuple[Run, Run]) -> 
 
 @pytest.mark.django_db
 def test_a_gate_with_a_margin_needs_a_baseline_and_a_drop(near: tuple[Run, Run]) -> None:
-    for asked in (GateAsked(margin=0.03), GateAsked(baseline=near[0], max_drop=0.02, margin=0.0)):
-        with pytest.raises(Refused):
-            checked(asked)
+    with pytest.raises(Refused, match="margin_needs_drop"):
+        checked(GateAsked(margin=0.03))
+    with pytest.raises(Refused, match="setting_range"):
+        GateAsked(baseline=near[0], max_drop=0.02, margin=0.0)
 
 
 @pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.corpora.importing import SourceDocument, import_corpus
+from evaluation.extensions import REGISTRY, Feature
 from evaluation.judges.shipping import profile_row
 from evaluation.models import MetricDefinition, Project, QuestionSet
 from evaluation.runs.draining import drain
@@ -41,7 +41,6 @@ def browser(role: Role, project: Project) -> Client:
 
 def _set() -> QuestionSet:
     project = make_project()
-    chunk = import_corpus(project, "c", [SourceDocument("a", PASSAGE)], by=None).corpus.chunks.get()
     texts = {
         1: "How many days of leave does a new employee have in the first year?",
         2: "How many days of leave does a new employee have in a first year?",
@@ -50,9 +49,16 @@ def _set() -> QuestionSet:
         5: "Who pays?",
     }
     specs = [question_spec(n, text=text, category="single_hop", keywords=((f"key{n}",),)) for n, text in texts.items()]
-    specs[2] = specs[2].model_copy(update={"ground_truth_chunk_ids": (chunk.chunk_id,)})
+    specs[2] = specs[2].model_copy(update={"ground_truth_chunk_ids": ("p1", "unknown")})
     specs[4] = specs[4].model_copy(update={"references": ("The employer.", "휴가 중에는 아무도 내지 않는다.")})
     return make_question_set(project, specs=specs)
+
+
+@pytest.fixture(autouse=True)
+def passages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A feature that has one passage."""
+    feature = Feature("passages", passages=lambda project, ids: {id_: PASSAGE for id_ in ids if id_ == "p1"})
+    monkeypatch.setitem(REGISTRY, feature.name, lambda: feature)
 
 
 def test_likeness_leaks_and_answers_that_disagree_are_found() -> None:

@@ -13,7 +13,7 @@ from django.utils.translation import override
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.comparisons.difference import RunDifference
-from review.comparisons.gating import GateAsked, gate_of, gates_of
+from review.comparisons.gating import gate_of, gates_of
 from review.comparisons.values import sides
 from review.comparisons.verdict import (
     corrected_sentence,
@@ -25,10 +25,11 @@ from review.comparisons.verdict import (
     other_sentence,
 )
 from review.comparisons.whole import compare
+from review.reports.gate import GateAsked
 from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
 from tests.factories import make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
+from tests.review.clients import Caller
 from tests.review.comparisons.test_difference import a_run, questions
 from tests.review.sampled import rate_all, rate_half, rate_the_others
 
@@ -166,7 +167,7 @@ def test_without_ratings_it_says_how_many_a_corrected_score_needs(forty: tuple[R
 def test_a_gate_on_a_corrected_score_with_too_few_labels_says_how_many(forty: tuple[Run, Run]) -> None:
     # the first 16 of the 20 drawn: 4 more are missing
     rate_half_of(forty[1], 16)
-    found = gate_of(forty[1], GateAsked(fail_under=0.5, on="corrected"))
+    found = gate_of(forty[1], GateAsked(fail_under=0.5, gate_on="corrected"))
     assert found is not None
     (check,) = found.checks
     assert (check.reason, check.settling and check.settling.needed) == ("components_withheld", 20)

@@ -7,7 +7,7 @@ import pytest
 from evaluation.core.roles import Role
 from review.decisions.cases import Why, case_of, open_cases
 from review.models import ReviewItem
-from tests.evaluation.api.clients import API, Caller
+from tests.evaluation.rest.clients import API, Caller
 from tests.factories import make_user
 from tests.review.builders import answer_rows, answers_to, assignment_of, decide, metric, queue_for, rate, run_over
 

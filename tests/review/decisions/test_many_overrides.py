@@ -19,7 +19,7 @@ from review.evidence.effective import effective_values
 from review.models import Assignment, Exposure, Override
 from review.ratings.leases import next_assignment
 from tests.factories import make_queue, make_scored_run, make_user
-from tests.review.api.clients import Caller
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 

@@ -20,7 +20,7 @@ from evaluation.core.errors import Later, Refused
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.agreement.answers import Wanted, select
-from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.gating import gate_of
 from review.comparisons.values import MOST
 from review.figure_cache import keeping, making
 from review.figure_cache.reading import (
@@ -34,6 +34,7 @@ from review.figure_cache.reading import (
 )
 from review.models import Kept, Revision, Touched
 from review.reports.exporting import BRIEF, REPORT_EXPORTS
+from review.reports.gate import GateAsked
 from review.reports.gathering import gather
 from review.reports.lines import answer_lines
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user
@@ -244,9 +245,9 @@ def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[
 
 def test_what_is_kept_has_room_for_its_names() -> None:
     """PostgreSQL takes nothing longer."""
-    asked = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "on": "precision_at_k", "looks": 1000}
+    asked = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "looks": 1000}
     flags = dict.fromkeys(("allow_undecided", "across_models", "require_licence"), True)
-    kinds = [making.gated_kind(kind, GateAsked(**asked, **flags)) for kind in making.GATED]
+    kinds = [making.gated_kind(kind, GateAsked(gate_on="precision_at_k", **asked, **flags)) for kind in making.GATED]
     assert max(map(len, kinds)) <= Kept._meta.get_field("kind").max_length
     subject = keeping.subject_of([Run(pk=10**18 + at) for at in range(MOST)])
     assert len(subject) <= Kept._meta.get_field("subject").max_length

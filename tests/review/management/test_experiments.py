@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, CommandParser, call_command
 from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.errors import InvalidFile
 from evaluation.core.roles import Role
 from evaluation.models import Endpoint, Project, Run
-from evaluation.runs.experiments import Experiment, read_experiment
+from evaluation.runs.experiments import read_experiment
 from review.management.commands.evaluate import Command
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, question_spec
 
@@ -41,17 +41,27 @@ def evaluate(*words: str) -> Run:
     return Run.objects.latest("pk")
 
 
+def command() -> tuple[Command, CommandParser]:
+    command = Command()
+    return command, command.create_parser("manage.py", "evaluate")
+
+
+def read(path: str) -> dict[str, Any]:
+    return read_experiment(Path(path), command()[0].experiment)
+
+
 def problems(folder: Path, text: str) -> list[tuple[str, int | None, str]]:
     with pytest.raises(InvalidFile) as refused:
-        read_experiment(Path(file_of(folder, text)))
+        read(file_of(folder, text))
     return [(one.code, one.line, one.field) for one in refused.value.problems]
 
 
 def test_its_fields_are_the_options_of_the_command() -> None:
-    options = vars(Command().create_parser("manage.py", "evaluate").parse_args([]))
+    evaluate, parser = command()
+    options = vars(parser.parse_args([]))
     of_django = {"settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks", "verbosity"}
     alone = {"config", "dry_run", "format", "skip_indexing"}  # of a call, not of an experiment
-    assert set(Experiment.model_fields) == set(options) - of_django - alone - {"version"}
+    assert set(evaluate.experiment.model_fields) == set(options) - of_django - alone - {"version"}
 
 
 def test_a_file_is_run_and_the_command_line_wins(said: dict[str, Any], tmp_path: Path) -> None:
@@ -74,6 +84,14 @@ def test_a_judge_on_the_command_line_takes_the_place_of_no_judge_and_back(said: 
 
 def test_what_is_wrong_is_named_with_line_and_field(tmp_path: Path) -> None:
     assert problems(tmp_path, "questions: a\nsystem: b\nk: 70\n") == [("experiment_invalid", 3, "k")]
+    assert problems(tmp_path, "name: a\nrepeat: 51\n") == [("experiment_invalid", 2, "repeat")]
+    assert problems(tmp_path, "max_concurrency: 0\n") == [("experiment_invalid", 1, "max_concurrency")]
+    assert problems(tmp_path, "budget: -1\nlanguage: fr\n") == [
+        ("experiment_invalid", 2, "language"),
+        ("experiment_invalid", 1, "budget"),
+    ]
+    assert problems(tmp_path, f"name: {'a' * 301}\n") == [("experiment_invalid", 1, "name")]
+    assert problems(tmp_path, "questions: [a]\n") == [("experiment_invalid", 1, "questions")]
     assert problems(tmp_path, "questions: a\n\nspeed: 9\n") == [("experiment_invalid", 3, "speed")]
     assert problems(tmp_path, "questions: a\njudge:\n- x\n- [1]\n") == [("experiment_invalid", 4, "judge.1")]
     assert problems(tmp_path, "a: [\n")[0][0] == "experiment_not_yaml"
@@ -85,7 +103,7 @@ def test_what_is_wrong_is_named_with_line_and_field(tmp_path: Path) -> None:
     [
         ({"questions": ""}, "--questions is needed"),
         ({"judge": ["baseline"]}, "judge and no_judge"),
-        ({"gate_on": "luck"}, "gate_on is one of"),
+        ({"gate_on": "luck"}, "gate_on"),
         ({"reuse_answers": 1, "no_ask": True}, "reuse_answers and no_ask"),
         ({"profile": "nobody"}, "unknown profile"),
     ],
@@ -130,12 +148,10 @@ def test_without_a_profile_the_projects_default_counts(said: dict[str, Any]) -> 
 
 
 def test_an_experiment_of_source_000_names_the_model_that_judges(said: dict[str, Any], tmp_path: Path) -> None:
-    found = read_experiment(
-        Path(file_of(tmp_path, "extraction_llm: x\nresponse_llm: {model: m-1}\nchunk: 5\n", "baseline_m1.yaml"))
-    )
-    assert (found.name, found.judge) == ("baseline_m1", ("m-1",))
-    found = read_experiment(Path(file_of(tmp_path, "name: n\nresponse_llm: m-1\njudge_llm: m-2\n")))
-    assert (found.name, found.judge) == ("n", ("m-2",))
+    found = read(file_of(tmp_path, "extraction_llm: x\nresponse_llm: {model: m-1}\nchunk: 5\n", "baseline_m1.yaml"))
+    assert found == {"name": "baseline_m1", "judge": ["m-1"]}
+    found = read(file_of(tmp_path, "name: n\nresponse_llm: m-1\njudge_llm: m-2\n"))
+    assert found == {"name": "n", "judge": ["m-2"]}
     assert problems(tmp_path, "response_llm: m\neval_queries: [a]\n") == [
         ("experiment_has_questions", None, "eval_queries")
     ]

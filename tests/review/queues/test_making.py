@@ -109,7 +109,7 @@ def test_answers_to_one_question_do_not_follow_each_other() -> None:
 def test_the_difference_that_goes_to_a_lead_has_limits(levels: float) -> None:
     with pytest.raises(Refused) as refused:
         queue_over(make_scored_run(), adjudicate_from=levels)
-    assert (refused.value.code, refused.value.params["field"]) == ("queue_rule", "adjudicate_from")
+    assert (refused.value.code, refused.value.params["field"]) == ("setting_range", "adjudicate_from")
 
 
 def test_an_unnamed_queue_is_named_by_its_questions_and_a_number() -> None:
@@ -141,9 +141,9 @@ def test_making_a_queue_is_audited_with_whether_systems_are_hidden() -> None:
     [
         ({"reviewers": []}, "no_reviewers"),
         ({"reviews_needed": 2}, "too_few_reviewers"),
-        ({"reviews_needed": 11}, "queue_rule"),
-        ({"lease_minutes": 0}, "queue_rule"),
-        ({"reveal_share": 1.5}, "queue_rule"),
+        ({"reviews_needed": 11}, "setting_range"),
+        ({"lease_minutes": 0}, "setting_range"),
+        ({"reveal_share": 1.5}, "setting_range"),
         ({"strategy": "stratified", "size": 1, "params": None}, "draw_too_small"),
         ({"strategy": "hand_picked"}, "nothing_picked"),
         ({"strategy": "uniform", "size": 0}, "size_below_one"),

@@ -24,8 +24,8 @@ from review.queues.preview import queue_preview
 from review.reports.gathering import gather
 from tests.factories import make_user
 from tests.pages.markup import compact
-from tests.review.api.clients import Caller
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
+from tests.review.clients import Caller
 from tests.review.sampled import fill, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db
@@ -147,7 +147,7 @@ def test_the_run_page_says_what_to_review_next(run: Run) -> None:
     client.force_login(make_user(Role.LEAD, run.project))
     text = client.get(reverse("run", args=[run.pk])).content.decode()
     assert "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run." in text
-    assert "A first guess: it takes the judge to be a quarter of the scale off." in text
+    assert "A first guess, as nobody has rated yet: it assumes the judge to be off by a quarter of the scale." in text
 
 
 def test_commands_and_rest_say_it_too(run: Run) -> None:

@@ -29,7 +29,7 @@ from tests.factories import (
     question_spec,
     queue_spec,
 )
-from tests.review.api.clients import Caller
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 

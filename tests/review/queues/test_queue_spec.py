@@ -14,10 +14,12 @@ from django.utils.translation import override
 from rest_framework import serializers
 
 from evaluation.core.errors import Refused, UnknownName
-from review.management.options import add_queue_options, flag, spec_of
+from evaluation.specs.flags import add_flags
+from evaluation.specs.form_fields import form_fields
+from evaluation.specs.setting import Setting
+from review.management.options import add_queue_options, spec_of
 from review.models import ReviewQueue
-from review.models.queue_spec import ASKED, SETTINGS, QueueSpec, Setting
-from review.queues.forms import ON_FORM, field_for
+from review.models.queue_spec import ASKED, SETTINGS, QueueSpec
 from review.queues.serializers import QueueBody
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,7 +31,7 @@ asked = pytest.mark.parametrize("one", ASKED, ids=lambda one: one.name)
 
 def command_says(*arguments: str) -> dict[str, Any]:
     parser = CommandParser()
-    parser.add_argument("--size", **flag(SETTINGS["size"]))
+    add_flags(parser, [SETTINGS["size"]])
     add_queue_options(parser)
     return vars(parser.parse_args(arguments))
 
@@ -58,13 +60,13 @@ def test_the_command_has_a_flag_for_it_with_its_default(one: Setting) -> None:
     said = command_says()
     assert getattr(spec_of(said), one.name) == one.default
     if one.turned:
-        assert getattr(spec_of(command_says(f"--{one.asked_as.replace('_', '-')}")), one.name) is not one.default
+        assert getattr(spec_of(command_says(f"--{one.option.replace('_', '-')}")), one.name) is not one.default
 
 
-@pytest.mark.parametrize(("one", "on_form"), ON_FORM, ids=lambda one: getattr(one, "name", ""))
-def test_the_form_begins_with_its_default_and_knows_no_value_out_of_range(one: Setting, on_form: Any) -> None:
-    field: Any = field_for(one, on_form)
-    by = 100 if on_form.name else 1
+@pytest.mark.parametrize("one", [one for one in ASKED if one.form], ids=lambda one: one.name)
+def test_the_form_begins_with_its_default_and_knows_no_value_out_of_range(one: Setting) -> None:
+    field: Any = form_fields([one])[one.input_name]
+    by = 100 if one.form and one.form.percent else 1
     if isinstance(field, forms.IntegerField) and one.default is not None:
         assert float(field.initial) == pytest.approx(one.default * by)
     if isinstance(field, forms.IntegerField) and one.limits[1] is not None:
@@ -130,7 +132,7 @@ def test_the_documentation_lists_every_setting() -> None:
 
 def test_the_reveal_rule_is_declared_kept_and_applied_in_three_files() -> None:
     settings = [one for one in ASKED if one.name.startswith("reveal_")]
-    names = {name for one in settings for name in (one.name, one.asked_as)}
+    names = {name for one in settings for name in (one.name, one.input_name)}
     rule = re.compile(rf"\b({'|'.join(sorted(names))}|Reveal\.[A-Z_]+|queue\.reveal)\b")
     paths = (
         path for folder in PRODUCT for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".html", ".js"}

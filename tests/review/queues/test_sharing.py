@@ -130,8 +130,8 @@ def test_people_who_are_not_reviewers_of_the_queue_cannot_be_given_items() -> No
 @pytest.mark.parametrize(
     ("settings", "code"),
     [
-        ({"overlap_share": 1.2}, "queue_rule"),
-        ({"repeat_share": 0.6}, "queue_rule"),
+        ({"overlap_share": 1.2}, "setting_range"),
+        ({"repeat_share": 0.6}, "setting_range"),
         ({"distribution": "by_tag"}, "no_fields"),
         ({"repeat_share": 0.1}, "too_few_for_repeats"),
     ],

@@ -17,7 +17,7 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import ImportedJudge, Run
 from evaluation.scoring.writing import counting
 from review.comparisons.difference import difference
-from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.gating import gate_of
 from review.comparisons.values import differing_versions, sides
 from review.evidence.scorers import answer_values
 from review.queues.draws import make_draw, strata_of
@@ -25,6 +25,7 @@ from review.queues.planning import next_review
 from review.ratings.import_files import ImportedRatings, import_ratings
 from review.reports.estimates import three_ways
 from review.reports.figure import Figure, why_withheld
+from review.reports.gate import GateAsked
 from review.reports.gathering import gather
 from review.statistics.sampling.member import Strategy
 from tests.factories import make_user

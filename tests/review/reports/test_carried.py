@@ -24,7 +24,6 @@ from review.reports.figure import Figure, Withheld, notes
 from review.reports.gathering import Gathered, gather
 from review.reports.verdict import verdict_of
 from tests.factories import make_answer_set, make_judge, make_user, unique
-from tests.review.api.clients import Caller
 from tests.review.builders import (
     answer_rows,
     answers_to,
@@ -38,6 +37,7 @@ from tests.review.builders import (
     rate,
     run_over,
 )
+from tests.review.clients import Caller
 from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db

@@ -15,20 +15,20 @@ from django.test import Client
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, Preflight, Run, SystemVersion
-from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.gating import gate_of
 from review.comparisons.values import differing_versions
 from review.comparisons.whole import compare
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
-from review.reports.gate import Gate, gate_reasons
+from review.reports.gate import Gate, GateAsked, gate_reasons
 from review.reports.provenance import Doubt, ServedModel
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.factories import make_answer_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
-from tests.review.api.clients import Caller
 from tests.review.builders import make_report
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 __all__ = ["judge_server"]

@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from django.utils import translation
 
 from evaluation.models import Run, Score
-from review.judges.pages import provenance_facts
 from review.management.demo.loading import HERE
+from review.reports.provenance_facts import provenance_facts
 from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 from tests.evaluation.scoring.embedded import endpoint_of
 from tests.factories import make_project

@@ -17,7 +17,6 @@ from evaluation.models import Run
 from review.reports.estimates import KEYS, three_ways
 from review.reports.gathering import gather
 from tests.factories import make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import (
     answer_rows,
     answers_to,
@@ -28,6 +27,7 @@ from tests.review.builders import (
     rate,
     run_over,
 )
+from tests.review.clients import Caller
 from tests.review.sampled import fill, rate_all, rate_half, rate_the_others
 
 pytestmark = pytest.mark.django_db

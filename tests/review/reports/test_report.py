@@ -15,14 +15,14 @@ from evaluation.core.roles import Role
 from evaluation.extensions import has
 from evaluation.models import Answer, AuditEvent, Run
 from evaluation.profiles.arithmetic import Label
-from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.gating import gate_of
 from review.reports.as_json import summary_json
 from review.reports.exporting import export
+from review.reports.gate import GateAsked
 from review.reports.lines import MetricLine
 from review.reports.report import Report
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.factories import make_profile, make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import (
     FAILED,
     NOT_APPLICABLE,
@@ -39,6 +39,7 @@ from tests.review.builders import (
     run_over,
     score_all,
 )
+from tests.review.clients import Caller
 
 pytestmark = pytest.mark.django_db
 NA = NOT_APPLICABLE

@@ -16,12 +16,13 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.formats.export import FORMATS
 from evaluation.models import Run
 from review.agreement.pages import agreement_pictures
-from review.comparisons.gating import GateAsked, gate_of
+from review.comparisons.gating import gate_of
 from review.queues.planning import planned_review
 from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
+from review.reports.gate import GateAsked
 from tests.factories import make_answer_set, make_project, make_question_set, make_user
-from tests.review.api.clients import Caller
 from tests.review.builders import FAILED, answers_to, run_over
+from tests.review.clients import Caller
 from tests.review.sampled import fill
 
 pytestmark = pytest.mark.django_db

@@ -85,10 +85,10 @@ def test_a_bad_judge() -> None:
     # experts give 5 5 4 5 5 whatever the judge gives: both columns of products of deviations sum to 0, kappa 0;
     # overall .4 + .6 x 4.8 / 5 = .976
     assert said(rated(judged_run(), KIND, KIND)) == (
-        "Do not rely on the judge for Correctness, Faithfulness, Completeness: the judge is too strict by 1.80 on "
-        "average (agreement 0.00).",
+        "Do not rely on the judge for Correctness, Faithfulness, Completeness: on average the judge is too strict by "
+        "1.80 on a scale of 1 to 5 (agreement 0.00; 0 = chance, 1 = perfect).",
         "Score to report: 0.98. Experts have rated every answer. On questions like these: 0.96–0.99.",
-        "Read the largest disagreements and improve the judge's prompt.",
+        "Read the largest disagreements, and judge with a language model instead.",
     )
 
 
@@ -105,7 +105,8 @@ def test_few_ratings() -> None:
         "Cannot tell yet whether to trust the judge for Correctness, Faithfulness, Completeness: about 8 more ratings "
         "needed (12 so far).",
         "No score to report yet: 0.76 still relies on the judge for unrated answers.",
-        "Review the 48 answers that are left, about 84 min, and the score is exact for this run.",
+        "Review the 48 answers that are left, about 84 min, and the score is exact for this run. "
+        "The first 8 ratings show whether the judge can be trusted.",
     )
 
 
@@ -115,7 +116,8 @@ def test_disagreeing_experts() -> None:
     assert said(rated(judged_run(), KIND, HARSH)) == (
         "Cannot tell for Correctness, Faithfulness, Completeness: experts agree with each other only 0.01 "
         "(0 = chance, 1 = perfect), so there is no standard to compare the judge with.",
-        "Score to report: 0.77. Experts have rated every answer. On questions like these: 0.76–0.78.",
+        "No score to report yet: the experts' mean of 0.77 hides that they disagree with each other on Correctness, "
+        "Faithfulness, Completeness.",
         "Agree with the experts on the criteria before anyone rates more: Correctness, Faithfulness, Completeness.",
     )
 
@@ -190,8 +192,9 @@ def test_metrics_with_one_verdict_share_a_sentence_and_the_worst_comes_first() -
         figures(Trust.BUILT_ON, n=0),
     ]
     assert judge_sentences(metrics) == (
-        "Use the judge with care for M, M: the judge is too lenient by 0.80 to 1.10 on average (agreement 0.40 to "
-        "0.50). Cannot tell yet whether to trust the judge for M: about 11 more ratings needed (30 so far). "
+        "Use the judge with care for M, M: on average the judge is too lenient by 0.80 to 1.10 on a scale of 1 to "
+        "5 (agreement 0.40 to 0.50; 0 = chance, 1 = perfect). Cannot tell yet whether to trust the "
+        "judge for M: about 11 more ratings needed (30 so far). "
         "The judge can be trusted for M: judge with experts 0.70. "
         "Cannot tell for M: every rating was used to build the judge's prompt, so none of them tests it."
     )

@@ -6,7 +6,7 @@ import pytest
 from django.utils.translation import override
 
 from review.reports.figure import Figure, withheld
-from review.reports.pages.figures import worth_of_labels
+from review.reports.figure_cards import worth_of_labels
 
 
 @pytest.mark.parametrize(

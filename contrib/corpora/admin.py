@@ -1,0 +1,30 @@
+"""Corpora, looked at; they are imported by upload, command or REST."""
+
+from django.contrib import admin
+
+from contrib.corpora.models import Corpus, Document
+from evaluation.accounts.role_admin import ReadOnlyAdmin
+
+
+@admin.register(Corpus)
+class CorpusAdmin(ReadOnlyAdmin):
+    """Versions of corpora."""
+
+    site_page = "corpus"
+    list_display = ("name", "version", "project", "created_at", "created_by")
+    list_filter = ("project",)
+    list_select_related = ("project", "created_by")
+    search_fields = ("name",)
+    ordering = ("-created_at",)
+
+
+@admin.register(Document)
+class DocumentAdmin(ReadOnlyAdmin):
+    """The documents of corpora."""
+
+    site_page = "corpus-document"
+    path = "corpus__project_id"
+    list_display = ("external_id", "title", "media", "corpus")
+    list_filter = ("media",)
+    list_select_related = ("corpus",)
+    search_fields = ("external_id", "title")

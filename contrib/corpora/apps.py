@@ -1,0 +1,17 @@
+"""Corpora with the reference system."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+
+
+class CorporaConfig(AppConfig):
+    """Registers the tables and extensions of the feature."""
+
+    name = "contrib.corpora"
+    verbose_name = _("Corpora")
+
+    def ready(self) -> None:
+        """Register the extensions of the core."""
+        register(self.label, self.name)

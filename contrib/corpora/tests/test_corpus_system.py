@@ -1,0 +1,246 @@
+"""The reference system: retrieves from a corpus of the site, quotes, or has a chat model answer."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import translation
+
+from contrib.corpora import retrieving
+from contrib.corpora.connector import quoted
+from contrib.corpora.importing import SourceDocument, import_corpus
+from contrib.corpora.models import Corpus
+from contrib.corpora.retrieving import embed
+from evaluation.connectors.catalogue import BadSettings
+from evaluation.connectors.protocol import RETRIEVAL_ONLY, SystemCall
+from evaluation.core.errors import Refused
+from evaluation.core.samples import ContextSpec, QuestionSpec
+from evaluation.judging.embedding.similarity import Embedded, EmbeddingChoice
+from evaluation.models import Answer, KeptVector, Project, Run, Score, SystemVersion
+from evaluation.network.outcomes import Outcome
+from evaluation.systems.services import save_system
+from evaluation.systems.trying import try_question
+from examples.rag_service import RagService
+from review.management.tables import results_sheets
+from tests.evaluation.systems.conftest import asked, service
+from tests.factories import make_project
+from tests.review.builders import make_report
+
+__all__ = ["asked", "service"]
+pytestmark = pytest.mark.django_db
+
+TEXTS = ("A leave may last 15 days. It is paid.", "The library opens at nine.", "급여는 매월 25일에 지급한다.")
+
+
+def _corpus(project: Project) -> Corpus:
+    return import_corpus(project, "handbook", [SourceDocument(f"d{n}", t) for n, t in enumerate(TEXTS)], by=None).corpus
+
+
+def _system(project: Project, **given: Any) -> SystemVersion:
+    return save_system(project, "reference", "corpus", {"corpus": "handbook@1", **given}, None)
+
+
+def _call(text: str, **given: Any) -> SystemCall:
+    return SystemCall(QuestionSpec(id="q", category="c", text=text), **{"k": 2, **given})
+
+
+@pytest.mark.slow
+def test_it_retrieves_and_quotes_without_an_endpoint() -> None:
+    project = make_project()
+    corpus = _corpus(project)
+    question = "How many days may a leave last?"
+    tried = try_question(_system(project), _call(question))
+    sent = {"corpus": "handbook@1", "retriever": "words", "k": 2, "question": question, "model": None}
+    assert tried.request == sent
+    told = tried.reply.told
+    assert told is not None
+    assert told.answer.text == "A leave may last 15 days. [1]" + " It is paid. [1]"
+    first = corpus.chunks.get(position=0)
+    assert told.answer.retrieved_ids == (first.chunk_id,)
+    assert told.answer.contexts is not None
+    assert (told.answer.contexts[0].text, told.answer.contexts[0].source) == (TEXTS[0], "d0")
+    korean = try_question(_system(project), _call("급여를 언제 지급합니까?")).reply.told
+    assert korean is not None
+    assert korean.answer.text == "급여는 매월 25일에 지급한다. [1]"
+
+
+@pytest.mark.slow
+def test_what_the_corpus_does_not_hold_it_says_in_the_questions_language() -> None:
+    project = make_project()
+    _corpus(project)
+    korean = "문서에서 관련 내용을 찾을 수 없습니다."
+    for text, said in (("Zebra?", "The documents hold nothing about this."), ("얼룩말?", korean)):
+        told = try_question(_system(project), _call(text)).reply.told
+        assert told is not None
+        assert (told.answer.text, told.answer.contexts) == (said, ())
+
+
+def test_retrieval_alone_gives_no_answer() -> None:
+    project = make_project()
+    _corpus(project)
+    told = try_question(_system(project), _call("library", evaluation_type=RETRIEVAL_ONLY)).reply.told
+    assert told is not None
+    assert told.answer.text == ""
+    assert told.answer.contexts is not None
+    assert len(told.answer.contexts) == 1
+
+
+def test_a_chat_model_answers_from_the_numbered_passages(asked: RagService) -> None:
+    project = make_project()
+    _corpus(project)
+    version = _system(project, base_url=f"{asked.origin}/v1", model="toy", parameters={"temperature": 0})
+    told = try_question(version, _call("Is a leave of days paid?")).reply.told
+    assert told is not None
+    assert told.answer.text
+    assert told.answer.contexts is not None
+    assert told.model == "toy"
+    messages = asked.bodies[0]["messages"]
+    assert messages[0]["content"].startswith("Answer the question from the numbered passages alone")
+    assert messages[1]["content"] == f"[1] {TEXTS[0]}\n\nQuestion: Is a leave of days paid?"
+    asked.fault_of = lambda *_: "error"
+    assert try_question(version, _call("Is a leave of days paid?")).reply.reason.startswith("server_error")
+
+
+def test_quotes_stand_in_the_order_of_the_passages() -> None:
+    passages = [ContextSpec("One cat. Two dogs."), ContextSpec("The red cat and dogs.")]
+    assert quoted("red cat dogs", passages) == "One cat. [1] The red cat and dogs. [2]"
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "code"),
+    [
+        ({"corpus": "handbook"}, "corpus", "string_pattern_mismatch"),
+        ({"retriever": "magic"}, "retriever", "literal_error"),
+        ({"model": "m"}, "", "endpoint_missing"),
+        ({"base_url": "no address", "model": "m"}, "base_url", "address_invalid"),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(given: dict[str, Any], field: str, code: str) -> None:
+    project = make_project()
+    _corpus(project)
+    with pytest.raises(BadSettings) as refused:
+        _system(project, **given)
+    assert [(one.field, one.code) for one in refused.value.problems] == [(field, code)]
+
+
+def test_a_corpus_of_another_project_is_unknown() -> None:
+    _corpus(make_project())
+    with pytest.raises(Refused) as refused:
+        _system(make_project())
+    assert refused.value.code == "corpus_unknown"
+
+
+class _Counting:
+    """An embedder of two dimensions: how often leaves and libraries are named."""
+
+    space, provenance = "test", {"kind": "local", "model": "counting"}
+    fails = False
+
+    def refuses(self, text: str) -> str:
+        return ""
+
+    def embed(self, texts: list[str]) -> Embedded:
+        if self.fails:
+            return Embedded(Outcome.BAD_REQUEST)
+        vectors = [np.array([t.count("leave"), t.count("library") + 0.1], np.float32) for t in texts]
+        return Embedded(Outcome.OK, vectors=tuple(vectors))
+
+    def __enter__(self) -> _Counting:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+def test_vectors_are_made_once_and_needed_before_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    project, embedder = make_project(), _Counting()
+    corpus = _corpus(project)
+    choice = EmbeddingChoice(model="counting", sha256="0")
+    monkeypatch.setattr(retrieving, "chosen_embedding", lambda judge, name: choice)
+    monkeypatch.setattr(retrieving, "embedder_of", lambda chosen: embedder)
+    version = _system(project, retriever="vectors")
+    with pytest.raises(Refused, match="vectors_missing"):
+        try_question(version, _call("library"))
+    embedder.fails = True
+    with pytest.raises(Refused, match="embedding_failed"):
+        embed(corpus, choice)
+    embedder.fails = False
+    assert (embed(corpus, choice), embed(corpus, choice), KeptVector.objects.count()) == (3, 0, 3)
+    told = try_question(version, _call("library", k=1)).reply.told
+    assert told is not None
+    assert told.answer.contexts is not None
+    assert told.answer.contexts[0].text == TEXTS[1]
+    both = try_question(_system(project, retriever="both"), _call("library", k=3)).reply.told
+    assert both is not None
+    assert both.answer.contexts is not None
+    assert both.answer.contexts[0].text == TEXTS[1]
+    embedder.fails = True
+    assert try_question(version, _call("library")).reply.reason.startswith("bad_request")
+
+
+def test_a_corpus_is_imported_indexed_and_evaluated_by_command(tmp_path: Path) -> None:
+    project = make_project()
+    folder = tmp_path / "handbook"
+    (folder / "rules").mkdir(parents=True)
+    (folder / "rules" / "leave.md").write_text("# Leave\n\nA leave may last 15 days.")
+    (folder / "library.html").write_text("<p>The library opens at nine.</p>")
+    (folder / "logo.png").write_bytes(b"x")
+    (folder / ".hidden.txt").write_text("secret")
+    said, noted = io.StringIO(), io.StringIO()
+    call_command("import_corpus", str(folder), "--format", "json", stdout=said, stderr=noted)
+    made = json.loads(said.getvalue())
+    assert (made["name"], made["version"], made["documents"], made["chunks"]) == ("handbook", 1, 2, 2)
+    assert "logo.png" in noted.getvalue()
+    corpus = Corpus.objects.get()
+    ids = dict(corpus.chunks.values_list("document__external_id", "chunk_id"))
+    questions = tmp_path / "q.json"
+    rows = [("How long may a leave last?", "rules/leave.md"), ("When does the library open?", "library.html")]
+    questions.write_text(
+        json.dumps(
+            [
+                {"question": q, "category": "a", "expected_answer": "x", "ground_truth_chunk_ids": [ids[d]]}
+                for q, d in rows
+            ]
+        )
+    )
+    call_command("import_questions", str(questions), "--name", "q", stdout=io.StringIO(), stderr=io.StringIO())
+    settings = tmp_path / "s.json"
+    settings.write_text(json.dumps({"corpus": "handbook@1"}))
+    call_command("add_system", "reference", "--connector", "corpus", "-f", str(settings), stdout=io.StringIO())
+    evaluate = ["evaluate", "--questions", "q", "--system", "reference", "--no-judge", "--type", "retrieval_only"]
+    evaluate += ["--profile", "generation"]
+    call_command(*evaluate, "--k", "2", "--format", "json", stdout=io.StringIO(), stderr=io.StringIO())
+    run = Run.objects.get()
+    assert (run.state, Answer.objects.filter(answer_set=run.answer_set, status="ok").count()) == (
+        Run.State.COMPLETED,
+        2,
+    )
+    ranks = Score.objects.filter(metric__name="reciprocal_rank").values_list("value", flat=True)
+    assert list(ranks) == [1.0, 1.0]
+    assert project.corpora.count() == 1
+    with translation.override("en"):
+        sheets = {sheet.title: sheet for sheet in results_sheets(make_report(run))}
+    assert not {"Overall score", "Answers that pass", "Answering and abstaining"} & set(sheets)
+    measured = {row[0] for row in sheets["Metrics"].rows}
+    assert "mrr" in measured, measured
+    assert "overall" not in sheets["Categories"].header
+    assert not {"keyword_coverage", "correctness", "faithfulness"} & {*measured, *sheets["Categories"].header}
+
+
+def test_a_folder_is_imported_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    make_project()
+    (tmp_path / "a.txt").write_text("Fine.")
+    (tmp_path / "b.pdf").write_bytes(b"broken")
+    wrong = io.StringIO()
+    with pytest.raises(CommandError, match="1 problem"):
+        call_command("import_corpus", str(tmp_path), stdout=io.StringIO(), stderr=wrong)
+    assert wrong.getvalue().startswith("b.pdf")
+    assert not Corpus.objects.exists()
+    with pytest.raises(CommandError):
+        call_command("import_corpus", str(tmp_path), "--characters", "5", stdout=io.StringIO())

@@ -1,0 +1,123 @@
+"""Documents become versions of a corpus; equal content selects the version that has it."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from contrib.corpora.importing import Passage, SourceDocument, difference, import_corpus
+from contrib.corpora.models import Chunk, Corpus, Document
+from contrib.corpora.selectors import chunks_named, corpus_named, neighbours
+from contrib.corpora.splitting import Splitting
+from evaluation.core.errors import Refused, UnknownName
+from evaluation.messages.sentences import explain
+from evaluation.models import AuditEvent
+from tests.factories import make_project, make_user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+LEAVE = SourceDocument("leave.txt", "A leave may last 15 days.\n\nIt is asked for in writing.", title="Leave")
+PAY = SourceDocument("pay.txt", "급여는 매월 25일에 지급한다. 휴일이면 그 전날에 지급한다.", title="급여")
+SHORT = Splitting(characters=100)
+
+
+def test_a_new_corpus_is_version_1_with_chunks_that_are_spans_of_their_documents() -> None:
+    project, person = make_project(), make_user()
+    made = import_corpus(project, "handbook", [LEAVE, PAY], splitting=SHORT, by=person)
+    corpus = made.corpus
+    assert made.created
+    assert explain(made.note) == "Imported as handbook v1: 2 document(s) in 2 chunk(s)."
+    assert (corpus.version, corpus.created_by, corpus.splitting) == (1, person, {"characters": 100, "overlap": 0})
+    first, second = corpus.chunks.select_related("document")
+    assert first.text == first.document.text[first.start : first.end] == LEAVE.text
+    assert (second.position, second.document.external_id, second.start) == (1, "pay.txt", 0)
+    digest = hashlib.sha256(LEAVE.text.encode()).hexdigest()
+    assert (first.content_hash, first.chunk_id) == (digest, digest[:32])
+    event = AuditEvent.objects.get(verb="corpus.imported")
+    assert (event.detail["documents"], event.detail["chunks"]) == (2, 2)
+
+
+def test_equal_content_in_another_order_selects_the_version_that_has_it() -> None:
+    project = make_project()
+    first = import_corpus(project, "handbook", [LEAVE, PAY], by=None)
+    again = import_corpus(project, "handbook", [PAY, LEAVE], by=None)
+    assert (again.created, again.corpus) == (False, first.corpus)
+    other = import_corpus(project, "handbook", [LEAVE], by=None)
+    assert (other.corpus.version, other.corpus.predecessor) == (2, first.corpus)
+    back = import_corpus(project, "handbook", [LEAVE, PAY], by=None)
+    assert (back.corpus, back.note.code) == (first.corpus, "corpus_selected")
+    assert Corpus.objects.count() == 2
+
+
+def test_another_splitting_is_another_version_and_the_same_words_keep_their_id() -> None:
+    project = make_project()
+    long = SourceDocument("a", "First sentence of the text here. " * 5 + "\n\nThe last paragraph stays as it is here.")
+    one = import_corpus(project, "c", [long], splitting=Splitting(characters=170), by=None).corpus
+    two = import_corpus(project, "c", [long], splitting=Splitting(characters=100), by=None).corpus
+    assert two.version == 2
+    last = one.chunks.last()
+    assert last is not None
+    assert last.text == "The last paragraph stays as it is here."
+    assert chunks_named(two, [last.chunk_id, "nothing"])[last.chunk_id].text == last.text
+    found = difference(one, two)
+    assert (found.added, found.removed, found.changed) == ((), (), ())
+    assert (found.chunks_kept, found.chunks_removed) == (1, 1)
+
+
+def test_a_difference_names_the_documents() -> None:
+    project = make_project()
+    one = import_corpus(project, "c", [LEAVE, PAY], by=None).corpus
+    changed = SourceDocument("leave.txt", "A leave may last 20 days.")
+    two = import_corpus(project, "c", [changed, SourceDocument("new", "New text.")], by=None).corpus
+    found = difference(one, two)
+    assert (found.added, found.removed, found.changed) == (("new",), ("pay.txt",), ("leave.txt",))
+    assert (found.chunks_added, found.chunks_removed, found.chunks_kept) == (2, 2, 0)
+
+
+def test_given_chunks_keep_their_ids_and_equal_words_get_a_number() -> None:
+    project = make_project()
+    given = SourceDocument("a", "One. Two.", passages=(Passage("p1", 0, 4), Passage("p2", 5, 9)))
+    corpus = import_corpus(project, "c", [given], by=None).corpus
+    assert [(c.chunk_id, c.text) for c in corpus.chunks.all()] == [("p1", "One."), ("p2", "Two.")]
+    twice = import_corpus(project, "d", [SourceDocument("a", "Same."), SourceDocument("b", "Same.")], by=None).corpus
+    first, second = twice.chunks.all()
+    assert second.chunk_id == f"{first.chunk_id}~2"
+    before, after = neighbours(corpus.chunks.get(chunk_id="p1"))
+    assert before is None
+    assert after is not None
+    assert after.chunk_id == "p2"
+
+
+@pytest.mark.parametrize(
+    ("documents", "code"),
+    [
+        ([SourceDocument("a", " \n")], "corpus_empty"),
+        ([], "corpus_empty"),
+        ([LEAVE, LEAVE], "document_twice"),
+        ([SourceDocument("a", "One. Two.", passages=(Passage("p", 0, 4), Passage("p", 5, 9)))], "chunk_twice"),
+    ],
+)
+def test_what_cannot_be_a_corpus_is_refused_and_nothing_is_stored(documents: list[SourceDocument], code: str) -> None:
+    with pytest.raises(Refused) as refused:
+        import_corpus(make_project(), "c", documents, by=None)
+    assert refused.value.code == code
+    assert not Corpus.objects.exists()
+
+
+def test_a_corpus_is_found_by_name_and_version_in_its_project_alone() -> None:
+    project = make_project()
+    one = import_corpus(project, "c", [LEAVE], by=None).corpus
+    two = import_corpus(project, "c", [PAY], by=None).corpus
+    assert (corpus_named(project, "c"), corpus_named(project, "c@1")) == (two, one)
+    for where, name in ((project, "c@3"), (make_project(), "c")):
+        with pytest.raises(UnknownName):
+            corpus_named(where, name)
+
+
+@pytest.mark.parametrize("table", [Corpus, Document, Chunk])
+def test_rows_are_never_changed(table: type[Corpus | Document | Chunk]) -> None:
+    import_corpus(make_project(), "c", [LEAVE], by=None)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        table.objects.update(created_at="2026-01-01T00:00Z")

@@ -1,0 +1,23 @@
+"""Question sets that a model writes over a corpus."""
+
+from django.apps import AppConfig, apps
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+
+
+class GenerationConfig(AppConfig):
+    """Registers the tables and extensions of the feature, which needs corpora."""
+
+    name = "contrib.generation"
+    verbose_name = _("Generated questions")
+
+    def ready(self) -> None:
+        """Register the extensions of the core.
+
+        :raises ImproperlyConfigured: without corpora, over which questions are written.
+        """
+        if not apps.is_installed("contrib.corpora"):
+            raise ImproperlyConfigured("contrib.generation needs contrib.corpora: install both, or neither.")
+        register(self.label, self.name)

@@ -1,0 +1,13 @@
+"""Extensions of the core: addresses, and the background job that writes questions."""
+
+from __future__ import annotations
+
+from contrib.generation.working import write_questions
+from evaluation.extensions import Feature
+
+FEATURE = Feature(
+    name="generation",
+    urls="contrib.generation.views",
+    api_urls="contrib.generation.api",
+    jobs=(write_questions,),
+)

@@ -1,0 +1,134 @@
+"""What takes a written question out before anybody sees it, each filter by a planted bad one and a good one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contrib.generation.filters import (
+    Filter,
+    alike,
+    leaked,
+    read_question,
+    removed_as_known,
+    removed_at_sight,
+    removed_by_place,
+)
+from contrib.generation.kinds import KINDS, Kind
+from contrib.generation.prompts import Located
+from evaluation.core.samples import QuestionSpec
+
+PASSAGE = "The library lends ten books for fourteen days to undergraduates, and thirty books for ninety days to staff."
+KOREAN = "학부생은 도서관에서 책을 10책까지 14일 동안 빌릴 수 있으며, 교직원은 30책까지 90일 동안 빌릴 수 있다."
+SINGLE, PAIR, NEGATIVE = KINDS["single_hop"], KINDS["multi_hop_2"], KINDS["negative"]
+
+
+def question(
+    text: str, answer: str = "Ten books.", keywords: tuple[str, ...] = ("ten",), kind: Kind = SINGLE
+) -> QuestionSpec:
+    written = {"question": text, "answer": answer, "keywords": list(keywords), "required_info": ["ten books"]}
+    return read_question(written, kind, ["a"])
+
+
+GOOD = question("How many volumes may a student borrow at once?")
+
+
+def test_a_question_is_read_with_its_kind_passages_and_mark() -> None:
+    assert (GOOD.category, GOOD.hops, GOOD.difficulty) == ("single_hop", 1, "easy")
+    assert (GOOD.ground_truth_chunk_ids, GOOD.keywords, GOOD.tags) == (("a",), (("ten",),), ("synthetic",))
+    negative = question("Who was the first librarian?", "The documents do not tell.", kind=NEGATIVE)
+    assert negative.ground_truth_chunk_ids == ()
+    assert negative.keywords == ()
+    assert negative.category == "negative"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("According to the passage, how many books may a student borrow?", "the passage"),
+        ("What does this text say of lending?", "this text"),
+        ("위 글에 따르면 학부생은 몇 책까지 빌릴 수 있나요?", "위 글"),
+        ("Is it true that students may borrow ten books?", "ten"),
+        ("The library lends ten books for fourteen days to whom?", "thelibrarylends"),
+    ],
+)
+def test_a_question_that_gives_itself_away_is_out(text: str, words: str) -> None:
+    keywords = ("undergraduates",) if text.startswith("The library") else ("ten",)
+    found = removed_at_sight(one := question(text, keywords=keywords), [PASSAGE], [], None)
+    assert found
+    assert found.by == Filter.LEAKED
+    assert leaked(one, [PASSAGE]).casefold().startswith(words.casefold()[:8])
+
+
+def test_a_korean_question_in_other_words_stays() -> None:
+    asked = question(
+        "도서관에서 대학생 한 명이 한 번에 대출할 수 있는 책은 모두 몇 권인가요?", "10책입니다.", ("10책",)
+    )
+    assert removed_at_sight(asked, [KOREAN], [question("교직원은 며칠 동안 빌리나요?")], (3.0, 1.5)) is None
+
+
+def test_what_has_no_question_or_no_answer_is_out() -> None:
+    for bad in (question(""), question("Tell me of books."), question("Why?", answer=" "), question("a?" * 400)):
+        found = removed_at_sight(bad, [PASSAGE], [], None)
+        assert found
+        assert found.by == Filter.NO_QUESTION
+
+
+def test_what_another_asks_already_is_out() -> None:
+    found = removed_at_sight(GOOD, [PASSAGE], [question("How many volumes may students borrow at once?")], None)
+    assert found
+    assert (found.by, found.detail["of"]) == (
+        Filter.DUPLICATE,
+        "How many volumes may students borrow at once?",
+    )
+    assert removed_at_sight(GOOD, [PASSAGE], [question("For how long may staff keep a book?")], None) is None
+    other = GOOD.model_copy(update={"group": "b", "references": ("Thirty.",)})
+    assert removed_at_sight(GOOD, [PASSAGE], [other], None) is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "out"), [((6.0, 2.0), True), ((5.9, 2.0), False), ((0.0, 0.0), False), ((2.0, 0.0), True), (None, False)]
+)
+def test_what_its_words_alone_find_is_out(scores: tuple[float, float] | None, out: bool) -> None:
+    found = removed_at_sight(GOOD, [PASSAGE], [], scores)
+    assert (found is not None and found.by == Filter.TRIVIAL) == out
+
+
+# Own passages are at places 1 (and 2); what the model said of five.
+@pytest.mark.parametrize(
+    ("kind", "own", "answerable", "needed", "alone", "out"),
+    [
+        (SINGLE, {1}, True, {1}, {1}, None),
+        (SINGLE, {1}, True, {1}, {1, 3}, Filter.ELSEWHERE),
+        (SINGLE, {1}, True, {3}, {3}, Filter.ELSEWHERE),
+        (SINGLE, {1}, False, set(), set(), Filter.NOT_ANSWERABLE),
+        (SINGLE, {1}, True, {1, 2}, set(), Filter.NOT_ANSWERABLE),
+        (PAIR, {1, 2}, True, {1, 2}, set(), None),
+        (PAIR, {1, 2}, True, {1}, {1}, Filter.ELSEWHERE),
+        (PAIR, {1, 2}, True, {1, 2}, {2}, Filter.ELSEWHERE),
+        (PAIR, {1, 2}, True, {1, 4}, set(), Filter.NOT_ANSWERABLE),
+        (PAIR, {1, 2}, False, set(), set(), Filter.NOT_ANSWERABLE),
+        (NEGATIVE, {1}, False, set(), set(), None),
+        (NEGATIVE, {1}, True, {3}, {3}, Filter.ELSEWHERE),
+    ],
+)
+def test_where_it_is_answered_decides(
+    kind: Kind, own: set[int], answerable: bool, needed: set[int], alone: set[int], out: str | None
+) -> None:
+    found = removed_by_place(GOOD, kind, Located(answerable, frozenset(needed), frozenset(alone)), own)
+    assert (found.by if found else None) == out
+
+
+def test_what_a_model_knows_by_heart_is_out_where_it_says_every_keyword() -> None:
+    two = question("How many books, and for how long?", keywords=("ten", "fourteen days"))
+    assert removed_as_known(two, True, "Ten books for fourteen days") is not None
+    assert removed_as_known(two, True, "Ten books for a month") is None
+    assert removed_as_known(two, False, "Ten books for fourteen days") is None
+    assert removed_as_known(question("Which?", keywords=()), True, "anything") is None
+
+
+@given(st.text(), st.text())
+def test_likeness_is_a_share_that_does_not_mind_the_order(one: str, other: str) -> None:
+    assert 0 <= alike(one, other) == alike(other, one) <= 1
+    assert alike(one, one) == 1

@@ -1,0 +1,25 @@
+"""Traces of systems, imported as questions and answers."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.extensions import register
+from evaluation.formats.record_formats import FORMATS, RecordFormat
+
+
+class TracesConfig(AppConfig):
+    """Registers the extensions of the feature."""
+
+    name = "contrib.traces"
+    verbose_name = _("Traces")
+
+    def ready(self) -> None:
+        """Register the extensions of the core."""
+        register(self.label, self.name)
+        FORMATS[self.label] = _records
+
+
+def _records() -> RecordFormat:
+    from contrib.traces.otlp import RECORDS
+
+    return RECORDS

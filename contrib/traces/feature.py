@@ -1,0 +1,12 @@
+"""Extensions of the core: addresses, and the card of a new evaluation."""
+
+from __future__ import annotations
+
+from evaluation.extensions import Feature
+
+FEATURE = Feature(
+    name="traces",
+    urls="contrib.traces.views",
+    api_urls="contrib.traces.api",
+    answer_source="traces/_source.html",
+)

@@ -1,0 +1,76 @@
+"""Import traces, of a file or those that a system sent, as a question set and its answers."""
+
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
+
+from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, import_traces
+from contrib.traces.otlp import PERSONAL
+from evaluation.management.commands.import_questions import read_bytes
+from evaluation.management.site_command import SiteCommand
+from evaluation.management.working import add_format, as_json, refusals, remarks, say_why_paused, work_off
+from evaluation.runs.selectors import project_named
+
+
+class Command(SiteCommand):
+    """``import_traces [FILE] --system NAME``: prints ``run ID``; 1 with every problem of the file, or where no trace is
+    taken."""
+
+    help = "Import OpenTelemetry traces: of a file (OTLP as JSON or protobuf), else those that a system has sent."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which traces."""
+        parser.add_argument("file", type=Path, metavar="FILE", nargs="?", help="else those sent to api/v1/otlp")
+        parser.add_argument("--system", required=True, help="name of the system; of sent traces their service.name")
+        parser.add_argument("--questions", default="", metavar="NAME", help="question set; else “SYSTEM traces”")
+        parser.add_argument("--rate", type=_share, default=1.0, help="share of the traces that no rule takes (0-1)")
+        parser.add_argument(
+            "--rule", action="append", default=[], metavar="JMESPATH", help="take all traces for which it is true"
+        )
+        parser.add_argument(
+            "--mask",
+            action="append",
+            default=[],
+            metavar="WHAT",
+            help=f"mask beside secrets: {', '.join(PERSONAL)}, or a pattern (# a digit, * the rest of a word)",
+        )
+        parser.add_argument(
+            "--quiet", type=float, default=QUIET_SECONDS, metavar="SECONDS", help="after its last span a trace is whole"
+        )
+        parser.add_argument("--project", default="", help="needed where there are several projects")
+        add_format(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import, say which run it is, and do its rules."""
+        path, system, name = options["file"], options["system"], options["questions"]
+        with refusals(self):
+            project = project_named(options["project"])
+            sampling = Sampling(options["rate"], tuple(options["rule"]), tuple(options["mask"]))
+            if path is None:
+                done = import_received(project, system, name=name, sampling=sampling, quiet_seconds=options["quiet"])
+            else:
+                data = read_bytes(path)
+                done = import_traces(project, system, data, name=name, sampling=sampling, file_name=path.name)
+        remarks(self, done.answers.remarks)
+        run = work_off(done.answers.run)
+        say_why_paused(self, run)
+        if options["format"] == "json":
+            as_json(self, {"run": run.pk, "answer_set": run.answer_set_id, "read": done.read, "status": run.state})
+        else:
+            self.stdout.write(f"run {run.pk}")
+            taken = _("Traces read: %(read)s, taken: %(taken)s")
+            said = {"read": done.read, "taken": run.answer_set.answers.count()}
+            self.stderr.write(taken % said)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ArgumentTypeError(_("a number from 0 to 1"))
+    return share

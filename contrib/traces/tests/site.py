@@ -1,0 +1,45 @@
+"""Addresses and pages of traces, for the tests of the core that walk all of them."""
+
+from __future__ import annotations
+
+import json
+
+from django.urls import reverse
+
+from contrib.traces.importing import Sampling, keep_traces
+from evaluation.models import ImportBatch, Run
+from tests.access_rules import EVALUATES, EVALUATES_SOMEWHERE, LOGGED_IN
+from tests.pages.world import World
+
+RULES = {
+    ("GET", "traces-new"): EVALUATES_SOMEWHERE,
+    ("POST", "traces-new"): EVALUATES_SOMEWHERE,
+    ("GET", "traces-preview"): EVALUATES,
+    ("POST", "traces-confirm"): EVALUATES,
+    # Who may import into no project is refused by a sentence that says so.
+    ("POST", "api-otlp-traces"): LOGGED_IN,
+    ("GET", "api-trace-list"): LOGGED_IN,
+    ("POST", "api-trace-list"): LOGGED_IN,
+}
+
+
+def trace_batch(world: World) -> ImportBatch:
+    """Return a file of traces that waits for its confirmation."""
+    told = {"input.value": "How long may a leave be?", "output.value": "15 days."}
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in told.items()]
+    span = {"traceId": "1" * 32, "attributes": attributes}
+    data = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+    by = world.people["evaluator"]
+    return keep_traces(world.project, "uploaded", data, "t.json", Sampling(), name="", by=by)
+
+
+SUBJECTS = dict.fromkeys(("traces-preview", "traces-confirm"), lambda world: trace_batch(world).uuid)
+PAGES = {
+    "traces": ("lead", lambda w: reverse("traces-new"), 5),
+    "traces, previewed": ("lead", lambda w: reverse("traces-preview", args=[trace_batch(w).uuid]), 7),
+}
+
+
+def lead_pages(_vector: Run, _run: Run) -> list[str]:
+    """Addresses that a lead opens."""
+    return [reverse("traces-new")]

@@ -1,0 +1,177 @@
+"""The options of a run, each declared once: default, range, and its texts wherever it is asked for.
+
+The form of a new evaluation, the REST body, the flags of ``evaluate`` and the keys of an experiment file follow from
+:class:`RunSpec` and :class:`AskSpec`. Rows (answers, a question set, a system) are named beside them.
+"""
+
+from decimal import Decimal
+from typing import Literal
+from uuid import UUID
+
+from django.utils.translation import gettext_lazy as _
+
+from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY
+from evaluation.judging.formulas import JuryRule
+from evaluation.specs.setting import Flag, Input, Spec, setting, settings_of
+
+
+class AskSpec(Spec):
+    """Options of asking a system."""
+
+    k: int = setting(
+        5,
+        limits=(1, 50),
+        form=Input("main", _("Passages for each question")),
+        flag=Flag("passages to ask for", also=("-k",), metavar="1..50"),
+        body="passages to ask for",
+    )
+    evaluation_type: Literal["full_rag", "retrieval_only"] = setting(
+        FULL_RAG,
+        form=Input(
+            "main",
+            _("What to ask for"),
+            choices={
+                FULL_RAG: _("passages and an answer"),
+                RETRIEVAL_ONLY: _("passages only; no judge is called"),
+            },
+            name="type",
+        ),
+        flag=Flag("what to ask for", name="type", also=("-t",)),
+        body="what to ask for",
+    )
+
+
+class CallSpec(Spec):
+    """Options of a run's calls to judges."""
+
+    max_concurrency: int = setting(32, limits=(1, 1000))
+    repeat: int = setting(
+        1,
+        limits=(1, 50),
+        form=Input("more", _("Judgements of each answer")),
+        flag=Flag("judgements of each answer"),
+    )
+    use_cache: bool = setting(True, flag=Flag("make every call, paid for before or not", name="no_cache"))
+    batch: bool = setting(
+        False,
+        flag=Flag("hand calls over in batches: cheaper, within a day"),
+        body="hand calls over in batches where the judge's endpoint takes them",
+    )
+
+
+class RunSpec(CallSpec):
+    """Options of a run. Without a ``judge`` the project's own counts, else the baseline; ``None`` is no judge. Those
+    ``beside`` it are only compared with it, or with the rule of a ``jury`` its other members. The run is about the
+    first ``limit`` of the questions that have one of each: ``categories``, ``tags``, ``question_ids``; empty ones
+    restrict nothing. ``budget`` is in US dollars.
+    """
+
+    profile: str = setting(
+        "",
+        limits=(0, 100),
+        form=Input("main", _("Profile"), widget="radio", rows=True),
+        flag=Flag("name of a profile; else the project's default"),
+        body="name of a profile; else the project's default",
+    )
+    judge: str | None = setting(
+        "",
+        limits=(0, 120),
+        form=Input("main", _("Judge"), rows=True),
+        flag=Flag(
+            "name of a judge; else the project's default or only one, else the offline baseline. "
+            "Named again: judges to compare with",
+            several="again",
+        ),
+    )
+    beside: tuple[str, ...] = setting(
+        (), limits=(0, 120), flag=None, body="further judges, compared only; with `jury` its other members"
+    )
+    embeddings: str = setting(
+        "",
+        limits=(0, 120),
+        flag=Flag(
+            "endpoint to embed with, 'local' or 'none'; the judge's own endpoint, else the first that embeds",
+            metavar="NAME",
+        ),
+        body="name of an endpoint that embeds, `local` or `none`; else the judge's own, else the first that does",
+    )
+    metrics: tuple[str, ...] = setting(
+        (),
+        limits=(0, 64),
+        most=100,
+        flag=Flag("metrics and criteria beside the profile's", metavar="NAME", several="at_once"),
+        body="metrics and criteria beside the profile's",
+    )
+    limit: int | None = setting(
+        None,
+        limits=(1, 10**6),
+        form=Input("more", _("Only the first so many questions")),
+        flag=Flag("only the first so many questions"),
+    )
+    categories: tuple[str, ...] = setting(
+        (),
+        limits=(0, 200),
+        form=Input("more", _("Only these categories"), widget="checkboxes", rows=True),
+        flag=Flag("only questions of it; named again: or of that", name="category", several="again"),
+    )
+    tags: tuple[str, ...] = setting(
+        (),
+        limits=(0, 200),
+        flag=Flag("only questions with it; named again: or with that", name="tag", several="again"),
+    )
+    question_ids: tuple[str, ...] = setting(
+        (), limits=(0, 200), flag=Flag("only these questions, by their ids", name="ids", several="at_once")
+    )
+    rubrics: tuple[str, ...] = setting(
+        (),
+        limits=(0, 120),
+        most=20,
+        form=Input(
+            "more",
+            _("Judge prompts"),
+            _("None: those in force. Of several of one family the first counts, the others are compared with it."),
+            widget="checkboxes",
+            rows=True,
+        ),
+        flag=Flag(
+            "version to judge by, else the one in force. Named again: versions to compare with the first",
+            name="rubric",
+            metavar="FAMILY@V",
+            several="again",
+        ),
+        body="versions to judge by as `FAMILY@V`, else those in force; of several of a family the first counts",
+    )
+    language: Literal["", "en", "ko"] = setting(
+        "",
+        form=Input(
+            "main",
+            _("Language of the judge's reasons"),
+            _("Its prompts are in this language too. What a prompt has proved holds for its own language alone."),
+            choices={"ko": _("Korean"), "en": _("English")},
+        ),
+        flag=Flag("of the judges' prompts and reasons; else each its own"),
+        body="of the judges' prompts and reasons; else each its own",
+    )
+    budget: Decimal | None = setting(
+        None,
+        limits=(0, None),
+        form=Input(
+            "more",
+            _("Budget in US dollars"),
+            _("The run pauses when calls to judges have cost so much. Raise it on the run's page and go on."),
+        ),
+        flag=Flag("pause when judges' calls have cost so much", metavar="USD"),
+    )
+    jury: JuryRule | Literal[""] = setting("", flag=Flag("let all judges named count, joined so"))
+    baseline: bool = setting(
+        True,
+        flag=Flag("without the offline baseline beside the judge", name="no_baseline"),
+        body="the offline baseline judges as well",
+    )
+    name: str = setting("", limits=(0, 300), form=Input("main", _("Name of the run")), flag=Flag("name of the run"))
+    start_token: UUID | None = setting(None, flag=None, body="chosen by the caller; asking twice makes one run")
+
+
+ASKING = settings_of(AskSpec)
+OPTIONS = settings_of(RunSpec)
+DEFAULT = RunSpec()

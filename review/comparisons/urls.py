@@ -1,0 +1,13 @@
+"""Addresses of comparisons and of the quality of question sets."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from review.comparisons import views
+
+urlpatterns: list[URLPattern] = [
+    path("runs/compare/", views.run_compare, name="run-compare"),
+    path("runs/compare/answers/", views.run_compare_answers, name="run-compare-answers"),
+    path("question-sets/<int:pk>/quality/", views.set_quality_page, name="set-quality"),
+]

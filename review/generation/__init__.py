@@ -1,8 +1,0 @@
-"""Question sets that a model writes over a corpus: passages are drawn, questions written and filtered in a ledger of
-calls of their own, and a lead accepts, edits or rejects each before it counts.
-
-Above ``evidence`` and the tables; uses ``evaluation`` below its entrances.
-
-Door: ``services.open_generation``, ``decide`` and ``make_set``; ``working.step``; ``selectors.overview``;
-``kinds.KINDS``.
-"""

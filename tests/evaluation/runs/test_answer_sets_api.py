@@ -1,0 +1,130 @@
+"""``answer-sets/``: a file makes an answer set and a run with its rules; ``judges/`` and the rest are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.judges.shipping import baseline_judge, profile_row, save_judge, shipped_rubric_row
+from evaluation.models import AnswerSet, Endpoint, Run
+from tests.evaluation.datasets.sources import as_json, as_lines
+from tests.evaluation.rest.clients import evaluator, viewer
+from tests.factories import make_project, make_question_set, question_spec
+
+pytestmark = pytest.mark.django_db
+
+ROWS = [{"question_id": f"q{n}", "answer": f"It is city {n}."} for n in (1, 2)]
+
+
+def test_a_file_makes_answers_and_a_run_that_is_scored_by_rules() -> None:
+    asked = make_question_set(specs=[question_spec(n, category="c") for n in (1, 2, 3)])
+    caller = evaluator(asked.project)
+    response = caller.upload("answer-sets/", as_lines(ROWS), "a.jsonl", question_set=asked.pk, system="vector", k=3)
+    body = response.json()
+    assert response.status_code == 201, response.content
+    assert (body["created"], body["missing"]) == (True, ["q3"])
+    assert (body["answer_set"]["system"], body["answer_set"]["answers"], body["answer_set"]["k"]) == ("vector", 2, 3)
+    assert (body["run"]["status"], body["run"]["k"]) == ("completed", 3)
+    run = caller.client.get(body["run"]["links"]["self"]).json()
+    assert run["means"]["keyword_hit"] == {"mean": 1.0, "scored": 2, "failed": 0, "not_applicable": 0}
+    again = caller.upload("answer-sets/", as_lines(ROWS), "b.jsonl", question_set=asked.pk, system="vector", k=3)
+    assert (again.status_code, again.json()["run"]["id"]) == (200, body["run"]["id"])
+
+
+def test_the_body_may_be_the_file_itself() -> None:
+    asked = make_question_set(specs=3)
+    address = f"answer-sets/?question_set={asked.pk}&system=vector"
+    assert evaluator(asked.project).send(address, as_json(ROWS)).status_code == 201
+
+
+@pytest.mark.parametrize("lacking", ["question_set", "system", "file"])
+def test_what_is_needed_is_named(lacking: str) -> None:
+    asked = make_question_set(specs=3)
+    fields = {"question_set": asked.pk, "system": "s"} | {"file": None}
+    fields.pop(lacking)
+    caller = evaluator(asked.project)
+    fields.pop("file", None)
+    if lacking == "file":
+        response = caller.client.post("/api/v1/answer-sets/", fields)
+    else:
+        response = caller.upload("answer-sets/", as_lines(ROWS), **fields)
+    assert (response.status_code, list(response.json()["errors"])) == (400, [lacking])
+
+
+def test_problems_have_lines_and_nothing_is_imported() -> None:
+    asked = make_question_set(specs=1)
+    response = evaluator(asked.project).upload(
+        "answer-sets/", as_lines(ROWS), "a.jsonl", question_set=asked.pk, system="s"
+    )
+    assert response.status_code == 400
+    assert [(p["line"], p["field"]) for p in response.json()["problems"]] == [(2, "question_id")]
+    assert not AnswerSet.objects.exists()
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("k", ["0", "51", "x"])
+def test_a_k_out_of_range_is_400(k: str) -> None:
+    asked = make_question_set(specs=3)
+    response = evaluator(asked.project).upload("answer-sets/", as_lines(ROWS), question_set=asked.pk, system="s", k=k)
+    assert (response.status_code, list(response.json()["errors"])) == (400, ["k"])
+
+
+def test_a_judge_shows_neither_address_nor_key_of_its_endpoint() -> None:
+    """A10."""
+    project = make_project()
+    endpoint = Endpoint.objects.create(name="local", base_url="http://secret.host:1", key_env="CONCORD_KEY_NAME")
+    made = save_judge(project, "strict", endpoint, model="m", language="en")
+    response = viewer(project).get(f"judges/{made.pk}/")
+    assert (response.json()["endpoint"], response.json()["is_baseline"]) == ("local", False)
+    assert b"secret" not in response.content.lower()
+
+
+def test_the_baseline_is_called_so() -> None:
+    made = baseline_judge(make_project(), "ko")
+    body = viewer(made.project).get(f"judges/{made.pk}/").json()
+    assert (body["name"], body["is_baseline"], body["endpoint"], body["language"]) == ("baseline", True, None, "ko")
+
+
+def test_rubrics_and_profiles_are_shown_with_their_content() -> None:
+    project = make_project()
+    someone = viewer(project)
+    rubric = shipped_rubric_row("answer_quality", "ko")
+    profile = profile_row(project, "graphrag")
+    assert someone.get(f"rubrics/{rubric.pk}/").json()["spec"]["family"] == "answer_quality"
+    found = someone.get("rubrics/", language="ko", family="answer_quality").json()["results"]
+    assert [row["id"] for row in found] == [rubric.pk]
+    parts = someone.get(f"profiles/{profile.pk}/").json()["spec"]["parts"]
+    assert {part["metric"]: part["weight"] for part in parts}["correctness"] == 0.25
+
+
+def test_a_map_says_where_the_answers_stand() -> None:
+    asked = make_question_set(specs=1)
+    content = as_json([{"nr": "q1", "said": "so"}])
+    told = "answers: {question_id: nr, answer: said}"
+    fields = {"question_set": asked.pk, "system": "s", "map": told}
+    response = evaluator(asked.project).upload("answer-sets/", content, "a.json", **fields)
+    assert response.status_code == 201
+    assert "Read as map: nr → question_id; said → answer." in response.content.decode()
+
+
+def test_passages_of_which_none_should_be_found_are_refused_until_they_are_accepted() -> None:
+    asked = make_question_set(specs=[question_spec(1, ground_truth_chunk_ids=("guide-1",))])
+    content = as_lines([{"question_id": "q1", "answer": "city 1", "contexts": [{"id": "Guide 1", "text": "A guide."}]}])
+    caller, fields = evaluator(asked.project), {"question_set": asked.pk, "system": "s"}
+    refused = caller.upload("answer-sets/", content, "a.jsonl", **fields)
+    assert refused.status_code == 400
+    assert [problem["code"] for problem in refused.json()["problems"]] == ["passages_unmatched"]
+    assert not AnswerSet.objects.exists()
+    accepted = caller.upload("answer-sets/", content, "a.jsonl", accept_unknown_passages="true", **fields)
+    assert accepted.status_code == 201
+    assert "passages_unmatched" in [remark["code"] for remark in accepted.json()["remarks"]]
+
+
+def test_the_encoding_of_answers_is_asked_for_and_named() -> None:
+    asked = make_question_set(specs=1)
+    content = "question_id,answer\nq1,It’s the landlord’s café\n".encode("cp1252")
+    caller, fields = evaluator(asked.project), {"question_set": asked.pk, "system": "s"}
+    refused = caller.upload("answer-sets/", content, "a.csv", **fields)
+    assert [(p["code"], p["line"]) for p in refused.json()["problems"]] == [("encoding_western", 2)]
+    assert caller.upload("answer-sets/", content, "a.csv", encoding="cp1252", **fields).status_code == 201
+    assert AnswerSet.objects.get().answers.get().text == "It’s the landlord’s café"
+    assert caller.upload("answer-sets/", content, "a.csv", encoding="latin-9", **fields).status_code == 400
