@@ -40,7 +40,7 @@ def let_in(request: HttpRequest, who: User, target: str) -> HttpResponse:
 class SignIn(LoginView):
     """Our own log-in page; whoever is logged in goes on to where they wanted."""
 
-    template_name = "evaluation/login.html"
+    template_name = "evaluation/accounts/login.html"
     authentication_form = LogInForm
     redirect_authenticated_user = True
     extra_context = {"sso_name": settings.CONCORD_OIDC.get("name")}
@@ -64,7 +64,7 @@ class SignOut(LogoutView):
 class ChoosePassword(PasswordResetConfirmView):
     """Where the link of an invitation leads: a password is chosen, and the person is logged in."""
 
-    template_name = "evaluation/choose_password.html"
+    template_name = "evaluation/accounts/choose_password.html"
     success_url = reverse_lazy("home")
 
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
@@ -77,7 +77,7 @@ class ChoosePassword(PasswordResetConfirmView):
 class Account(PasswordChangeView):
     """The own password and the own tokens."""
 
-    template_name = "evaluation/account.html"
+    template_name = "evaluation/accounts/account.html"
     success_url = reverse_lazy("account")
     extra_context = {**SignIn.extra_context, "second_factor": settings.CONCORD_SECOND_FACTOR != "off"}
 
@@ -99,7 +99,7 @@ def kept(request: HttpRequest) -> HttpResponse:
     """What is kept of people and their work, and for how long."""
     days = settings.CONCORD_REPLY_DAYS
     sessions = settings.SESSION_COOKIE_AGE // 86_400
-    return render(request, "evaluation/kept.html", {"reply_days": days, "session_days": sessions})
+    return render(request, "evaluation/accounts/kept.html", {"reply_days": days, "session_days": sessions})
 
 
 def own_tokens(person: User, form: OwnTokenForm) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, Account.template_name, {"form": PasswordChangeForm(me), **own_tokens(me, form)})
     text, token = form.made()
-    return render(request, "evaluation/token.html", {"token": token, "text": text})
+    return render(request, "evaluation/accounts/token.html", {"token": token, "text": text})
 
 
 @signed_in_post

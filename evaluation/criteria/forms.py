@@ -79,7 +79,7 @@ class LevelsWidget(forms.Widget):
             "described_by": (attrs or {}).get("aria-describedby", ""),
             "longest": {"key": LONGEST_LABEL, "text": LONGEST_ANCHOR},
         }
-        return render_to_string("evaluation/_levels.html", said)
+        return render_to_string("evaluation/criteria/_levels.html", said)
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[dict[str, str]]:
         """The rows as they were sent, empty ones left out."""

@@ -50,7 +50,7 @@ def question_set_list(request: HttpRequest) -> HttpResponse:
     shown = [(one, one.count) for one in newest]
     several = len({one.project.name for one, _count in shown}) > 1
     imports = access.projects_with(request.user, Action.EVALUATE).exists()
-    return render(request, "evaluation/question_set_list.html", {"page": SetListPage(shown, several, imports)})
+    return render(request, "evaluation/datasets/question_set_list.html", {"page": SetListPage(shown, several, imports)})
 
 
 @signed_in_get
@@ -72,7 +72,7 @@ def question_set(request: HttpRequest, pk: int) -> HttpResponse:
         imports=access.may(request.user, found.project_id, Action.EVALUATE),
         leads="retrieval_truth" in found.metadata and access.may(request.user, found.project_id, Action.MANAGE_REVIEW),
     )
-    return render(request, "evaluation/question_set.html", {"page": page})
+    return render(request, "evaluation/datasets/question_set.html", {"page": page})
 
 
 @signed_in_form
@@ -112,7 +112,7 @@ def upload_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     except Refused as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("question-set-upload")
-    return render(request, "evaluation/upload_preview.html", {"page": page})
+    return render(request, "evaluation/datasets/upload_preview.html", {"page": page})
 
 
 @signed_in_post
@@ -167,4 +167,4 @@ def uploaded(request: HttpRequest, uuid: str, kind: str = QUESTIONS) -> ImportBa
 
 
 def _upload_page(request: HttpRequest, page: UploadPage, status: int = 200) -> HttpResponse:
-    return render(request, "evaluation/upload.html", {"page": page}, status=status)
+    return render(request, "evaluation/datasets/upload.html", {"page": page}, status=status)

@@ -167,10 +167,10 @@ def new_evaluation(request: HttpRequest) -> HttpResponse:
     if not access.projects_with(request.user, Action.EVALUATE).exists():
         raise PermissionDenied
     if request.method != "POST":
-        return render(request, "evaluation/new.html", {"page": _source_page(request)})
+        return render(request, "evaluation/runs/new.html", {"page": _source_page(request)})
     form = AnswerFileForm(request.POST, request.FILES, user=request.user)
     if not form.is_valid():
-        return render(request, "evaluation/new.html", {"page": _source_page(request, form)}, status=400)
+        return render(request, "evaluation/runs/new.html", {"page": _source_page(request, form)}, status=400)
     said = form.cleaned_data
     try:
         file, about = said["file"], (said["questions"], said["system"], said["file"].name)
@@ -182,10 +182,10 @@ def new_evaluation(request: HttpRequest) -> HttpResponse:
             batch = store_answers(*about, file.read(), person(request), map_text=said["map"], encoding=said["encoding"])
     except InvalidFile as refused:
         page = _source_page(request, form, said["file"].name, refused.problems)
-        return render(request, "evaluation/new.html", {"page": page}, status=400)
+        return render(request, "evaluation/runs/new.html", {"page": page}, status=400)
     except Refused as refused:
         form.add_error("system", explain_refusal(refused))
-        return render(request, "evaluation/new.html", {"page": _source_page(request, form)}, status=400)
+        return render(request, "evaluation/runs/new.html", {"page": _source_page(request, form)}, status=400)
     return redirect("answers-preview", batch.uuid)
 
 
@@ -233,7 +233,7 @@ def try_one(request: HttpRequest) -> HttpResponse:
         else:
             page |= {"tried": tried, "request_text": _written(tried.request), "mapping": _written(tried.mapping)}
     status = 400 if asks and form.errors else 200
-    return render(request, "evaluation/try_system.html", page, status=status)
+    return render(request, "evaluation/runs/try_system.html", page, status=status)
 
 
 def _written(value: object) -> str:
@@ -247,13 +247,13 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
         return _moved(request, redirect(answers_url(batch.result_id)))
     if batch.state not in {ImportBatch.State.PARSED, ImportBatch.State.EXPIRED}:
-        return render(request, "evaluation/answers_progress.html", {"page": LargeUpload.of(batch)})
+        return render(request, "evaluation/runs/answers_progress.html", {"page": LargeUpload.of(batch)})
     if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
         questions = QuestionSet.objects.get(pk=batch.options["questions"])
         remarks = [Problem(**one) for one in work.found["remarks"]]
         large = {**work.found, "question_set": questions, "answers": batch.rows, "remarks": remarks}
         page = {"batch": batch, "found": large, "columns": None, "large": True, "encoding": None}
-        return _moved(request, render(request, "evaluation/answers_preview.html", page))
+        return _moved(request, render(request, "evaluation/runs/answers_preview.html", page))
     try:
         found = preview_answers(batch)
     except Refused as refused:
@@ -261,7 +261,7 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
         return redirect("evaluation-new")
     asks = encoding_form(batch, found.encoding)
     shown = {"batch": batch, "found": found, "columns": columns_form(ANSWERS, found), "encoding": asks}
-    return render(request, "evaluation/answers_preview.html", shown)
+    return render(request, "evaluation/runs/answers_preview.html", shown)
 
 
 @signed_in_post
@@ -305,7 +305,7 @@ def new_run(request: HttpRequest) -> HttpResponse:
     """What is measured, by whom, and what that takes; then the start."""
     source = _source(request)
     if isinstance(source, SourcePage):
-        return render(request, "evaluation/new.html", {"page": source}, status=400)
+        return render(request, "evaluation/runs/new.html", {"page": source}, status=400)
     profiles = profile_choices(source)
     if request.method != "POST":
         return _run_page(request, RunPage(source, RunForm(source=source, profiles=profiles), profiles))
@@ -323,7 +323,7 @@ def new_run(request: HttpRequest) -> HttpResponse:
 
 
 def _run_page(request: HttpRequest, page: RunPage, status: int = 200) -> HttpResponse:
-    return render(request, "evaluation/new_run.html", {"page": page}, status=status)
+    return render(request, "evaluation/runs/new_run.html", {"page": page}, status=status)
 
 
 def _source(request: HttpRequest) -> AnswerSet | Asking | SourcePage:

@@ -323,4 +323,4 @@ def agreement_pictures(run: Run, found: Figures | None = None) -> SafeString:
     metrics = tuple(_metric(*one) for one in _by_metric(found))
     if not metrics:
         return SafeString("")
-    return render_to_string("review/report_pictures.html", {"metrics": metrics, **over_time(trends_of(run))})
+    return render_to_string("review/agreement/report_pictures.html", {"metrics": metrics, **over_time(trends_of(run))})

@@ -21,9 +21,9 @@ def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     kept, waiting = agreement_at_once(found)
     if kept.value is None:
-        return render(request, "review/in_making.html", {"title": found})
+        return render(request, "review/reports/in_making.html", {"title": found})
     page = agreement_page(found, kept.value.figures, examples=kept.value.examples, waiting=waiting)
-    return render(request, "review/agreement.html", {"page": page, "kept": kept})
+    return render(request, "review/agreement/agreement.html", {"page": page, "kept": kept})
 
 
 @signed_in_get

@@ -24,7 +24,7 @@ def search(request: HttpRequest) -> HttpResponse:
     words = " ".join(request.GET.get("q", "").split())[:LONGEST]
     searches = (find_questions, find_answers, *(feature.search for feature in features() if feature.search))
     found = [search_rows(person(request), words, MOST) for search_rows in searches] if words else []
-    return render(request, "review/search.html", {"words": words, "most": MOST, "found": found})
+    return render(request, "review/answers/search.html", {"words": words, "most": MOST, "found": found})
 
 
 def find_questions(user: User, words: str, most: int) -> Hits:

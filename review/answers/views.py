@@ -140,7 +140,7 @@ def _page(
         refused=refused,
         error=error,
     )
-    return render(request, "review/answer.html", {"page": page}, status=409 if refused else 200)
+    return render(request, "review/answers/answer.html", {"page": page}, status=409 if refused else 200)
 
 
 def _scores(run: Run, found: Answer) -> QuerySet[Score]:
@@ -220,7 +220,7 @@ def _preview(request: HttpRequest, run: Run, found: Selection, decided: Decided,
         "query": query_of(request.POST),
         "filters": _filters(request.POST),
     }
-    return render(request, "review/run_override.html", shown)
+    return render(request, "review/answers/run_override.html", shown)
 
 
 def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> HttpResponse:
@@ -228,7 +228,7 @@ def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> H
     number = whole_number(data.get("page", "1"), 6) or 1
     kept = listed_answers(run, wanted, (number - 1) * LISTED, LISTED)
     if (found := kept.value) is None:
-        return render(request, "review/in_making.html", {"title": run})
+        return render(request, "review/reports/in_making.html", {"title": run})
     more = found.count > number * LISTED
     expose_answers(request.user, [one.answer.answer_id for one in found.rows], "run answers")
     page = {
@@ -245,7 +245,7 @@ def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> H
         "on": query_of(data, page=str(number + 1)) if more else "",
         "error": error,
     }
-    return render(request, "review/run_answers.html", page, status=409 if error else 200)
+    return render(request, "review/answers/run_answers.html", page, status=409 if error else 200)
 
 
 def _filters(data: QueryDict) -> tuple[tuple[str, str], ...]:

@@ -88,7 +88,7 @@ NOTHING = Entered()
 
 @dataclass(frozen=True)
 class WorkbenchPage:
-    """Everything that ``review/workbench.html`` shows."""
+    """Everything that ``review/calibration/workbench.html`` shows."""
 
     bench: Bench
     version: RubricVersion

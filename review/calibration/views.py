@@ -56,7 +56,7 @@ def calibration_list(request: HttpRequest) -> HttpResponse:
         "titles": titles_of(one.metric for _, gold in gold_sets for one in gold.metrics),
         "runs": _rated_runs(request),
     }
-    return render(request, "review/calibration.html", shown)
+    return render(request, "review/calibration/calibration.html", shown)
 
 
 def _rated_runs(request: HttpRequest, project_id: int = 0) -> list[Run]:
@@ -207,14 +207,14 @@ def _page(
         gold = overview(gold_set)
         shown = {"gold_set": gold_set, "gold": gold, "judges": _judges(gold_set)}
         shown |= {"titles": titles_of(one.metric for one in gold.metrics)}
-        return render(request, "review/workbench_none.html", about | shown)
+        return render(request, "review/calibration/workbench_none.html", about | shown)
     page = workbench_page(
         bench, version, judges=judges, families=families, asked=asked, leads=leads, entered=entered, tried=tried
     )
     expose_answers(request.user, [one.one.item.answer_id for one in page.shown], "workbench")
     return render(
         request,
-        "review/workbench.html",
+        "review/calibration/workbench.html",
         about
         | {
             "page": page,

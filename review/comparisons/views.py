@@ -30,13 +30,13 @@ def run_compare(request: HttpRequest) -> HttpResponse:
     runs = _compared(request)
     kept = compared(runs)
     if kept.value is None:
-        return render(request, "review/in_making.html", {"title": gettext("Compare runs")})
+        return render(request, "review/reports/in_making.html", {"title": gettext("Compare runs")})
     form = MarginForm(request.GET)
     margin = form.cleaned_data["margin"] if form.is_valid() else None
     page = compare_page(with_margin(kept.value, margin), _others(request, runs))
     for one in runs if len(runs) > 1 else ():
         expose(request.user, one, "comparison")
-    return render(request, "review/compare.html", {"page": page, "kept": kept, "form": form})
+    return render(request, "review/comparisons/compare.html", {"page": page, "kept": kept, "form": form})
 
 
 @signed_in_get
@@ -52,7 +52,7 @@ def run_compare_answers(request: HttpRequest) -> HttpResponse:
     expose_answers(request.user, [one.answer_id for pair in pairs for one in (pair.ours, pair.baseline)], "comparison")
     told = [(pair, language_of("".join(stretch.text for stretch in pair.stretches))) for pair in pairs]
     shown = {"ours": ours, "baseline": baseline, "first": pairs[0].ours, "pairs": told}
-    return render(request, "review/compare_answers.html", shown)
+    return render(request, "review/comparisons/compare_answers.html", shown)
 
 
 def _compared(request: HttpRequest) -> list[Run]:
@@ -82,4 +82,4 @@ def set_quality_page(request: HttpRequest, pk: int) -> HttpResponse:
     of expected answers."""
     found = access.fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk)
     shown = {"found": found, "quality": set_quality(found), "most": MOST_SHOWN}
-    return render(request, "review/set_quality.html", shown)
+    return render(request, "review/comparisons/set_quality.html", shown)

@@ -31,7 +31,9 @@ NOTHING: Entered = MappingProxyType({})
 def adjudication(request: HttpRequest) -> HttpResponse:
     """What waits for a decision, the most pressing first."""
     me = person(request)
-    return render(request, "review/adjudication.html", {"cases": case_rows(open_cases(cases_for_lead(me)), me)})
+    return render(
+        request, "review/decisions/adjudication.html", {"cases": case_rows(open_cases(cases_for_lead(me)), me)}
+    )
 
 
 @signed_in_get
@@ -88,7 +90,7 @@ def _page(
 ) -> HttpResponse:
     me = person(request)
     page = case_page(item, show_case(item, me, get_language() or "en"), me, entered, error)
-    return render(request, "review/case.html", {"page": page}, status=status)
+    return render(request, "review/decisions/case.html", {"page": page}, status=status)
 
 
 @signed_in_form
@@ -108,7 +110,7 @@ def question(request: HttpRequest, pk: int) -> HttpResponse:
             messages.success(request, explain(made.note))
             return redirect("adjudication-case", item.pk)
     shown = {"item": item, "question": words, "references": [*references, ""], "error": error}
-    return render(request, "review/amend_question.html", shown, status=409 if error else 200)
+    return render(request, "review/decisions/amend_question.html", shown, status=409 if error else 200)
 
 
 @signed_in_form
@@ -139,4 +141,4 @@ def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
             messages.success(request, text % {"version": made.version})
             return redirect("adjudication-case", item.pk)
     shown = {"item": item, "version": pinned, "question": words, "lines": lines, "error": error}
-    return render(request, "review/amend_rubric.html", shown, status=409 if error else 200)
+    return render(request, "review/decisions/amend_rubric.html", shown, status=409 if error else 200)

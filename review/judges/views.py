@@ -46,7 +46,7 @@ def judge_list(request: HttpRequest) -> HttpResponse:
         "newer": newer,
         "older": older,
     }
-    return render(request, "review/judges.html", shown)
+    return render(request, "review/judges/judges.html", shown)
 
 
 JUDGES = JudgeVersion.objects.select_related("endpoint")
@@ -89,7 +89,7 @@ def _judge_page(request: HttpRequest, found: JudgeVersion, tried: Probed | None 
         "titles": titles_of(whole.metrics) if whole else {},
         "tried": tried,
     }
-    return render(request, "review/judge.html", shown)
+    return render(request, "review/judges/judge.html", shown)
 
 
 @signed_in_get

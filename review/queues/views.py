@@ -66,7 +66,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     rows = [
         (queue, own.get(queue.pk), ratings := given.get(queue.pk), _percent(*ratings or (0, 0))) for queue in queues
     ]
-    return render(request, "review/queue_list.html", {"rows": rows, "leads": bool(led)})
+    return render(request, "review/queues/queue_list.html", {"rows": rows, "leads": bool(led)})
 
 
 def _percent(given: int, needed: int) -> int:
@@ -84,7 +84,7 @@ def queue(request: HttpRequest, pk: int) -> HttpResponse:
         "own": own_progress(found, me) if QueueMember.objects.filter(queue=found, reviewer=me).exists() else None,
         "lead": _lead(found, me) if leads(me, found) else None,
     }
-    return render(request, "review/queue.html", shown)
+    return render(request, "review/queues/queue.html", shown)
 
 
 @signed_in_post
@@ -178,7 +178,7 @@ def queue_questions(request: HttpRequest, pk: int) -> HttpResponse:
     """The questions that may be at fault themselves."""
     queue = queue_for_lead(request.user, pk)
     shown = {"queue": queue, "rows": doubtful_questions(queue)}
-    return render(request, "review/queue/questions.html", shown)
+    return render(request, "review/queues/questions.html", shown)
 
 
 @signed_in_get
@@ -224,7 +224,7 @@ def _people(request: HttpRequest, queue: ReviewQueue, error: str = "") -> HttpRe
         "newcomers": list(_newcomers(queue)),
         "error": error,
     }
-    return render(request, "review/queue/people.html", shown, status=409 if error else 200)
+    return render(request, "review/queues/people.html", shown, status=409 if error else 200)
 
 
 def _items(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse:
@@ -247,7 +247,7 @@ def _items(request: HttpRequest, queue: ReviewQueue, error: str) -> HttpResponse
         "on": f"?page={number + 1}{kept}" if len(found) > ITEMS_ON_A_PAGE else "",
         "error": error,
     }
-    return render(request, "review/queue/items.html", shown, status=409 if error else 200)
+    return render(request, "review/queues/items.html", shown, status=409 if error else 200)
 
 
 def _members(queue: ReviewQueue) -> list[User]:
@@ -289,14 +289,14 @@ def queue_new(request: HttpRequest) -> HttpResponse:
             messages.success(request, gettext("The queue is open. Its members see it on their start page."))
             return redirect("queue", queue.pk)
     status = 409 if error else (400 if form.errors else 200)
-    return render(request, "review/queue_new.html", {"run": run, "form": form, "error": error}, status=status)
+    return render(request, "review/queues/queue_new.html", {"run": run, "form": form, "error": error}, status=status)
 
 
 @signed_in_get
 def preview(request: HttpRequest) -> HttpResponse:
     """The preview fragment for the form as it stands."""
     run = _run(request)
-    return render(request, "review/_queue_preview.html", {"preview": _preview(_form(run, request.GET))})
+    return render(request, "review/queues/_queue_preview.html", {"preview": _preview(_form(run, request.GET))})
 
 
 class PreviewCard(NamedTuple):

@@ -68,12 +68,14 @@ def next_item(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         assignment = next_assignment(queue, person(request))
     except Refused as refused:
-        return render(request, "review/waiting.html", {"queue": queue, "reason": explain_refusal(refused)})
+        return render(request, "review/ratings/waiting.html", {"queue": queue, "reason": explain_refusal(refused)})
     if assignment is not None:
         return _screen(request, assignment)
     me = person(request)
     own = own_progress(queue, me)
-    return render(request, "review/waiting.html", {"queue": queue, "own": own, "undo": undoable(queue, me, own)})
+    return render(
+        request, "review/ratings/waiting.html", {"queue": queue, "own": own, "undo": undoable(queue, me, own)}
+    )
 
 
 @login_required
@@ -98,9 +100,9 @@ def item(request: HttpRequest, pk: int) -> HttpResponse:
         return _reveal(request, assignment)
     if assignment.state == State.FINISHED:
         shown = card(assignment, get_language() or "en")
-        return render(request, "review/finished.html", {"card": shown, "ratings": own_ratings(shown)})
+        return render(request, "review/ratings/finished.html", {"card": shown, "ratings": own_ratings(shown)})
     if assignment.state in {State.SKIPPED, State.FLAGGED}:
-        return render(request, "review/passed_on.html", {"assignment": assignment})
+        return render(request, "review/ratings/passed_on.html", {"assignment": assignment})
     return _screen(request, assignment)
 
 
@@ -184,7 +186,7 @@ def _reveal(request: HttpRequest, assignment: Assignment, **held: Any) -> HttpRe
     me, said = person(request), reveal(assignment)
     own = own_progress(assignment.item.queue, me)
     page = reveal_page(card(assignment, get_language() or "en"), said, own, keys_of(me), **held)
-    return render(request, "review/reveal.html", {"page": page}, status=409 if held else 200)
+    return render(request, "review/ratings/reveal.html", {"page": page}, status=409 if held else 200)
 
 
 @signed_in_post
@@ -213,7 +215,7 @@ def my_ratings(request: HttpRequest) -> HttpResponse:
     rows = [
         past_rating(one, list(standing.get(one.pk, {}).values()), closed.get(one.item.answer_id, ())) for one in mine
     ]
-    return render(request, "review/my_ratings.html", {"ratings": rows})
+    return render(request, "review/ratings/my_ratings.html", {"ratings": rows})
 
 
 @signed_in_form
@@ -246,7 +248,7 @@ def _again(request: HttpRequest, assignment: Assignment, **held: Any) -> HttpRes
     """The form with what stands, or with what a refused one ``held``."""
     shown = card(assignment, get_language() or "en")
     page = again_page(shown, standing_ratings(assignment), adjudicated_metrics(assignment), **held)
-    return render(request, "review/again.html", {"page": page}, status=409 if held else 200)
+    return render(request, "review/ratings/again.html", {"page": page}, status=409 if held else 200)
 
 
 def _parts(changes: Mapping[str, Change]) -> Decided:
@@ -283,7 +285,7 @@ def switch_keys(request: HttpRequest) -> HttpResponse:
 def _keys(request: HttpRequest, entered: dict[str, str], error: str = "") -> HttpResponse:
     me = person(request)
     shown = {"rows": chosen_keys(me, entered), "codes": CODES, "off": me.keys_off, "error": error}
-    return render(request, "review/keys.html", shown, status=409 if error else 200)
+    return render(request, "review/ratings/keys.html", shown, status=409 if error else 200)
 
 
 def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> HttpResponse:
@@ -328,7 +330,7 @@ def _screen(
         missing=missing,
         ahead=ahead,
     )
-    return render(request, "review/review.html", {"page": page}, status=status)
+    return render(request, "review/ratings/review.html", {"page": page}, status=status)
 
 
 def _put_down(request: HttpRequest, pk: int, step: Callable[[Assignment], object], done: str = "") -> HttpResponse:
@@ -370,7 +372,7 @@ def _onward(request: HttpRequest, queue: ReviewQueue) -> HttpResponse:
         {
             "next": path,
             "undo": reverse("review-undo", args=[last]) if last else "",
-            "head": render_to_string("review/item/_header.html", head, request),
+            "head": render_to_string("review/ratings/_header.html", head, request),
             "says": [str(message) for message in messages.get_messages(request)] if following else [],
         }
     )

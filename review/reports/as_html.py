@@ -40,7 +40,7 @@ def html_report(report: Report, answers: Sequence[ToldAnswer], gate: Gate | None
         "answers": [_answer(told, titles) for told in answers],
         "left_out": report.header.answers - len(answers),
     }
-    return render_to_string("review/report_file.html", {"page": page})
+    return render_to_string("review/reports/report_file.html", {"page": page})
 
 
 def _style(name: str) -> str:

@@ -58,7 +58,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "evaluates": allowed(roles, Action.EVALUATE),  # whether the commands concern the person
         "fresh": fresh,  # there is no project to bring anything into
     }
-    return render(request, "review/home.html", shown)
+    return render(request, "review/reports/home.html", shown)
 
 
 @signed_in_get
@@ -67,7 +67,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     visible = access.visible(Run.objects.select_related(*LISTED), request.user)
     asked = RunFilter(request.GET, visible)
     shown = {"runs": run_rows(asked.rows, headlines_of(asked.rows)), "asked": asked}
-    return render(request, "review/run_list.html", shown)
+    return render(request, "review/reports/run_list.html", shown)
 
 
 @signed_in_get
@@ -78,11 +78,11 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     now = progress(found)
     live = None if found.state in Run.ENDED else progress_page(found, now, calls_of(found))
     if kept.value is None:
-        return render(request, "review/in_making.html", {"title": found, "progress": live})
+        return render(request, "review/reports/in_making.html", {"title": found, "progress": live})
     actions = run_actions(found.state, access.roles_in(request.user, found.project_id), failed_units=bool(now.failed))
     page = run_page(kept.value.report, actions, live, kept.value.plan)
     expose_answers(request.user, page.answers_shown, "run page")
-    return render(request, "review/run.html", {"page": page, "kept": kept})
+    return render(request, "review/reports/run.html", {"page": page, "kept": kept})
 
 
 @signed_in_post
@@ -108,7 +108,7 @@ def run_retrieval(request: HttpRequest, pk: int) -> HttpResponse:
         "rows": titled(corrected) if corrected else (),
         "leads": corrected is not None and access.may(request.user, found.project_id, Action.MANAGE_REVIEW),
     }
-    return render(request, "review/run/retrieval.html", shown)
+    return render(request, "review/reports/retrieval.html", shown)
 
 
 @signed_in_get
@@ -122,7 +122,7 @@ def run_report(request: HttpRequest, pk: int) -> HttpResponseBase:
         with uncounted_if_later(taken):
             made = _brief_report(found, format_name) if format_name in BRIEF else report_file(found, format_name)
     except Later:
-        return render(request, "review/in_making.html", {"title": found, "file": True})
+        return render(request, "review/reports/in_making.html", {"title": found, "file": True})
     expose(request.user, found, "report")
     return download(made)
 
@@ -159,7 +159,7 @@ def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress fragment; when the run has ended the whole page is loaded again."""
     found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     page = progress_page(found, progress(found), calls_of(found))
-    response = render(request, "review/_progress.html", {"progress": page})
+    response = render(request, "review/reports/_progress.html", {"progress": page})
     if not page.live:
         response.headers["HX-Refresh"] = "true"
     return response
