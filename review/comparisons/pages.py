@@ -163,9 +163,9 @@ class OrderCard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ComparePage:
-    """Everything that ``review/comparisons/compare.html`` shows; without a second run only the choice. ``choices`` are the runs
-    that could be compared, ``flags`` the kinds of versions in which the runs differ, with each run's. ``family``
-    says over how many overall scores the error is held, ``unrated`` what retrieval metrics leave out."""
+    """Everything that ``review/comparisons/compare.html`` shows; without a second run only the choice. ``choices``
+    are the runs that could be compared, ``flags`` the kinds of versions in which the runs differ, with each run's.
+    ``family`` says over how many overall scores the error is held, ``unrated`` what retrieval metrics leave out."""
 
     choices: Sequence[Run]
     chosen: Collection[int]

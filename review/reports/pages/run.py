@@ -142,7 +142,8 @@ class RunActions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Everything that ``review/reports/run.html`` shows. ``advice`` is what a person has to do before the run can go on."""
+    """Everything that ``review/reports/run.html`` shows. ``advice`` is what a person has to do before the run can go
+    on."""
 
     cards: ReportCards
     chip: StateChip
