@@ -85,7 +85,7 @@ def _key(action: Action) -> Any:
 def _read(reader: Callable[[str], Any], value: Any) -> Any:
     """:raises PydanticCustomError: where the flag would refuse the value."""
     if not isinstance(value, str | int | float):
-        raise PydanticCustomError("option", "a text or a number is expected")
+        raise PydanticCustomError("option", "{reason}", {"reason": "a text or a number is expected"})
     try:
         return reader(str(value))
     except ArgumentTypeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from django.test import Client
 from django.urls import URLPattern, URLResolver, resolve, reverse
@@ -152,10 +153,13 @@ def forgotten(paths: Iterable[str], lead: User) -> list[str]:
     for pattern in addresses():
         if pattern.name in opened or pattern.name in NO_PAGES:
             continue
-        blanks = {name: "x" if type(part).__name__ == "StringConverter" else 0 for name, part in _parts(pattern)}
+        blanks = {name: BLANKS.get(type(part).__name__, 0) for name, part in _parts(pattern)}
         if client.get(reverse(pattern.name, kwargs=blanks)).status_code != 405:
             left.append(str(pattern.name))
     return left
+
+
+BLANKS = {"StringConverter": "x", "UUIDConverter": UUID(int=0)}
 
 
 def addresses() -> list[URLPattern]:

@@ -18,7 +18,8 @@ SENTENCES = {
     "Problem": problems.SENTENCES,
     "wrong": problems.CRITERIA,
     "AskFailed": reasons.SENTENCES,
-    "PydanticCustomError": system_settings.PROBLEMS,
+    # The reason why a flag refuses a value is printed as it is: commands speak English.
+    "PydanticCustomError": system_settings.PROBLEMS | {"option": "%(reason)s"},
     "Result.failed": reasons.SENTENCES,
     "Result.not_applicable": reasons.SENTENCES,
 }

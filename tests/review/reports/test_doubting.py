@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -130,7 +129,8 @@ def test_c7_a_gate_cannot_tell_a_drop_between_runs_that_different_models_answere
     again = judged_by("judge-1-2026-01-01", judge, answers, different=2)
     second = judged_by("judge-1-2026-06-01", judge, answers, different=2)
     asked = GateAsked(baseline=first, max_drop=0.9)
-    same, other, allowed = gate(again, asked), gate(second, asked), gate(second, replace(asked, across_models=True))
+    across = asked.model_copy(update={"across_models": True})
+    same, other, allowed = gate(again, asked), gate(second, asked), gate(second, across)
     assert same.verdict is allowed.verdict is GateVerdict.PASSED
     assert (other.verdict, other.checks[0].reason) == (GateVerdict.UNDECIDED, "served_model")
     assert other.checks[0].value == allowed.checks[0].value
