@@ -46,7 +46,7 @@ def test_the_form_shows_five_fields_and_unfolds_the_rest(world: World) -> None:
     unfolds = set(re.findall(r' name="(\w+)"', asked)) - set(re.findall(r' name="(\w+)"', shown))
     five = {"coverage", "strategy", "size", "reviewers", "reviews_needed"}
     assert set(re.findall(r' name="(\w+)"', shown)) - {"csrfmiddlewaretoken", "run"} == five
-    assert {one.asked_as for one in ASKED if one.form} <= five | unfolds
+    assert {one.input_name for one in ASKED if one.form} <= five | unfolds
 
 
 def test_a_queue_is_made_with_its_draw(world: World) -> None:

@@ -420,8 +420,8 @@ def test_each_model_of_an_endpoint_has_a_batch_of_its_own(judge: JudgeServer) ->
     answers = answers_to(3)
     remote_run(judge, answers, batch=True)
     endpoint = Endpoint.objects.get()
-    save_judge(answers.project, "other", endpoint, model="judge-2", language="en")
-    run = remote_run(judge, answers, batch=True, beside=("other",))
+    other = save_judge(answers.project, "other", endpoint, model="judge-2", language="en")
+    run = remote_run(judge, answers, batch=True, beside=[other])
     start(run)
     assert drained(run).state == Run.State.COMPLETED
     assert set(JudgeBatch.objects.values_list("model", "lines")) == {("judge-1", 3), ("judge-2", 3)}

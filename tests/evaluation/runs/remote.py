@@ -39,7 +39,8 @@ def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any
         params=options.pop("params", None),
         method=options.pop("method", "said"),
     )
-    return prepare_run(given, profile_row(given.project, "graphrag"), RunSpec(**options), judge=judge)
+    beside = options.pop("beside", ())
+    return prepare_run(given, profile_row(given.project, "graphrag"), RunSpec(**options), judge=judge, beside=beside)
 
 
 def worked_off(run: Run, seconds: float = 30) -> Run:
