@@ -60,6 +60,7 @@ def test_a_new_site_takes_questions_at_once_and_its_files_are_its_owners_alone(t
     assert "can read" in start(folder, "healthcheck", **environment).stdout
 
 
+@pytest.mark.slow
 def test_a_second_connection_leaves_the_first_its_locks_on_the_file(tmp_path: Path) -> None:
     """Else another process, ending, takes itself for the last and deletes the log from under this one."""
     assert start(tmp_path, "migrate").returncode == 0

@@ -25,6 +25,7 @@ def test_the_tables_are_what_the_command_prints(name: str, place: int, found: Ju
     assert printed == "\n".join(TABLES[name](found))
 
 
+@pytest.mark.slow
 def test_the_human_labels_are_those_of_the_reference_values(sample_data: Path, found: Judged) -> None:
     expected = json.loads((sample_data / "reference_values.json").read_text("utf-8"))["ragtruth_qa"]["hallucinated"]
     assert found.grounded.count(0.0) == expected["count"]

@@ -7,9 +7,9 @@ import json
 from django.urls import reverse
 
 from contrib.traces.importing import Sampling, keep_traces
-from evaluation.models import ImportBatch, Run
+from evaluation.core.roles import Role
+from evaluation.models import ImportBatch, Project, Run, User
 from tests.access_rules import EVALUATES, EVALUATES_SOMEWHERE, LOGGED_IN
-from tests.pages.world import World
 
 RULES = {
     ("GET", "traces-new"): EVALUATES_SOMEWHERE,
@@ -23,23 +23,23 @@ RULES = {
 }
 
 
-def trace_batch(world: World) -> ImportBatch:
+def trace_batch(project: Project) -> ImportBatch:
     """Return a file of traces that waits for its confirmation."""
     told = {"input.value": "How long may a leave be?", "output.value": "15 days."}
     attributes = [{"key": key, "value": {"stringValue": value}} for key, value in told.items()]
     span = {"traceId": "1" * 32, "attributes": attributes}
     data = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
-    by = world.people["evaluator"]
-    return keep_traces(world.project, "uploaded", data, "t.json", Sampling(), name="", by=by)
+    by = User.objects.filter(grants__project=project, grants__role=Role.EVALUATOR).first()
+    return keep_traces(project, "uploaded", data, "t.json", Sampling(), name="", by=by)
 
 
-SUBJECTS = dict.fromkeys(("traces-preview", "traces-confirm"), lambda world: trace_batch(world).uuid)
+SUBJECTS = dict.fromkeys(("traces-preview", "traces-confirm"), lambda world: trace_batch(world.project).uuid)
 PAGES = {
     "traces": ("lead", lambda w: reverse("traces-new"), 5),
-    "traces, previewed": ("lead", lambda w: reverse("traces-preview", args=[trace_batch(w).uuid]), 7),
+    "traces, previewed": ("lead", lambda w: reverse("traces-preview", args=[trace_batch(w.project).uuid]), 7),
 }
 
 
-def lead_pages(_vector: Run, _run: Run) -> list[str]:
+def lead_pages(_vector: Run, run: Run) -> list[str]:
     """Addresses that a lead opens."""
-    return [reverse("traces-new")]
+    return [reverse("traces-new"), reverse("traces-preview", args=[trace_batch(run.project).uuid])]

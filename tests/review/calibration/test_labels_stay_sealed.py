@@ -163,6 +163,7 @@ def isolating_run(world: World) -> Run:
     return again
 
 
+@pytest.mark.slow
 def test_no_figure_depends_on_a_locked_label(world: World, tmp_path: Path) -> None:
     """Neither a page, export or figure nor a difference of two: all stay as they are when every locked label becomes
     another."""

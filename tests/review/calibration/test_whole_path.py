@@ -76,6 +76,7 @@ def judge(run: Run, server: JudgeServer) -> JudgeVersion:
     return save_judge(run.project, "judge", endpoint, model="judge-1", language="en")
 
 
+@pytest.mark.slow
 def test_a_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: JudgeVersion) -> None:
     lead = Client()
     lead.force_login(make_user(Role.LEAD, run.project))
