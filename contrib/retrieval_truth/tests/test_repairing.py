@@ -319,7 +319,7 @@ def test_a_run_on_accepted_labels_is_corrected_by_the_stored_probabilities() -> 
     whole = {row.metric: row for row in results(found).figures if not row.minus and row.system == "System A v1"}
     for row in told.figures:
         of = whole[row.metric]
-        assert (row.value, row.low, row.high) == (of.value, of.low, of.high)
+        assert (row.value, row.low, row.high) == pytest.approx((of.value, of.low, of.high))
     precision = told.figures[0]
     # known are the first passage of each question and those found to be relevant among the 40 that were rated
     labelled = [set(question.read().ground_truth_chunk_ids) for question in version.questions.all()]
