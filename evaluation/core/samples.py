@@ -147,7 +147,7 @@ def reason_code(reason: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Result:
     """The outcome of one metric on one answer. Only a scored result has a value or a label; the others have a
-    reason: a code of ``evaluation/messages/sentences.py``, optionally followed by ``": "`` and a detail.
+    reason: a code of ``evaluation/messages/reasons.py``, optionally followed by ``": "`` and a detail.
 
     :raises ValueError: when status, value, label and reason do not fit together.
     """
