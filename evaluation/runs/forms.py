@@ -24,7 +24,7 @@ from evaluation.messages.markdown import language_of
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
 from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
 from evaluation.runs.making import Asking
-from evaluation.runs.pages import ProfileChoice
+from evaluation.runs.profile_choices import ProfileChoice
 from evaluation.specs.form_fields import form_fields, values_of
 
 

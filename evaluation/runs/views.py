@@ -39,8 +39,8 @@ from evaluation.runs.large_uploads import (
     process_upload,
 )
 from evaluation.runs.making import Asking, ask_for_run, resume_run
-from evaluation.runs.pages import ProfileChoice, profile_choices
 from evaluation.runs.planning import Plan, plan_sentences, planned
+from evaluation.runs.profile_choices import ProfileChoice, profile_choices
 from evaluation.systems.trying import try_question
 from evaluation.worker import lifecycle
 
