@@ -4,7 +4,7 @@ requests, repairs and strict reading as in a run."""
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -271,9 +271,9 @@ class Attacker:
             rung=self.rung,
         )
 
-    def _keep(self, number: Hashable, _call: JudgeCall, reply: JudgeReply, _heard: Heard) -> None:
+    def _keep(self, number: int, _call: JudgeCall, reply: JudgeReply, _heard: Heard) -> None:
         self.replies.append(reply)
-        self._open[int(str(number))].replies.append(reply)
+        self._open[number].replies.append(reply)
 
     def _hear(self, number: int, one: _Facing, heard: Heard) -> None:
         if heard.outcome not in _SAID:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from evaluation.judging.calls import Heard, JudgeCall, JudgeReply, reason_with_words
 from evaluation.judging.prompt import hear, repaired, with_first_failure
@@ -52,7 +52,7 @@ class CallLoop(Generic[K]):
     most_tries: int = MOST_TRIES
     defers: bool = True
     begin: Callable[[K], Hashable] = lambda key: key
-    record: Callable[[Hashable, JudgeCall, JudgeReply, Heard], None] = lambda *_: None
+    record: Callable[[Any, JudgeCall, JudgeReply, Heard], None] = lambda *_: None
     more: Callable[[], bool] = lambda: True
     rng: random.Random = field(default_factory=random.Random)
     away: str = ""

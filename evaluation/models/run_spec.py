@@ -154,7 +154,7 @@ class RunSpec(CallSpec):
     )
     budget: Decimal | None = setting(
         None,
-        limits=(0, None),
+        limits=(0, 99_999_999),
         form=Input(
             "more",
             _("Budget in US dollars"),

@@ -5,7 +5,7 @@ asked for again."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -78,8 +78,8 @@ def hear_all(
     if not due:
         return
 
-    def record(attempt: Hashable, call: JudgeCall, reply: JudgeReply, heard: Heard) -> None:
-        row = reply_row(int(str(attempt)), request_hash(call), reply, heard, model=call.model, at=timezone.now())
+    def record(attempt: int, call: JudgeCall, reply: JudgeReply, heard: Heard) -> None:
+        row = reply_row(attempt, request_hash(call), reply, heard, model=call.model, at=timezone.now())
         insert_replies(ledger.replies, [row])
 
     shared = SharedPool(

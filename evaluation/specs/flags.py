@@ -57,7 +57,7 @@ def _value(one: Setting, text: str) -> Any:
     except Refused as refused:
         raise ArgumentTypeError(explain_refusal(refused)) from refused
     except ValueError:
-        raise ArgumentTypeError(f"{text} is no whole number") from None
+        raise ArgumentTypeError(f"{text} is not a whole number") from None
     return value
 
 
@@ -102,7 +102,7 @@ def number(text: str) -> float:
     except ValueError:
         value = math.inf
     if not math.isfinite(value):
-        raise ArgumentTypeError(f"{text} is no number")
+        raise ArgumentTypeError(f"{text} is not a number")
     return value
 
 
@@ -115,7 +115,7 @@ def dollars(text: str) -> Decimal:
         amount = Decimal(text)
     except InvalidOperation:
         amount = Decimal(-1)
-    if not 0 <= amount < 10**8:
+    if not amount.is_finite() or not 0 <= amount < 10**8:
         raise ArgumentTypeError(_("not an amount of US dollars, such as 2.50"))
     return amount.quantize(Decimal("0.0001"))
 
@@ -126,10 +126,10 @@ def _moment(text: str) -> datetime:
     except ValueError:
         moment = None
     if moment is None:
-        raise ArgumentTypeError(f"{text} is no moment, such as 2026-12-01T18:00")
+        raise ArgumentTypeError(f"{text} is not a date and time such as 2026-12-01T18:00")
     moment = moment if timezone.is_aware(moment) else timezone.make_aware(moment)
     if moment <= timezone.now():
-        raise ArgumentTypeError(f"{text} has passed already")
+        raise ArgumentTypeError(f"{text} is in the past")
     return moment
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import Enum
 from functools import cache
 from types import MappingProxyType, NoneType, UnionType
@@ -92,7 +94,8 @@ class Setting:
         low, high = self.limits
         if self.choices and value not in (*self.choices, self.default):
             raise UnknownName(self.name, str(value), list(self.choices))
-        if high is not None and isinstance(value, int | float) and not low <= value <= high:
+        number = isinstance(value, int | float | Decimal)
+        if high is not None and number and not (math.isfinite(value) and low <= value <= high):
             raise Refused("setting_range", field=self.name, low=low, high=high)
         if high is not None and isinstance(value, str) and len(value) > high:
             raise Refused("text_too_long", limit=high)

@@ -170,6 +170,7 @@ def work_on(job_id: int) -> None:
             lease.release(state=State.WAITING, problem=reason, attempts=0, next_at=Now() + IN_A_MINUTE)
         else:
             lease.release(state=State.STOPPED, problem=reason, attempts=0)
+    # Whatever ends a turn frees the job at once and counts as an attempt; the error goes on to the log of the worker.
     except Exception:
         attempts = lease.job.attempts
         state = State.WAITING if attempts < MOST_ATTEMPTS else State.STOPPED

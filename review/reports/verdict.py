@@ -375,12 +375,9 @@ def _about_score(report: Report, metrics: Sequence[MetricTrust]) -> str:
             % facts
         )
     figure, wider = overall.corrected_this_run, overall.corrected
-    torn = _torn(metrics)
-    if torn and figure.value is not None:
-        text = _(
-            "No score to report yet: the experts' mean of %(value)s hides that they disagree with each other on "
-            "%(metrics)s."
-        )
+    disputed = _disputed(metrics)
+    if disputed and figure.value is not None:
+        text = _("No score to report yet: %(value)s rests on experts who disagree with each other on %(metrics)s.")
     elif figure.partly_corrected:
         text = _("No single score to report: experts would give %(interval)s. Nobody rated some of its parts.")
     elif figure.value is not None and figure.low == figure.high is not None:
@@ -408,7 +405,7 @@ def _about_score(report: Report, metrics: Sequence[MetricTrust]) -> str:
         "interval": numbers.interval(figure.low, figure.high),
         "wider": numbers.interval(wider.low, wider.high) or gettext("not known"),
         "answers": overall.answers,
-        "metrics": _names(torn),
+        "metrics": _names(disputed),
     }
 
 
@@ -439,7 +436,7 @@ def _no_score(why: str) -> str:
     return gettext("No score to report. %(why)s") % {"why": why}
 
 
-def _torn(metrics: Sequence[MetricTrust]) -> list[MetricTrust]:
+def _disputed(metrics: Sequence[MetricTrust]) -> list[MetricTrust]:
     """Metrics on which experts disagree with each other."""
     return [one for one in metrics if one.trust is Trust.EXPERTS_DISAGREE]
 
@@ -453,12 +450,13 @@ def _next(report: Report, metrics: Sequence[MetricTrust]) -> tuple[Step, str]:
         if any(one.failed for one in coverage) or not any(one.not_applicable for one in coverage):
             return Step.NOWHERE, gettext("Retry what failed.")
         return Step.NOWHERE, gettext("Have experts rate the answers in which the judge found nothing.")
-    if torn := _torn(metrics):
+    if disputed := _disputed(metrics):
         text = gettext("Agree with the experts on the criteria before anyone rates more: %(metrics)s.")
-        return Step.DISAGREEMENTS, text % {"metrics": _names(torn)}
+        return Step.NOWHERE, text % {"metrics": _names(disputed)}
     more = max((one.figures.more for one in metrics), default=0)
     if report.next_review is not None:
-        return Step.REVIEW, f"{report.next_review['sentence']} {_settles(report, more)}".strip()
+        sentence = f"{report.next_review['sentence']} {_about_trust(report, more, report.next_review['items'])}"
+        return Step.REVIEW, sentence.strip()
     if any(one.trust is Trust.BUILT_ON for one in metrics):
         return Step.NOWHERE, gettext("Have experts rate answers that the judge's prompt was not built on.")
     if more:
@@ -479,11 +477,11 @@ def _next(report: Report, metrics: Sequence[MetricTrust]) -> tuple[Step, str]:
     return Step.COMPARE, gettext("Compare it with another run over the same questions.")
 
 
-def _settles(report: Report, more: int) -> str:
-    """Whether the ratings still missing for a verdict on the judge are among the answers left; empty without any."""
-    left = report.overall.answers - report.overall.reviewed_answers
-    if not more:
-        return ""
-    if more > left:
+def _about_trust(report: Report, more: int, items: int) -> str:
+    """Whether a review of ``items`` answers gives the ``more`` ratings that a verdict on the judge takes."""
+    if more > report.overall.answers - report.overall.reviewed_answers:
         return gettext("To tell whether the judge can be trusted, rate answers of other runs by it as well.")
-    return gettext("The first %(more)d ratings show whether the judge can be trusted.") % {"more": more}
+    if 0 < more <= items:
+        text = gettext("About %(more)d of them should tell whether the judge can be trusted.")
+        return text % {"more": more}
+    return ""

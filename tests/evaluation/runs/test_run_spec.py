@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from django.core.management import CommandParser
 from evaluation.core.errors import Refused
 from evaluation.models.run_spec import ASKING, OPTIONS, AskSpec, CallSpec, RunSpec
 from evaluation.runs.api import RunRequestSerializer
-from evaluation.specs.flags import add_flags, values_of
+from evaluation.specs.flags import add_flags, dollars, values_of
 from evaluation.specs.form_fields import form_fields
 from evaluation.specs.setting import Setting
 from evaluation.worker.lifecycle import RunConfig
@@ -90,3 +92,15 @@ def test_a_run_keeps_what_it_was_asked_for_by_the_same_declarations() -> None:
         assert RunConfig().model_dump()[name] == (ASKING | OPTIONS)[name].default
     with pytest.raises(Refused, match="setting_range"):
         RunConfig(repeat=51)
+
+
+@pytest.mark.parametrize("text", ["nan", "snan", "inf", "-1", "100000000", "two"])
+def test_a_budget_that_is_no_amount_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError):
+        dollars(text)
+
+
+@pytest.mark.parametrize("budget", [Decimal(-1), Decimal("nan"), Decimal(100_000_000)])
+def test_a_specification_refuses_a_budget_out_of_range(budget: Decimal) -> None:
+    with pytest.raises(Refused, match="setting_range"):
+        RunSpec(budget=budget)

@@ -106,7 +106,7 @@ def test_few_ratings() -> None:
         "needed (12 so far).",
         "No score to report yet: 0.76 still relies on the judge for unrated answers.",
         "Review the 48 answers that are left, about 84 min, and the score is exact for this run. "
-        "The first 8 ratings show whether the judge can be trusted.",
+        "About 8 of them should tell whether the judge can be trusted.",
     )
 
 
@@ -116,8 +116,8 @@ def test_disagreeing_experts() -> None:
     assert said(rated(judged_run(), KIND, HARSH)) == (
         "Cannot tell for Correctness, Faithfulness, Completeness: experts agree with each other only 0.01 "
         "(0 = chance, 1 = perfect), so there is no standard to compare the judge with.",
-        "No score to report yet: the experts' mean of 0.77 hides that they disagree with each other on Correctness, "
-        "Faithfulness, Completeness.",
+        "No score to report yet: 0.77 rests on experts who disagree with each other on Correctness, Faithfulness, "
+        "Completeness.",
         "Agree with the experts on the criteria before anyone rates more: Correctness, Faithfulness, Completeness.",
     )
 
