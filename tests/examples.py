@@ -1,12 +1,25 @@
-"""Numbers of hypothesis examples: all of them in ``make test-all``, a fifth in ``make test``."""
+"""Part of the examples for ``make test``: a fifth of those of hypothesis, and the first of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import hypothesis
+import pytest
 
 
 def examples(thorough: int) -> int:
     """Return ``thorough`` under the profile of that name, else a fifth of it and at least ten."""
-    if hypothesis.settings.get_current_profile_name() == "thorough":
-        return thorough
-    return min(thorough, max(10, thorough // 5))
+    return thorough if is_thorough() else min(thorough, max(10, thorough // 5))
+
+
+def is_thorough() -> bool:
+    """Whether all examples are to be tried."""
+    return hypothesis.settings.get_current_profile_name() == "thorough"
+
+
+def first_fast(values: Iterable[Any], count: int) -> list[Any]:
+    """Return parameters of a test, all but the first ``count`` marked as slow."""
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [pytest.param(*row, marks=() if at < count else pytest.mark.slow) for at, row in enumerate(rows)]

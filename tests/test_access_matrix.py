@@ -143,7 +143,7 @@ def test_every_address_has_an_entry_and_every_entry_an_address() -> None:
     assert sorted(declared - named) == []
 
 
-FAST = ("anonymous", "stranger", "member", "lead")
+FAST = ("anonymous", "stranger", "member")
 
 
 @pytest.mark.django_db

@@ -32,6 +32,7 @@ from evaluation.systems.services import connectors
 from evaluation.worker.dispatch import sweep
 from evaluation.worker.health import examine
 from evaluation.worker.lifecycle import cancel, resume, start
+from tests.examples import first_fast
 from tests.factories import make_answer_set, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -93,7 +94,7 @@ def boss(project: Project) -> Client:
     return client
 
 
-@pytest.mark.parametrize("name", CONTRIB)
+@pytest.mark.parametrize("name", first_fast(CONTRIB, 3))
 def test_without_a_feature_runs_pages_and_monitoring_work(name: str, without: Without) -> None:
     without(name)
     run = evaluated()
@@ -120,13 +121,16 @@ ADDRESSES = {
 
 @pytest.mark.parametrize(
     ("name", "gone"),
-    [
-        ("pairs", ["/pairs/", "/pairs/new/", "/pairs/1/rate/", "/api/v1/pair-sets/"]),
-        ("practice", ["/practice/", "/practice/1/"]),
-        ("retrieval_truth", ["/retrieval-truth/", "/api/v1/retrieval-repairs/"]),
-        ("corpora", ["/corpora/", "/corpora/upload/", "/api/v1/corpora/"]),
-        ("generation", ["/generations/", "/generations/new/", "/api/v1/generations/"]),
-    ],
+    first_fast(
+        [
+            ("pairs", ["/pairs/", "/pairs/new/", "/pairs/1/rate/", "/api/v1/pair-sets/"]),
+            ("practice", ["/practice/", "/practice/1/"]),
+            ("retrieval_truth", ["/retrieval-truth/", "/api/v1/retrieval-repairs/"]),
+            ("corpora", ["/corpora/", "/corpora/upload/", "/api/v1/corpora/"]),
+            ("generation", ["/generations/", "/generations/new/", "/api/v1/generations/"]),
+        ],
+        2,
+    ),
 )
 def test_addresses_and_links_go_with_their_feature(name: str, gone: list[str], without: Without) -> None:
     run = evaluated()

@@ -7,6 +7,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from evaluation.management.site_command import SiteCommand
+from tests.examples import first_fast
 
 HEAVY = ("aiohttp", "kiwipiepy", "markdown_it", "openai", "openpyxl", "rest_framework.serializers", "rich", "scipy")
 OURS = ("config.urls", "evaluation.runs.draining", "review.comparisons.difference", "review.agreement.run_agreement")
@@ -15,7 +16,7 @@ OWN_APPS = {"contrib", "evaluation", "review"}
 CHECK_ALL = {"serve", "restore", "migrate"}
 
 
-@pytest.mark.parametrize("command", ["results", "agreement", "evaluate"])
+@pytest.mark.parametrize("command", first_fast(["evaluate", "results", "agreement"], 1))
 def test_the_help_loads_nothing_that_only_the_work_needs(command: str) -> None:
     program = (
         "import sys; from django.core.management import execute_from_command_line as execute\n"

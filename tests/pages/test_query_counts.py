@@ -68,6 +68,7 @@ PAGES: dict[str, tuple[str, Callable[[World], str], int]] = {
 
 
 @pytest.mark.parametrize("name", list(PAGES))
+@pytest.mark.slow
 def test_a_page_asks_as_often_whatever_there_is(name: str) -> None:
     person, url, pinned = PAGES[name]
     cache.clear()

@@ -127,6 +127,7 @@ def walked(run: Run, client: Client) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_three_demo_runs_say_the_same_everywhere(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from evaluation.models import Run, Score
 from evaluation.profiles.spec import shipped_profiles
 from review.management.demo.loading import HERE
+from tests.examples import first_fast
 from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db
@@ -69,7 +70,7 @@ def evaluated(project: str, profile: str, path: Path) -> dict[str, Any]:
     return whole
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_fast(NAMES, 3))
 def test_a_profile_runs_without_a_key_and_reports_in_its_sources_names(project: str, name: str, tmp_path: Path) -> None:
     report = evaluated(project, name, tmp_path / "report.json")
     run = Run.objects.get(pk=report["run"]["id"])
@@ -82,7 +83,7 @@ def test_a_profile_runs_without_a_key_and_reports_in_its_sources_names(project: 
         assert any(field in entry["source"] for entry in details), field
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"generation"}))
+@pytest.mark.parametrize("name", first_fast(sorted(set(NAMES) - {"generation"}), 2))
 def test_a_profile_with_parts_has_an_overall_score_between_0_and_1(project: str, name: str, tmp_path: Path) -> None:
     report = evaluated(project, name, tmp_path / "report.json")
     overall = report["overall"]

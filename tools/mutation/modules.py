@@ -72,7 +72,7 @@ class House:
         """Of each test file, the product's modules it imports, itself or through helpers."""
         found = {}
         for name, path in self.files.items():
-            if path.parts[0] == "tests" and path.name.startswith("test_"):
+            if "tests" in path.parts and path.name.startswith("test_"):
                 used, waiting = {name}, [name]
                 while waiting:
                     new = {one for one in self.imports[waiting.pop()] if one.split(".")[0] in HELPERS} - used

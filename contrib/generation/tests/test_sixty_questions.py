@@ -127,7 +127,8 @@ def evaluated(generation: Generation) -> None:
     assert any(one.value for one in scored)
 
 
-@pytest.mark.parametrize("language", ["ko", pytest.param("en", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["ko", "en"])
 def test_sixty_questions_become_a_set_that_is_evaluated(
     language: str, server: JudgeServer, settings: Any, client: Client
 ) -> None:

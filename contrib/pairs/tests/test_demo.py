@@ -19,6 +19,7 @@ PAIRS = Path(FILE).parent
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()

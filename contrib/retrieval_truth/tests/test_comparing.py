@@ -78,6 +78,7 @@ def check_of(run: Run, asked: GateAsked) -> Check:
     return found.checks[0]
 
 
+@pytest.mark.slow
 def test_the_difference_of_two_runs_is_corrected_beside_that_by_labels_alone() -> None:
     found, version = accepted()
     a, b = (scored(version, name, ranking) for name, ranking in zip("AB", RANKINGS, strict=True))
@@ -100,6 +101,7 @@ def test_the_difference_of_two_runs_is_corrected_beside_that_by_labels_alone() -
     assert held["difference"]["value"] == pytest.approx(precision.paired.value)
 
 
+@pytest.mark.slow
 def test_where_the_pool_is_rated_as_a_whole_the_values_are_the_truth_and_the_interval_is_of_the_questions() -> None:
     found, version = accepted()
     rate_all(found, members(found)[0])
@@ -149,6 +151,7 @@ def test_a_run_on_the_old_version_is_compared_by_the_repair_with_one_on_the_new(
         )
 
 
+@pytest.mark.slow
 def test_a_gate_on_a_retrieval_metric_decides_on_the_corrected_figure() -> None:
     """Precision of B by labels alone is below .6; by the pool it is .6 in every question."""
     found, version = accepted(most=40)

@@ -132,6 +132,7 @@ def test_a_whole_pool_leaves_no_notice() -> None:
 
 
 @pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.slow
 def test_pages_ask_as_often_however_much_there_is(name: str) -> None:
     counts = []
     for size, rated in ((30, 20), (70, 60)):

@@ -335,6 +335,7 @@ def test_a_run_on_accepted_labels_is_corrected_by_the_stored_probabilities() -> 
     assert corrected_retrieval(two_runs()[0]) is None
 
 
+@pytest.mark.slow
 def test_report_and_pages_of_such_a_run_say_so_and_follow_the_ratings() -> None:
     found = repair(size=70)
     (one,) = members(found)

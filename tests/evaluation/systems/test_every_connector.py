@@ -22,6 +22,7 @@ from evaluation.models import Answer, Run, SystemVersion
 from evaluation.runs.draining import drain
 from examples.rag_service import RagService
 from tests.evaluation.systems.asking import questions
+from tests.examples import first_fast
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +65,7 @@ def command(*arguments: str) -> str:
     return said.getvalue()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", first_fast(CASES, 2))
 def test_it_is_made_tried_and_evaluated(case: str, asked: RagService, place: Path, settings: Any) -> None:
     connector, text, line = CASES[case]
     settings.CONCORD_SYSTEM_COMMANDS = {"regulation": shlex.split(line)}

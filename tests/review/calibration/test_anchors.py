@@ -18,13 +18,12 @@ from evaluation.core.errors import Refused
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import activate
 from evaluation.judges.shipping import profile_row
-from evaluation.judging.calls import JudgeReply, Rung
+from evaluation.judging.calls import JudgeReply
 from evaluation.models import Job, RubricVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
-from evaluation.scoring.aside import Reached
 from evaluation.worker import jobs
-from review.calibration import anchors, turns
+from review.calibration import anchors
 from review.calibration.anchors import (
     PROOFS,
     begin_check,
@@ -41,7 +40,7 @@ from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
 from tests.jobs import catch_rings, work
 from tests.review.calibration.labelled import Scripted
-from tests.review.calibration.place import Place
+from tests.review.calibration.place import Place, scripted
 
 pytestmark = pytest.mark.django_db
 
@@ -63,13 +62,19 @@ class Moving(Scripted):
         return JudgeReply(Outcome.OK, raw=json.dumps(said))
 
 
-@pytest.fixture
-def proof(place: Place, monkeypatch: pytest.MonkeyPatch) -> LookResult:
+@pytest.fixture(scope="module")
+def prepared_place(module_db: None) -> Place:
     """A version that was accepted and is in force, with a judge that can move."""
-    monkeypatch.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+    place = Place()
     place.script = Moving()
-    place.accept(place.drafted("SKILLED"))
+    with scripted(place):
+        place.accept(place.drafted("SKILLED"))
     place.script.calls.clear()
+    return place
+
+
+@pytest.fixture
+def proof(place: Place) -> LookResult:
     return PROOFS.get()
 
 
@@ -152,6 +157,7 @@ def test_a_shift_is_tested_on_both_sides_at_the_level_of_its_step() -> None:
     assert (one.low, one.high, one.moved) == (None, None, True)  # all moved alike: nothing varies
 
 
+@pytest.mark.slow
 def test_steps_count_the_checks_of_a_year_of_all_proofs_of_the_judge(place: Place, proof: LookResult) -> None:
     assert [check_now(proof, by=None).step for _ in range(3)] == [1, 2, 3]
     place.accept(place.drafted("SKILLED too SKILLED"), claim="not_worse")
@@ -274,14 +280,6 @@ def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monk
     call_command("judge_card", "judge", stdout=out)
     assert "check 0 of " in out.getvalue()
     assert "(moved)" in out.getvalue()
-
-
-def test_what_was_not_proved_is_not_watched(place: Place) -> None:
-    lead = Client()
-    lead.force_login(make_user(Role.LEAD, place.run.project))
-    about = {"judge": place.judge.pk, "family": "answer_quality"}
-    lead.post(reverse("calibration-check", args=[place.gold.pk]), about)
-    assert "has not proved itself" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()
 
 
 def test_a_judge_that_moved_before_the_first_check_is_noticed(place: Place, proof: LookResult) -> None:

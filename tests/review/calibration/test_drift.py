@@ -78,6 +78,7 @@ def test_a_new_version_that_judges_otherwise_is_told_apart_from_the_system(place
     assert "the judge moved, as 100 anchors tell" in page
 
 
+@pytest.mark.slow
 def test_runs_of_one_version_at_the_time_of_one_check_are_not_split(place: Place) -> None:
     place.accept(place.drafted("SKILLED"))
     one = judged(place, skilled=True, better=0)

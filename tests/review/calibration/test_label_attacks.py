@@ -34,6 +34,7 @@ from review.models import GoldItem, GoldSet, ReviewQueue, Search, SuggestedAnswe
 from review.queues.directing import remind_all
 from review.statistics.gold_split import Split
 from tests.evaluation.rest.clients import Caller
+from tests.examples import first_fast
 from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, assignment_of, imported_rating, metric, run_over, score_row
 from tests.review.calibration.addresses import addresses, unpacked
@@ -237,7 +238,7 @@ def test_answers_that_experts_suggested_for_locked_ones_are_sealed(world: World)
     assert told() == [world.locked[0], world.open[0]]
 
 
-@pytest.mark.parametrize("fixture", ["world", "measured"])
+@pytest.mark.parametrize("fixture", first_fast(["world", "measured"], 1))
 def test_the_page_tells_who_opened_and_offers_it_no_more(fixture: str, request: pytest.FixtureRequest) -> None:
     """With and without a judge to work with; others still may open, and a further gold set has to be opened again."""
     place = request.getfixturevalue(fixture)

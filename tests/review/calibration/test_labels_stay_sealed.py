@@ -179,6 +179,7 @@ def test_no_figure_depends_on_a_locked_label(world: World, tmp_path: Path) -> No
     assert without_changes(said_by_commands(world, again, tmp_path)) == without_changes(commands)
 
 
+@pytest.mark.slow
 def test_no_figure_depends_on_further_ratings_of_locked_answers(world: World) -> None:
     again, person = isolating_run(world), make_user(Role.EVALUATOR, world.project)
     before = figures(world, again, person, FIGURES)

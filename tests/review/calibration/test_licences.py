@@ -15,32 +15,27 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import activate
 from evaluation.judges.shipping import profile_row
-from evaluation.judging.calls import Rung
 from evaluation.models import JudgeVersion, Preflight, Question, RubricVersion, Run
 from evaluation.runs.making import prepare_run
-from evaluation.scoring import aside
-from evaluation.scoring.aside import Reached
 from evaluation.storage import append_only
-from review.calibration import turns
 from review.calibration.licences import LicenceState, RunLicence, licences_of
 from review.comparisons.gating import gate_of
 from review.reports.gate import GateAsked, gate_reasons
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_judge, make_user
 from tests.review.builders import answer_rows, make_report, metric, score
-from tests.review.calibration.place import Place
+from tests.review.calibration.place import Place, scripted
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Place:
+@pytest.fixture(scope="module")
+def prepared_place(module_db: None) -> Place:
     """A judge whose better version was accepted."""
-    found = Place()
-    monkeypatch.setattr(aside, "client_of", lambda _: found.script)
-    monkeypatch.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
-    found.accept(found.drafted("SKILLED"))
-    return found
+    place = Place()
+    with scripted(place):
+        place.accept(place.drafted("SKILLED"))
+    return place
 
 
 def judged_run(place: Place, **more: Any) -> Run:
@@ -162,6 +157,7 @@ def test_page_report_and_commands_say_so_and_the_gate_fails_without_one(place: P
     assert gate_of(stale, GateAsked()) is None
 
 
+@pytest.mark.slow
 def test_a_gate_by_rest_can_ask_for_a_licence_too(place: Place) -> None:
     activate(place.drafted("LIKE IT"), place.judge, by=None, reason="r")
     stale = told_run(place)

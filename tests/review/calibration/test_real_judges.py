@@ -87,6 +87,7 @@ def test_the_card_of_an_imported_judge_tells_how_far_it_agrees(sample_data: Path
         imported_card(run, "gpt-5")
 
 
+@pytest.mark.slow
 def test_twelve_queries_are_too_few_for_a_look(sample_data: Path) -> None:
     rows = [(row["query_id"], row["human"], {}) for row in read(sample_data / "llmjudge_dl23" / "judgements.jsonl")]
     (metric,) = overview(freeze(brought(rows, "0..3"), "dl23", by=None)).metrics

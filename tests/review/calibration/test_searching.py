@@ -32,6 +32,7 @@ from review.calibration.searching import advance_search, ask_for_search, open_se
 from review.calibration.workbench import Wanted, bench_of, disagreements
 from review.models import GoldSet, Search, SearchReply, SearchResult, SearchRun
 from tests.evaluation.rest.clients import Caller
+from tests.examples import first_fast
 from tests.factories import make_project, make_user
 from tests.jobs import catch_rings, work
 from tests.judge_server import JudgeServer
@@ -85,6 +86,7 @@ def part(gold: GoldSet, *splits: str) -> set[int]:
     return set(gold.items.filter(split__in=splits).values_list("answer", flat=True))
 
 
+@pytest.mark.slow
 def test_examples_are_of_the_examples_part_and_judged_on_validation_alone(gold: GoldSet, judge: JudgeVersion) -> None:
     told = calibrate("examples")
     version = RubricVersion.objects.get(pk=SearchResult.objects.get().version_id)
@@ -196,6 +198,7 @@ def writing(instruction: str) -> Action:
 NAMES = ("correctness", "faithfulness", "completeness")
 
 
+@pytest.mark.slow
 def test_a_model_rewrites_after_disagreements_of_examples_alone(
     gold: GoldSet, judge: JudgeVersion, server: JudgeServer
 ) -> None:
@@ -216,7 +219,7 @@ def test_a_model_rewrites_after_disagreements_of_examples_alone(
     assert SearchReply.objects.count() == len(asked) == 2
 
 
-@pytest.mark.parametrize("text", ["hidden \u200b words", "x" * 50_000])
+@pytest.mark.parametrize("text", first_fast(["hidden \u200b words", "x" * 50_000], 1))
 def test_a_rewriting_that_is_no_draft_ends_the_search(
     gold: GoldSet, judge: JudgeVersion, server: JudgeServer, text: str
 ) -> None:
@@ -328,6 +331,7 @@ def test_an_evaluator_begins_one_on_the_page_and_goes_on_with_what_stands_still(
     assert "offered as a candidate" in page
 
 
+@pytest.mark.slow
 def test_by_rest_for_evaluators_of_the_project(
     gold: GoldSet, judge: JudgeVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,7 @@ def _new_run(run: Run, judge: JudgeVersion) -> Run:
     return prepare_run(run.answer_set, profile_row(run.project, "graphrag"), judge=judge)
 
 
+@pytest.mark.slow
 def test_commands_refuse_what_has_the_examples_by_heart_and_accept_what_reads(run: Run, judge: JudgeVersion) -> None:
     gold = freeze(run, "gold", by=None)
     known = gold.items.exclude(split="hold_out").values_list("answer__text", flat=True)

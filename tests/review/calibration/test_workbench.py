@@ -256,3 +256,11 @@ def test_what_is_not_there_is_not_found_and_odd_filters_are_ignored(place: Place
     assert evaluator.get(at, wrong).status_code == 404
     odd = {"metric": "x", "toward": "9", "least": "nan", "page": "-1", "rubric": "7.5", "category": "none"}
     assert evaluator.get(at, odd).status_code == 200
+
+
+def test_what_was_not_proved_is_not_watched(place: Place) -> None:
+    lead = Client()
+    lead.force_login(make_user(Role.LEAD, place.run.project))
+    about = {"judge": place.judge.pk, "family": "answer_quality"}
+    lead.post(reverse("calibration-check", args=[place.gold.pk]), about)
+    assert "has not proved itself" in lead.get(reverse("calibration", args=[place.gold.pk])).content.decode()

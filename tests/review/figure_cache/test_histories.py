@@ -150,7 +150,8 @@ class History:
         freeze(self.run, "gold", by=self.lead)
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
 def test_what_is_kept_and_holds_is_what_is_made_from_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "kept_agreement", partial(making.kept_agreement, resamples=10))
     history = History(seed)

@@ -37,6 +37,7 @@ from review.reports.exporting import BRIEF, REPORT_EXPORTS
 from review.reports.gate import GateAsked
 from review.reports.gathering import gather
 from review.reports.lines import answer_lines
+from tests.examples import first_fast
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user
 from tests.review.builders import answer_rows, decide, metric
 
@@ -101,7 +102,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("asked", first_fast(ASKED, 6))
 def test_a_program_is_told_to_come_back_and_then_gets_it(
     run: Run, rung: list[int], asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,7 +300,7 @@ WANTED = [
 ]
 
 
-@pytest.mark.parametrize("wanted", WANTED, ids=str)
+@pytest.mark.parametrize("wanted", first_fast(WANTED, 4), ids=str)
 def test_the_list_of_answers_is_what_is_found_among_all(run: Run, wanted: Wanted) -> None:
     decide(answer_rows(run)[1], metric("correctness"), 4)
     whole = select(run, wanted)

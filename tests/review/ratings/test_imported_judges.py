@@ -269,6 +269,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_a_judge_of_real_passages(sample_data: Path) -> None:
     """llmjudge_dl23, 2,012 pairs, one of its judges off the scale in one place."""
     rows = read(sample_data / "llmjudge_dl23" / "judgements.jsonl")

@@ -142,6 +142,7 @@ def test_c7_a_gate_cannot_tell_a_drop_between_runs_that_different_models_answere
     assert gate(second, GateAsked(fail_under=0.01)).verdict is GateVerdict.PASSED  # nothing is compared
 
 
+@pytest.mark.slow
 def test_c7_commands_and_rest_can_ask_for_a_gate_across_models(judge: JudgeServer) -> None:
     answers = answers_to(8)
     first = judged_by("judge-1-2026-01-01", judge, answers)

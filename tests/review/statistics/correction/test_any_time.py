@@ -38,6 +38,7 @@ def test_it_never_widens_and_a_judge_who_is_right_narrows_it() -> None:
 
 
 @pytest.mark.parametrize("strata", [1, 2])
+@pytest.mark.slow
 def test_over_all_looks_the_truth_is_left_out_in_at_most_a_twentieth(strata: int) -> None:
     """400 lives of 60 ratings; 5% of 400 and three standard deviations of that are 33."""
     random, missed = np.random.default_rng(0), 0

@@ -362,6 +362,7 @@ def test_for_questions_like_these_by_hand() -> None:
     assert set(few.values()) == {WithheldReason.TOO_FEW_LABELS}
 
 
+@pytest.mark.slow
 def test_intervals_for_questions_like_these_cover_those_of_many_more() -> None:
     """Samples of 30 questions out of 6,000, of each a draw of 100 passages: 19 of 20 intervals hold the figures of all
     questions, of each system and of their difference."""
