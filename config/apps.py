@@ -4,6 +4,6 @@ from django.contrib.admin.apps import SimpleAdminConfig
 
 
 class BackOffice(SimpleAdminConfig):
-    """Puts Concord's admin site in the place of Django's default one; ``config/urls.py`` fills it."""
+    """Replaces Django's default admin site by Concord's; ``config/urls.py`` fills it."""
 
     default_site = "config.back_office.BackOfficeSite"

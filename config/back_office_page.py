@@ -1,4 +1,4 @@
-"""The first page of the back office: what is to be set up, what needs somebody, and what people come here to do."""
+"""First page of the back office: setup steps, runs that need attention, and common tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Text = str | Promise
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Something to do, and where; without an address it is for another role, which ``note`` names."""
+    """A step or task with its URL. Without a URL it belongs to another role, which ``note`` names."""
 
     title: Text
     address: str = ""
@@ -33,87 +33,90 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class BackOfficePage:
-    """``steps`` from an empty site to the first review, done or not; ``attention``: what has stopped; ``tasks``: what
-    the person's roles allow."""
+    """The setup ``steps`` up to the first review, paused or incomplete runs (``attention``), and ``tasks`` of the
+    user's roles."""
 
     steps: tuple[Link, ...]
     attention: tuple[Link, ...]
     tasks: tuple[Link, ...]
 
     @property
-    def left(self) -> int:
-        """How many steps are not done."""
+    def open_steps(self) -> int:
+        """Number of steps that are not done."""
         return sum(not step.done for step in self.steps)
 
     @property
-    def said(self) -> str:
-        """How far the site is set up."""
-        if not self.left:
+    def progress(self) -> str:
+        """Setup progress as a sentence."""
+        if not self.open_steps:
             return gettext("Everything is set up.")
-        said = ngettext("%(count)d step is left.", "%(count)d steps are left.", self.left)
-        return said % {"count": self.left}
+        text = ngettext("%(count)d step is left.", "%(count)d steps are left.", self.open_steps)
+        return text % {"count": self.open_steps}
 
 
 def back_office_page(user: Person) -> BackOfficePage:
-    """The page for a person, about the projects they work in. Up to 16 queries."""
-    everything = bool(user.is_superuser)
-    may = {action for action in Action if everything or access.projects_with(user, action).exists()}
+    """Build the page for a user, over the projects they work in. Up to 16 queries."""
+    is_superuser = bool(user.is_superuser)
+    actions = {action for action in Action if is_superuser or access.projects_with(user, action).exists()}
     projects = access.projects_with(user, Action.EVALUATE)
-    return BackOfficePage(tuple(_steps(projects, user, may)), tuple(_attention(projects)), tuple(_tasks(may)))
+    return BackOfficePage(tuple(_steps(projects, user, actions)), tuple(_attention(projects)), tuple(_tasks(actions)))
 
 
-def _steps(projects: QuerySet[Project], user: Person, may: set[Action]) -> Iterator[Link]:
-    administers, evaluates, leads = (
-        action in may for action in (Action.ADMINISTER, Action.EVALUATE, Action.MANAGE_REVIEW)
+def _steps(projects: QuerySet[Project], user: Person, actions: set[Action]) -> Iterator[Link]:
+    may_administer, may_evaluate, may_lead = (
+        action in actions for action in (Action.ADMINISTER, Action.EVALUATE, Action.MANAGE_REVIEW)
     )
-    of_admins, of_leads = _("An administrator does this."), _("A lead does this.")
+    admin_note, lead_note = _("An administrator does this."), _("A lead does this.")
     newest = Run.objects.filter(project__in=projects, state__in=Run.ENDED).order_by("-pk").first()
-    begins = bool(user.is_superuser)
+    may_create_project = bool(user.is_superuser)
     reviewers = RoleGrant.objects.filter(project__in=projects, role=Role.REVIEWER)
-    judges = JudgeVersion.objects.filter(project__in=projects, endpoint__isnull=False)  # the baseline has none
-    said = _("Whoever is to rate needs the role of a reviewer in the project; a superuser has none until it is given.")
+    # The baseline judge has no endpoint and does not count.
+    judges = JudgeVersion.objects.filter(project__in=projects, endpoint__isnull=False)
+    reviewer_hint = _(
+        "Whoever is to rate needs the role of a reviewer in the project; a superuser has none until it is given."
+    )
 
-    def step(title: Text, table: QuerySet[Any] | bool, to: str, allowed: bool, note: Text, hint: Text = "") -> Link:
+    def step(title: Text, table: QuerySet[Any] | bool, url: str, allowed: bool, note: Text, hint: Text = "") -> Link:
         done = table if isinstance(table, bool) else table.exists()
-        return Link(title, to if allowed else "", hint if allowed else note, done)
+        return Link(title, url if allowed else "", hint if allowed else note, done)
 
-    yield step(_("A project"), projects, reverse("admin:evaluation_project_add"), begins, of_admins)
-    people = reverse("admin:evaluation_rolegrant_add")
-    yield step(_("People with roles"), reviewers, people, administers, of_admins, said)
-    endpoint = reverse("admin:evaluation_endpoint_add")
-    without = _("Without one the built-in baseline judges.")
-    yield step(_("An endpoint"), Endpoint.objects.all(), endpoint, administers, of_admins, without)
-    judge = reverse("admin:evaluation_judgeversion_add")
-    yield step(_("A judge"), judges, judge, evaluates, of_admins, _("A model of that endpoint."))
-    chosen = projects.exclude(default_profile="").exists()
+    yield step(_("A project"), projects, reverse("admin:evaluation_project_add"), may_create_project, admin_note)
+    grant_url = reverse("admin:evaluation_rolegrant_add")
+    yield step(_("People with roles"), reviewers, grant_url, may_administer, admin_note, reviewer_hint)
+    endpoint_url = reverse("admin:evaluation_endpoint_add")
+    endpoint_hint = _("Without one the built-in baseline judges.")
+    yield step(_("An endpoint"), Endpoint.objects.all(), endpoint_url, may_administer, admin_note, endpoint_hint)
+    judge_url = reverse("admin:evaluation_judgeversion_add")
+    yield step(_("A judge"), judges, judge_url, may_evaluate, admin_note, _("A model of that endpoint."))
+    has_profile = projects.exclude(default_profile="").exists()
     project = access.projects_with(user, Action.ADMINISTER).filter(default_profile="").order_by("pk").first()
-    change = reverse("admin:evaluation_project_change", args=[project.pk]) if project else ""
-    formula = _("It decides how metrics make one score. Without one: standard.")
-    yield step(_("A default profile"), chosen, change, administers, of_admins, formula)
-    asked = QuestionSet.objects.filter(project__in=projects)
-    yield step(_("Questions"), asked, reverse("question-set-upload"), evaluates, of_leads)
+    project_url = reverse("admin:evaluation_project_change", args=[project.pk]) if project else ""
+    profile_hint = _("It decides how metrics make one score. Without one: standard.")
+    yield step(_("A default profile"), has_profile, project_url, may_administer, admin_note, profile_hint)
+    question_sets = QuestionSet.objects.filter(project__in=projects)
+    yield step(_("Questions"), question_sets, reverse("question-set-upload"), may_evaluate, lead_note)
     answers = AnswerSet.objects.filter(project__in=projects)
-    new = reverse("evaluation-new")
-    yield step(_("Answers of a system"), answers, new, evaluates, of_leads)
-    yield step(_("The first run"), newest is not None, new, evaluates, of_leads)
-    queue = f"{reverse('queue-new')}?run={newest.pk}" if newest else ""
-    rated = Rating.objects.filter(answer__answer_set__project__in=projects)
-    waits = _("Once a run has ended.")
-    yield step(_("The first review"), rated, queue, leads, of_leads, "" if queue else waits)
+    evaluation_url = reverse("evaluation-new")
+    yield step(_("Answers of a system"), answers, evaluation_url, may_evaluate, lead_note)
+    yield step(_("The first run"), newest is not None, evaluation_url, may_evaluate, lead_note)
+    queue_url = f"{reverse('queue-new')}?run={newest.pk}" if newest else ""
+    ratings = Rating.objects.filter(answer__answer_set__project__in=projects)
+    run_hint = _("Once a run has ended.")
+    yield step(_("The first review"), ratings, queue_url, may_lead, lead_note, "" if queue_url else run_hint)
 
 
 def _attention(projects: QuerySet[Project]) -> Iterator[Link]:
     runs = Run.objects.filter(project__in=projects)
-    address = reverse("run-list")
+    run_list_url = reverse("run-list")
     if count := runs.filter(state=Run.State.INCOMPLETE).count():
-        said = ngettext("%(count)d run is incomplete", "%(count)d runs are incomplete", count)
-        yield Link(said % {"count": count}, f"{address}?state={Run.State.INCOMPLETE}")
+        text = ngettext("%(count)d run is incomplete", "%(count)d runs are incomplete", count)
+        yield Link(text % {"count": count}, f"{run_list_url}?state={Run.State.INCOMPLETE}")
     if count := runs.filter(state=Run.State.PAUSED).count():
-        said = ngettext("%(count)d run is paused", "%(count)d runs are paused", count)
-        yield Link(said % {"count": count}, f"{address}?state={Run.State.PAUSED}")
+        text = ngettext("%(count)d run is paused", "%(count)d runs are paused", count)
+        yield Link(text % {"count": count}, f"{run_list_url}?state={Run.State.PAUSED}")
 
 
-#: What people come for, by the action that allows it.
+#: Common tasks: the action that allows one, its title and its URL name.
 _TASKS: tuple[tuple[Action, Text, str], ...] = (
     (Action.ADMINISTER, _("Invite a person"), "admin:evaluation_user_add"),
     (Action.ADMINISTER, _("Give somebody a role"), "admin:evaluation_rolegrant_add"),
@@ -128,11 +131,11 @@ _TASKS: tuple[tuple[Action, Text, str], ...] = (
 )
 
 
-def _tasks(may: set[Action]) -> Iterator[Link]:
-    return (Link(title, reverse(to)) for action, title, to in _TASKS if action in may)
+def _tasks(actions: set[Action]) -> Iterator[Link]:
+    return (Link(title, reverse(url_name)) for action, title, url_name in _TASKS if action in actions)
 
 
-#: The tables as users name what is in them: group, and the tables by name of model.
+#: Groups of tables in the back office: anchor, title, and model names.
 GROUPS: tuple[tuple[str, Text, tuple[str, ...]], ...] = (
     ("people", _("People and rights"), ("User", "RoleGrant", "Project", "ApiToken", "AuditEvent")),
     (

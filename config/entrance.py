@@ -1,11 +1,9 @@
-"""A WSGI application behind granian's RSGI: a request gets one of the few threads once its body is
-there, and none while it comes.
+"""Runs a WSGI application behind granian's RSGI; a request takes a thread only once its body is complete.
 
-Over WSGI a view that reads a body holds its thread for as long as the client likes; twelve connections that sent ten
-bytes and waited stopped a site. Here bodies are awaited, kept in a file from a certain size on, and given up when they
-do not come. Every body is read to its end, also where the answer is clear before: a server of HTTP/1.1 that leaves one
-unread closes the connection, and the client loses the answer (that the file is too large) or its next request.
-"""
+Under WSGI a view that reads a body holds its thread as long as the client likes: twelve connections that sent ten bytes
+and paused stopped a site. This adapter awaits bodies, spools large ones to a file, and gives up on slow ones. It reads
+every body to its end, even if the response is already clear. An HTTP/1.1 server that leaves a body unread closes the
+connection, and the client loses the response (that the file is too large) or its next request."""
 
 import asyncio
 import logging
@@ -23,105 +21,111 @@ from evaluation.worker.serving import THREADS
 log = logging.getLogger("concord.web")
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Headers = list[tuple[str, str]]
-BODY_SECONDS = 20.0  # in which a body has to come, and one second more
-BODY_BYTES_A_SECOND = 16 * 1024  # for so much of it that came: 128 kbit/s are slow enough
-IN_MEMORY_BYTES = 256 * 1024  # of a body; more is kept in a file
-BODIES_AT_A_TIME = 5  # of the largest size, all that are coming taken together
-PIECE_BYTES = 64 * 1024  # of an answer that is sent as it is made
-PIECE_SECONDS = 30.0  # in which a client has to take one, lest it keep the thread
+# Time-out of a body, plus one second for each `MIN_BODY_BYTES_PER_SECOND` received.
+BODY_SECONDS = 20.0
+# Slowest accepted upload: 128 kbit/s.
+MIN_BODY_BYTES_PER_SECOND = 16 * 1024
+# Part of a body that is kept in memory; larger bodies are spooled to a file.
+MAX_MEMORY_BYTES = 256 * 1024
+# Bound of all buffered bodies together, in bodies of the maximum size.
+MAX_BUFFERED_BODIES = 5
+# Chunk size of a streamed response.
+MIN_CHUNK_BYTES = 64 * 1024
+# Send time-out per chunk; frees the thread of a stalled client.
+SEND_SECONDS = 30.0
 
 
-class Entrance:
-    """A WSGI application behind granian's RSGI.
+class BufferedRSGIAdapter:
+    """RSGI adapter that buffers request bodies before it calls a WSGI application.
 
-    :param at_most: bytes of a body that are read; who announces or sends more sees the connection end.
-    """
+    :param max_body_bytes: maximum size of a body; larger ones are answered with 413 and the connection is closed."""
 
-    def __init__(self, application: Application, at_most: int, threads: int = THREADS) -> None:
+    def __init__(self, application: Application, max_body_bytes: int, threads: int = THREADS) -> None:
         self.application = application
-        self.at_most = at_most
+        self.max_body_bytes = max_body_bytes
         self.threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
-        self.coming = 0  # bytes of bodies that are kept
+        # Bytes of all bodies that are being received.
+        self.buffered_bytes = 0
 
     async def __rsgi__(self, scope: Any, proto: Any) -> None:
-        """Answer a request."""
+        """Handle one request."""
         headers: Headers = scope.headers.items()
-        with SpooledTemporaryFile(IN_MEMORY_BYTES) as body:
-            refused = await self._receive(scope, proto, body)
-            if refused:
-                proto.response_empty(refused, [("connection", "close")])
+        with SpooledTemporaryFile(MAX_MEMORY_BYTES) as body:
+            error_status = await self._receive_body(scope, proto, body)
+            if error_status:
+                proto.response_empty(error_status, [("connection", "close")])
                 return
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self.threads, self._answer, environ(scope, headers, body), proto, loop)
+            await loop.run_in_executor(self.threads, self._respond, environ(scope, headers, body), proto, loop)
 
-    async def _receive(self, scope: Any, proto: Any, body: IO[bytes]) -> int:
-        """Read the body; a status where it is not to be had."""
+    async def _receive_body(self, scope: Any, proto: Any, body: IO[bytes]) -> int:
+        """Read the body; return 0, or the HTTP status of the error."""
         if not ("content-length" in scope.headers or "transfer-encoding" in scope.headers or scope.authority):
             return 0
-        if int(scope.headers.get("content-length") or 0) > self.at_most:
+        if int(scope.headers.get("content-length") or 0) > self.max_body_bytes:
             return 413
-        kept = 0
+        received_bytes = 0
         try:
             async with asyncio.timeout(BODY_SECONDS) as deadline:
-                latest = deadline.when() or 0.0
+                body_deadline = deadline.when() or 0.0
                 async for chunk in proto:
-                    kept += len(chunk)
-                    self.coming += len(chunk)
-                    if kept > self.at_most:
+                    received_bytes += len(chunk)
+                    self.buffered_bytes += len(chunk)
+                    if received_bytes > self.max_body_bytes:
                         return 413
-                    if self.coming > BODIES_AT_A_TIME * self.at_most:
+                    if self.buffered_bytes > MAX_BUFFERED_BODIES * self.max_body_bytes:
                         return 503
                     body.write(chunk)
-                    deadline.reschedule(latest + kept / BODY_BYTES_A_SECOND)
+                    deadline.reschedule(body_deadline + received_bytes / MIN_BODY_BYTES_PER_SECOND)
         except TimeoutError:
             return 408
         finally:
-            self.coming -= kept
+            self.buffered_bytes -= received_bytes
         body.seek(0)
         return 0
 
-    def _answer(self, asked: dict[str, Any], proto: Any, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread: have the application answer, and pass the answer on as it comes."""
-        said: list[Any] = []
-        answer = self.application(asked, lambda *status_and_headers: said.extend(status_and_headers))
+    def _respond(self, wsgi_environ: dict[str, Any], proto: Any, loop: asyncio.AbstractEventLoop) -> None:
+        """Call the application in a worker thread and send its response in chunks."""
+        response_start: list[Any] = []
+        response = self.application(wsgi_environ, lambda *status_and_headers: response_start.extend(status_and_headers))
         try:
-            status, headers = int(said[0].split(" ", 1)[0]), said[1]
-            pieces = _larger(answer)
-            first = next(pieces)
-            second = next(pieces, b"")
+            status, headers = int(response_start[0].split(" ", 1)[0]), response_start[1]
+            chunks = _merge_chunks(response)
+            first = next(chunks)
+            second = next(chunks, b"")
             if not second:
                 proto.response_bytes(status, headers, first)
                 return
             stream = proto.response_stream(status, headers)
-            for piece in chain((first, second), pieces):
-                asyncio.run_coroutine_threadsafe(_send(stream, piece), loop).result(PIECE_SECONDS)
+            for chunk in chain((first, second), chunks):
+                asyncio.run_coroutine_threadsafe(_send(stream, chunk), loop).result(SEND_SECONDS)
         except (ProtocolClosed, TimeoutError):
             log.info("a client left, or took nothing any more, before the end of the answer")
         finally:
-            if close := getattr(answer, "close", None):
+            if close := getattr(response, "close", None):
                 close()
 
 
-def _larger(answer: Iterable[bytes]) -> Iterator[bytes]:
-    """The answer in few pieces; at least one."""
-    kept, size = [], 0
-    for chunk in answer:
-        kept.append(chunk)
+def _merge_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Merge small chunks; yields at least one."""
+    buffer, size = [], 0
+    for chunk in chunks:
+        buffer.append(chunk)
         size += len(chunk)
-        if size >= PIECE_BYTES:
-            yield b"".join(kept)
-            kept, size = [], 0
-    yield b"".join(kept)
+        if size >= MIN_CHUNK_BYTES:
+            yield b"".join(buffer)
+            buffer, size = [], 0
+    yield b"".join(buffer)
 
 
-async def _send(stream: Any, piece: bytes) -> None:
-    await stream.send_bytes(piece)
+async def _send(stream: Any, chunk: bytes) -> None:
+    await stream.send_bytes(chunk)
 
 
 def environ(scope: Any, headers: Headers, body: IO[bytes]) -> dict[str, Any]:
-    """A request as PEP 3333 has it."""
+    """Build the WSGI environment (PEP 3333) of a request."""
     server, _, port = scope.server.rpartition(":")
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "REQUEST_METHOD": scope.method,
         "SCRIPT_NAME": "",
         "PATH_INFO": scope.path.encode().decode("latin-1"),
@@ -139,12 +143,14 @@ def environ(scope: Any, headers: Headers, body: IO[bytes]) -> dict[str, Any]:
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
     }
-    if scope.authority:  # HTTP/2 names the host there
-        made["HTTP_HOST"] = scope.authority
+    # HTTP/2 names the host in `:authority`.
+    if scope.authority:
+        result["HTTP_HOST"] = scope.authority
     for name, value in headers:
-        if "_" in name:  # which could pass for a header with a hyphen, such as a proxy's
+        # An underscore would let a header pass for one with a hyphen, such as a proxy's.
+        if "_" in name:
             continue
         key = name.upper().replace("-", "_")
         key = key if key in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{key}"
-        made[key] = f"{made[key]}{'; ' if key == 'HTTP_COOKIE' else ','}{value}" if key in made else value
-    return made
+        result[key] = f"{result[key]}{'; ' if key == 'HTTP_COOKIE' else ','}{value}" if key in result else value
+    return result

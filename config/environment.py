@@ -1,4 +1,4 @@
-"""Typed reading of the environment: every setting Concord knows, its default and what it means, in one place."""
+"""Typed settings from the environment: names, types, defaults and meanings."""
 
 import os
 import secrets
@@ -12,7 +12,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-#: Where `.env` and `var/` lie: in a checkout, or, installed as a package, in the folder one works in.
+#: Folder of `.env` and `var/`: the checkout or, for an installed package, the working directory.
 HOME_DIR = BASE_DIR if (BASE_DIR / "manage.py").is_file() else Path.cwd()
 
 #: name -> (type, default, meaning). ``python -m tests.docs.figures`` writes ``docs/settings.md``.
@@ -119,19 +119,19 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     "PORT": (int, 8000, "Port of `serve` and `demo`."),
 }
 
-#: How the names of variables begin that hold keys of endpoints; people name them in the back office.
-KEYS = "CONCORD_KEY_"
-CONNECT_SECONDS = 5  # for which a server that does not answer is waited for
+#: Prefix of variables that hold keys of endpoints; the back office names them.
+KEY_PREFIX = "CONCORD_KEY_"
+# Connection time-out of PostgreSQL, in seconds.
+CONNECT_SECONDS = 5
 
 env = environ.Env()
 environ.Env.read_env(HOME_DIR / ".env")
 
 
 def read(name: str) -> Any:
-    """The typed value of a known setting.
+    """Read a known setting with its type.
 
-    :raises ImproperlyConfigured: when the value cannot be read as its type, naming the setting.
-    """
+    :raises ImproperlyConfigured: if the value does not have the type; names the setting."""
     kind, default, _ = KNOWN[name]
     try:
         if kind is bool:
@@ -141,38 +141,35 @@ def read(name: str) -> Any:
         if kind is list:
             return env.list(name, default=default)
         if kind is dict:
-            return texts_by_name(name, env.json(name, default))
+            return parse_text_mapping(name, env.json(name, default))
         return env.str(name, default)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be of type {kind.__name__}: {error}") from error
 
 
-def texts_by_name(name: str, found: Any) -> dict[str, str]:
-    """A mapping of names to texts.
+def parse_text_mapping(name: str, mapping: Any) -> dict[str, str]:
+    """Check that a setting maps names to non-empty texts.
 
-    :raises ImproperlyConfigured: for anything else, naming the setting.
-    """
-    if not isinstance(found, dict) or not all(isinstance(text, str) and text for text in found.values()):
+    :raises ImproperlyConfigured: for anything else; names the setting."""
+    if not isinstance(mapping, dict) or not all(isinstance(text, str) and text for text in mapping.values()):
         raise ImproperlyConfigured(f'{name} must be a JSON object of texts, such as {{"name": "text"}}')
-    return found
+    return mapping
 
 
-def networks(name: str) -> list[IPv4Network | IPv6Network]:
-    """A list of addresses or networks.
+def read_networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """Read a setting as a list of IP addresses or networks.
 
-    :raises ImproperlyConfigured: for anything else, naming the setting.
-    """
+    :raises ImproperlyConfigured: for anything else; names the setting."""
     try:
-        return [ip_network(str(one).strip()) for one in read(name)]
+        return [ip_network(str(network).strip()) for network in read(name)]
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be addresses or networks such as 10.0.0.0/8: {error}") from error
 
 
-def mail(url: str) -> dict[str, Any]:
-    """Django's mail settings from an address.
+def mail_settings(url: str) -> dict[str, Any]:
+    """Build Django's mail settings from a URL; empty without one.
 
-    :raises ImproperlyConfigured: for an address that names no mail server.
-    """
+    :raises ImproperlyConfigured: for a URL that names no mail server."""
     if not url:
         return {}
     try:
@@ -181,54 +178,50 @@ def mail(url: str) -> dict[str, Any]:
         raise ImproperlyConfigured("EMAIL_URL must look like smtp+tls://user:password@host:587") from error
 
 
-def oidc(*, debug: bool) -> dict[str, Any]:
-    """The OpenID Connect provider, nothing where there is none.
+def oidc_settings(*, debug: bool) -> dict[str, Any]:
+    """Read the settings of the OpenID Connect provider; empty without one.
 
-    :raises ImproperlyConfigured: without its client, TLS (but in development) or the extra ``sso``.
-    """
+    :raises ImproperlyConfigured: without client and secret, TLS (outside development) or the extra ``sso``."""
     names = ("issuer", "client", "secret", "name", "match_email")
-    told: dict[str, Any] = {name: read(f"CONCORD_OIDC_{name.upper()}") for name in names}
-    if not told["issuer"]:
+    provider: dict[str, Any] = {name: read(f"CONCORD_OIDC_{name.upper()}") for name in names}
+    if not provider["issuer"]:
         return {}
-    parts = urlsplit(told["issuer"])
-    if parts.scheme != "https" and not (debug and parts.scheme == "http"):
+    issuer = urlsplit(provider["issuer"])
+    if issuer.scheme != "https" and not (debug and issuer.scheme == "http"):
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER must be an address such as https://id.example/realms/team")
-    if not told["client"] or not told["secret"]:
+    if not provider["client"] or not provider["secret"]:
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs CONCORD_OIDC_CLIENT and CONCORD_OIDC_SECRET")
     if find_spec("allauth") is None or find_spec("jwt") is None:
         raise ImproperlyConfigured("CONCORD_OIDC_ISSUER needs the extra sso: pip install 'concord-eval[sso]'")
-    return told
+    return provider
 
 
-def second_factor() -> str:
-    """Whether codes are asked for after the password, and of whom they are required.
+def second_factor_mode() -> str:
+    """Read whether codes are required after the password: ``off``, ``offered``, ``leads`` or ``all``.
 
-    :raises ImproperlyConfigured: for anything else than the four words, or without the extra ``factor``.
-    """
-    told = str(read("CONCORD_SECOND_FACTOR"))
-    if told not in {"off", "offered", "leads", "all"}:
+    :raises ImproperlyConfigured: for any other value, or without the extra ``factor``."""
+    mode = str(read("CONCORD_SECOND_FACTOR"))
+    if mode not in {"off", "offered", "leads", "all"}:
         raise ImproperlyConfigured("CONCORD_SECOND_FACTOR must be off, offered, leads or all")
-    if told != "off" and (find_spec("allauth") is None or find_spec("segno") is None):
+    if mode != "off" and (find_spec("allauth") is None or find_spec("segno") is None):
         raise ImproperlyConfigured("CONCORD_SECOND_FACTOR needs the extra factor: pip install 'concord-eval[factor]'")
-    return told
+    return mode
 
 
 def refuse_unknown_names() -> None:
-    """Refuse ``CONCORD_…`` names that no part of the product reads: a typing error must not go unnoticed.
+    """Refuse unknown ``CONCORD_…`` variables, so that a typing error does not go unnoticed.
 
-    :raises ImproperlyConfigured: naming the unknown variables.
-    """
-    named = (name for name in os.environ if name.startswith("CONCORD_") and not name.startswith(KEYS))
-    unknown = sorted(name for name in named if name not in KNOWN)
+    :raises ImproperlyConfigured: naming the unknown variables."""
+    names = (name for name in os.environ if name.startswith("CONCORD_") and not name.startswith(KEY_PREFIX))
+    unknown = sorted(name for name in names if name not in KNOWN)
     if unknown:
         raise ImproperlyConfigured(f"unknown settings: {', '.join(unknown)}; see docs/settings.md")
 
 
 def secret_key(var: Path, *, debug: bool) -> str:
-    """The signing key: from the environment, else (development only) generated once into a file of mode 0600.
+    """Read the signing key. In development, generate it once into a file of mode 0600.
 
-    :raises ImproperlyConfigured: outside development when the key is missing, short or a well-known default.
-    """
+    :raises ImproperlyConfigured: outside development, if the key is missing, short or a well-known default."""
     key: str = read("SECRET_KEY")
     weak = len(key) < 50 or len(set(key)) < 8 or key.startswith("django-insecure-")
     if not debug and weak:
@@ -237,33 +230,33 @@ def secret_key(var: Path, *, debug: bool) -> str:
         return key
     file = var / "secret_key"
     if not file.exists():
-        private_folder(var)
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as opened:
-            opened.write(secrets.token_urlsafe(64))
+        create_private_folder(var)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(secrets.token_urlsafe(64))
     return file.read_text()
 
 
-def private_folder(folder: Path) -> None:
-    """Make the folder, closed to everybody else on the machine; one that is there stays as it is."""
+def create_private_folder(folder: Path) -> None:
+    """Create the folder, readable by its owner only; leave an existing one unchanged."""
     if not folder.exists():
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
 
 
-def kept_with_a_connection(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a PostgreSQL connection with what makes pages quick: what is asked for often stays prepared and is
-    planned once (Django's own statements never are, their values stand in the text), and no statement is compiled
-    first, which took a page over 50,000 items eight times as long as answering it."""
-    told = f"{options.get('options', '')} -c jit=off -c plan_cache_mode=force_generic_plan"
-    return options | {"prepare_threshold": 3, "options": told.strip()}
+def with_session_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Add session options that speed up pages: repeated statements are prepared and planned once, and JIT is off.
+
+    Django's own statements are never prepared, since their values are part of the text. JIT compilation took eight
+    times as long as answering for a page over 50,000 items."""
+    server_options = f"{options.get('options', '')} -c jit=off -c plan_cache_mode=force_generic_plan"
+    return options | {"prepare_threshold": 3, "options": server_options.strip()}
 
 
-def database(var: Path) -> dict[str, Any]:
-    """The database entry for Django: PostgreSQL by URL, else SQLite with the options concurrent writers need.
+def database_settings(var: Path) -> dict[str, Any]:
+    """Build Django's database settings: PostgreSQL by URL, else SQLite with options for concurrent writers.
 
-    :raises ImproperlyConfigured: for an address of another kind of database.
-    """
+    :raises ImproperlyConfigured: for a URL of any other database."""
     url: str = read("DATABASE_URL")
     config: dict[str, Any] = (
         dict(env.db_url_config(url))
@@ -273,34 +266,36 @@ def database(var: Path) -> dict[str, Any]:
     if config["ENGINE"].endswith("sqlite3"):
         config["ENGINE"] = "config.sqlite3"
         config["OPTIONS"] = {
-            # Deferred transactions lose to "database is locked" under two writers; immediate ones wait.
+            # Under two writers, deferred transactions fail with "database is locked"; immediate ones wait.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
-            # Without recursive triggers INSERT OR REPLACE would walk past the append-only triggers.
+            # Without recursive triggers, INSERT OR REPLACE would bypass the append-only triggers.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA recursive_triggers=ON;",
         }
-        config["TEST"] = {"NAME": ":memory:"}  # Django's own default, which test runners know by the engine's name
+        # Django's default, which test runners recognise by the engine's name only.
+        config["TEST"] = {"NAME": ":memory:"}
         if url == "" or config["NAME"] not in {":memory:", ""}:
-            private_folder(Path(config["NAME"]).parent)
+            create_private_folder(Path(config["NAME"]).parent)
     elif not config["ENGINE"].endswith("postgresql"):
         raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or sqlite://")
     else:
         config["ENGINE"] = "config.postgresql"
-        config["CONN_HEALTH_CHECKS"] = True  # by looking, not by asking
+        # `config.postgresql` checks the socket instead of sending a query.
+        config["CONN_HEALTH_CHECKS"] = True
         config["OPTIONS"] = {"connect_timeout": CONNECT_SECONDS} | config.get("OPTIONS", {})
         if not read("CONCORD_POOLER"):
-            config["OPTIONS"] = kept_with_a_connection(config["OPTIONS"])
-    # Opening SQLite reads the whole schema with its triggers; closing its last connection writes the log back.
+            config["OPTIONS"] = with_session_options(config["OPTIONS"])
+    # Opening SQLite reads the whole schema with its triggers; closing its last connection writes the WAL back.
     config["CONN_MAX_AGE"] = 60
     return config
 
 
-def origins(site: str) -> list[str]:
-    """The origin of the site's address, empty without one: a site behind a server with TLS sees ``http`` itself, and
-    would refuse every form that a browser says comes from ``https``.
+def site_origins(site: str) -> list[str]:
+    """Return the origin of the site's URL as Django's trusted origins; empty without a URL.
 
-    :raises ImproperlyConfigured: for an address without scheme or host.
-    """
+    A site behind a TLS proxy sees ``http`` itself, and would refuse forms that browsers send from ``https``.
+
+    :raises ImproperlyConfigured: for a URL without scheme or host."""
     if not site:
         return []
     parts = urlsplit(site)

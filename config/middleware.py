@@ -1,6 +1,5 @@
-"""What goes around every request: whether the site is alive, who comes by which proxy, that nothing is kept on the way,
-the person's language, who has to give a code first, what is said while the database cannot be used or somebody asked
-too often, the way back to a form's page after logging in, and texts without U+0000, which PostgreSQL does not store."""
+"""Middleware of every request: health checks, proxies, caching, language, second factor, database and rate-limit
+errors."""
 
 import logging
 from collections.abc import Callable
@@ -18,12 +17,12 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from evaluation.core.errors import Refused, TooOften
+from evaluation.core.errors import DomainError, RateLimited
 from evaluation.extensions import second_factor
 from evaluation.messages.sentences import explain_refusal
-from evaluation.rest.errors import PROBLEM, problem
-from evaluation.worker.database import unavailable
-from evaluation.worker.health import readiness
+from evaluation.rest.errors import PROBLEM_CONTENT_TYPE, problem_body
+from evaluation.worker.database import unavailable_reason
+from evaluation.worker.health import cached_issues
 from review.evidence.seals import read_as
 
 log = logging.getLogger("concord.web")
@@ -31,18 +30,19 @@ UNAVAILABLE = 503
 
 
 class Middleware:
-    """Passes a request on."""
+    """Base class that passes the request on unchanged."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """The answer to the request."""
         return self.get_response(request)
 
 
-class ReaderMiddleware(Middleware):
-    """Has sealed labels read as the person of the request, whom a REST token names only later."""
+class SealedLabelsMiddleware(Middleware):
+    """Read sealed labels with the rights of the request's user.
+
+    The user is looked up on each read, because a REST token names them only after this middleware."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         with read_as(lambda: request.user):
@@ -50,15 +50,15 @@ class ReaderMiddleware(Middleware):
 
 
 class ProxyMiddleware(Middleware):
-    """Takes the client's address and scheme from the headers of a trusted proxy, and believes nobody else's.
+    """Take the client's address and scheme from the headers of a trusted proxy; ignore these headers from anybody else.
 
-    The address is the last one in ``X-Forwarded-For`` that is no trusted proxy: what stands before it is hearsay.
-    """
+    The address is the last one in ``X-Forwarded-For`` that is not a trusted proxy; a client can forge the ones before
+    it."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if _is_proxy(request.META.get("REMOTE_ADDR", "")):
-            came_by = [one.strip() for one in request.headers.get("X-Forwarded-For", "").split(",")]
-            client = next((one for one in reversed(came_by) if not _is_proxy(one)), "")
+            forwarded_for = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",")]
+            client = next((hop for hop in reversed(forwarded_for) if not _is_proxy(hop)), "")
             if _address(client):
                 request.META["REMOTE_ADDR"] = client
             scheme = request.headers.get("X-Forwarded-Proto", "")
@@ -80,7 +80,7 @@ def _is_proxy(text: str) -> bool:
 
 
 class NoStoreMiddleware(Middleware):
-    """Has neither browsers nor proxies keep what is made for one person; static files are answered before it."""
+    """Forbid browsers and proxies to store pages. Static files are served before this middleware."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -89,18 +89,18 @@ class NoStoreMiddleware(Middleware):
 
 
 class LanguageMiddleware(Middleware):
-    """Activates the language and time zone of the person: their choice, else that of the cookie set by the language
-    switch, else the browser's."""
+    """Activate the language and time zone of the user: their own choice, else the language cookie, else the
+    browser's."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        known = dict(settings.LANGUAGES)
+        available = dict(settings.LANGUAGES)
         try:
-            own = getattr(request.user, "language", "")
+            user_language = getattr(request.user, "language", "")
         except DatabaseError as error:
             with translation.override(translation.get_language_from_request(request)):
-                return unavailable_answer(request, error)
-        chosen = own or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
-        language = chosen if chosen in known else translation.get_language_from_request(request)
+                return unavailable_response(request, error)
+        preferred = user_language or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
+        language = preferred if preferred in available else translation.get_language_from_request(request)
         zone = getattr(request.user, "time_zone", "") or settings.TIME_ZONE
         with translation.override(language), timezone.override(zone):
             request.LANGUAGE_CODE = translation.get_language() or settings.LANGUAGE_CODE
@@ -109,95 +109,95 @@ class LanguageMiddleware(Middleware):
             return response
 
 
-class GateMiddleware(Middleware):
-    """Lets no session on that has not given its second factor; in the settings only where there is one."""
+class SecondFactorMiddleware(Middleware):
+    """Stop sessions that have not given their second factor. Installed only if ``CONCORD_SECOND_FACTOR`` is on."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         factor = second_factor()
         try:
-            answer = factor.admit(request) if factor else None
+            response = factor.admit(request) if factor else None
         except DatabaseError as error:
-            answer = unavailable_answer(request, error)
-        return answer or self.get_response(request)
+            response = unavailable_response(request, error)
+        return response or self.get_response(request)
 
 
-def unavailable_answer(request: HttpRequest, error: DatabaseError) -> HttpResponse:
-    """503 with what is the matter with the database, as a page or, for programs, a problem of RFC 9457 with a code.
+def unavailable_response(request: HttpRequest, error: DatabaseError) -> HttpResponse:
+    """Build the 503 response for an unusable database: a page, or for API paths an RFC 9457 problem with a code.
 
-    :raises DatabaseError: the error itself, where it is no matter of the database's state.
-    """
-    if not (why := unavailable(error)):
+    :raises DatabaseError: the given error, if the state of the database did not cause it."""
+    if not (reason := unavailable_reason(error)):
         raise error
-    log.error("the database cannot be used, %s: %s", why, error)
+    log.error("the database cannot be used, %s: %s", reason, error)
     if not connection.in_atomic_block:
-        connection.close()  # SQLite goes on only reading over one that it opened while the file was so
-    text = explain_refusal(Refused(why))
+        # SQLite stays read-only on a connection that was opened while the file was read-only.
+        connection.close()
+    text = explain_refusal(DomainError(reason))
     response: HttpResponse
     if request.path.startswith(("/api/", "/evaluation/")):
-        said = problem(UNAVAILABLE, {"detail": text, "code": why})
-        response = JsonResponse(said, status=UNAVAILABLE, content_type=PROBLEM)
+        body = problem_body(UNAVAILABLE, {"detail": text, "code": reason})
+        response = JsonResponse(body, status=UNAVAILABLE, content_type=PROBLEM_CONTENT_TYPE)
     else:
-        page = {"text": text, "writing": request.method not in {"GET", "HEAD"}}
-        response = HttpResponse(render_to_string("503.html", page), status=UNAVAILABLE)
+        context = {"text": text, "writing": request.method not in {"GET", "HEAD"}}
+        response = HttpResponse(render_to_string("503.html", context), status=UNAVAILABLE)
     response.headers["Retry-After"] = "10"
     return response
 
 
 class DatabaseMiddleware(Middleware):
-    """Answers 503 with what is the matter, in place of 500, where a view could not use the database."""
+    """Answer 503 instead of 500 if a view could not use the database."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """The answer; ``None`` for every other error."""
-        if not isinstance(exception, DatabaseError) or not unavailable(exception):
+        """Return the 503 response, or ``None`` for every other error."""
+        if not isinstance(exception, DatabaseError) or not unavailable_reason(exception):
             return None
-        return unavailable_answer(request, exception)
+        return unavailable_response(request, exception)
 
 
 class SessionMiddleware(sessions.SessionMiddleware):
-    """Django's own, which writes what a view changed after the view."""
+    """Django's session middleware, which also answers 503 if the session cannot be saved."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> Any:
-        """The response, or what is the matter with the database."""
         try:
             return super().process_response(request, response)
         except DatabaseError as error:
-            return unavailable_answer(request, error)
+            return unavailable_response(request, error)
 
 
 class HealthMiddleware(Middleware):
-    """``/healthz`` (alive: no database is touched) and ``/readyz`` (ready for people: the database takes writing), for
-    whoever asks, by any name of the host and without TLS, and before anything else can go wrong."""
+    """Serve ``/healthz`` (alive, without touching the database) and ``/readyz`` (the database accepts writes).
+
+    Stands first, so that probes work under any host name, without TLS and whatever else fails."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path == "/healthz":
-            return self._said({"alive": True})
+            return self._json_response({"alive": True})
         if request.path == "/readyz":
-            found = readiness()
-            ready = not any(problem.serious for problem in found)
-            return self._said({"ready": ready, "problems": [problem.code for problem in found]}, ready=ready)
+            issues = cached_issues()
+            ready = not any(issue.serious for issue in issues)
+            return self._json_response({"ready": ready, "problems": [issue.code for issue in issues]}, ready=ready)
         return self.get_response(request)
 
-    def _said(self, body: dict[str, Any], *, ready: bool = True) -> HttpResponse:
+    def _json_response(self, body: dict[str, Any], *, ready: bool = True) -> HttpResponse:
         return JsonResponse(body, status=200 if ready else UNAVAILABLE, headers={"Cache-Control": "no-store"})
 
 
 TOO_MANY_REQUESTS = 429
 
 
-class TooOftenMiddleware(Middleware):
-    """Answers 429 where a page refuses for now; REST has its own handler (``evaluation/rest/errors.py``)."""
+class RateLimitMiddleware(Middleware):
+    """Answer 429 if a page hits a rate limit. REST has its own handler (``evaluation/rest/errors.py``)."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """The page; ``None`` for every other error."""
-        if not isinstance(exception, TooOften):
+        """Return the page, or ``None`` for every other error."""
+        if not isinstance(exception, RateLimited):
             return None
         response = render(request, "429.html", {"text": explain_refusal(exception)}, status=TOO_MANY_REQUESTS)
         response.headers["Retry-After"] = str(exception.seconds)
         return response
 
 
-class WayBackMiddleware(Middleware):
-    """Has somebody whose session ended before they sent a form come back to the page of the form, or home."""
+class LoginReturnMiddleware(Middleware):
+    """After a POST with an expired session, return to the form's page (the referrer) after login."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -206,12 +206,13 @@ class WayBackMiddleware(Middleware):
         log_in = resolve_url(settings.LOGIN_URL)
         if urlsplit(response.url).path != log_in or request.path == log_in:
             return response
-        return redirect_to_login(page_of(request))
+        return redirect_to_login(current_page(request))
 
 
-def page_of(request: HttpRequest) -> str:
-    """The page somebody looks at: the one that was asked for or, behind a form, the one that the browser says the form
-    was on; the page after logging in where that is none of ours."""
+def current_page(request: HttpRequest) -> str:
+    """Return the path of the page in the browser: of the request, or of a form's referrer.
+
+    Falls back to ``LOGIN_REDIRECT_URL`` if the referrer is not a page of this site."""
     if request.method in {"GET", "HEAD"}:
         return request.get_full_path()
     page = request.headers.get("Referer", "")
@@ -223,19 +224,19 @@ def page_of(request: HttpRequest) -> str:
 NUL = "\0"
 
 
-class WithoutNulMiddleware(Middleware):
-    """Takes the character out before a view reads its form. The REST endpoints refuse it by themselves."""
+class StripNulMiddleware(Middleware):
+    """Strip U+0000 from query strings and forms; PostgreSQL cannot store it. REST endpoints refuse it themselves."""
 
     def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: Any) -> None:
-        """Clean what the view is about to read; the check against forged forms has read it by now."""
+        """Clean ``request.GET`` and ``request.POST``. The CSRF check has already read them."""
         if getattr(view, "csrf_exempt", False):
             return
-        request.GET = _without_nul(request.GET)
+        request.GET = _strip_nul(request.GET)
         if request.method == "POST":
-            request.POST = _without_nul(request.POST)
+            request.POST = _strip_nul(request.POST)
 
 
-def _without_nul(data: QueryDict) -> Any:
+def _strip_nul(data: QueryDict) -> Any:
     if not any(NUL in text for _, texts in data.lists() for text in texts if isinstance(text, str)):
         return data
     cleaned = data.copy()

@@ -1,4 +1,4 @@
-"""The frame around every page: navigation, language switch and the person's menu, as one typed object."""
+"""Page frame: navigation, language switch and user menu."""
 
 from dataclasses import dataclass
 
@@ -9,77 +9,80 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import get_language, gettext
 
-from config.middleware import page_of
+from config.middleware import current_page
 from evaluation.accounts.access import roles_anywhere
-from evaluation.core.roles import STAFF_ROLES, Action, allowed
+from evaluation.core.roles import STAFF_ROLES, Action, is_allowed
 
-#: The languages under their own names: whoever looks for theirs may not read the present one.
-OWN_NAMES = {"en": "English", "ko": "한국어"}
+#: Languages by their native names, for readers who do not know the current language.
+NATIVE_NAMES = {"en": "English", "ko": "한국어"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """An entry of the navigation. ``sections`` are the starts of the names of the addresses that belong to it."""
+class NavItem:
+    """An entry of the navigation; ``current`` marks the section of the current page."""
 
     title: str
     href: str
     current: bool
 
 
-class Frame:
-    """What ``base.html`` shows around a page. ``other_language`` is what the switch changes to. What depends on the
-    person's roles is looked up when a page shows it: the review screen has no navigation."""
+class PageFrame:
+    """Context of ``base.html``. ``other_language`` is the target of the language switch.
+
+    Roles are looked up lazily, because the review screen has no navigation."""
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
         self.language = "ko" if (get_language() or settings.LANGUAGE_CODE).startswith("ko") else "en"
         self.other_language = "en" if self.language == "ko" else "ko"
-        self.other_language_name = OWN_NAMES[self.other_language]
+        self.other_language_name = NATIVE_NAMES[self.other_language]
 
     @cached_property
     def roles(self) -> frozenset[str]:
-        """The person's roles in any project."""
         return roles_anywhere(getattr(self.request, "user", AnonymousUser()))
 
     @property
-    def here(self) -> str:
-        """Where the language switch leads back to."""
-        return page_of(self.request)
+    def current_path(self) -> str:
+        """Path to which the language switch returns."""
+        return current_page(self.request)
 
     @property
     def staff(self) -> bool:
-        """Whether the person has a door to the back office."""
+        """Whether the user may enter the back office."""
         return bool(self.roles & STAFF_ROLES)
 
     @property
     def evaluates(self) -> bool:
-        """Whether the person may start runs in some project."""
-        return allowed(self.roles, Action.EVALUATE)
+        """Whether the user may start runs in some project."""
+        return is_allowed(self.roles, Action.EVALUATE)
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
-        """The navigation."""
-        return _places(self.request, self.roles)
+    def nav_items(self) -> tuple[NavItem, ...]:
+        return _nav_items(self.request, self.roles)
 
 
 def frame(request: HttpRequest) -> dict[str, object]:
-    """Context processor."""
-    return {"frame": Frame(request)}
+    """Add the page frame to the template context."""
+    return {"frame": PageFrame(request)}
 
 
-def _places(request: HttpRequest, roles: frozenset[str]) -> tuple[Place, ...]:
+def _nav_items(request: HttpRequest, roles: frozenset[str]) -> tuple[NavItem, ...]:
     if not roles:
         return ()
     match = request.resolver_match
-    here = (match.url_name or "") if match else ""
-    reads = allowed(roles, Action.VIEW)
-    wanted = [
+    url_name = (match.url_name or "") if match else ""
+    may_view = is_allowed(roles, Action.VIEW)
+    sections = [
         (gettext("Home"), "home", ("home",), True),
-        (gettext("Runs"), "run-list", ("run", "answer", "evaluation"), reads),
+        (gettext("Runs"), "run-list", ("run", "answer", "evaluation"), may_view),
         (gettext("Review"), "queue-list", ("queue", "review", "my-ratings", "keys", "pair", "truth"), True),
-        (gettext("Disputes"), "adjudication", ("adjudication", "ruling"), allowed(roles, Action.ADJUDICATE)),
-        (gettext("Question sets"), "question-set-list", ("question-set", "generation"), reads),
-        (gettext("Calibration"), "calibration-list", ("calibration",), allowed(roles, Action.EVALUATE)),
-        (gettext("Judges"), "judge-list", ("judge",), allowed(roles, Action.EVALUATE)),
+        (gettext("Disputes"), "adjudication", ("adjudication", "ruling"), is_allowed(roles, Action.ADJUDICATE)),
+        (gettext("Question sets"), "question-set-list", ("question-set", "generation"), may_view),
+        (gettext("Calibration"), "calibration-list", ("calibration",), is_allowed(roles, Action.EVALUATE)),
+        (gettext("Judges"), "judge-list", ("judge",), is_allowed(roles, Action.EVALUATE)),
     ]
-    return tuple(Place(title, reverse(name), here.startswith(starts)) for title, name, starts, shown in wanted if shown)
+    return tuple(
+        NavItem(title, reverse(name), url_name.startswith(starts))
+        for title, name, starts, visible in sections
+        if visible
+    )

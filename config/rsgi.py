@@ -1,10 +1,11 @@
-"""The entrance that ``serve`` starts: ``config/wsgi.py``, with bodies awaited before a thread is taken."""
+"""RSGI application that ``serve`` starts: ``config/wsgi.py`` with buffered request bodies."""
 
 from django.conf import settings
 
-from config.entrance import Entrance
+from config.entrance import BufferedRSGIAdapter
 from config.wsgi import application as wsgi
 
-ENVELOPE = 1024 * 1024  # what a form adds to its file
-LARGEST = max(5 * settings.CONCORD_UPLOAD_BYTES, settings.CONCORD_LARGE_UPLOAD_BYTES + ENVELOPE)
-application = Entrance(wsgi, at_most=LARGEST)
+# Allowance for the other fields and boundaries of a multipart form.
+FORM_OVERHEAD_BYTES = 1024 * 1024
+MAX_BODY_BYTES = max(5 * settings.CONCORD_UPLOAD_BYTES, settings.CONCORD_LARGE_UPLOAD_BYTES + FORM_OVERHEAD_BYTES)
+application = BufferedRSGIAdapter(wsgi, max_body_bytes=MAX_BODY_BYTES)

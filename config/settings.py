@@ -10,15 +10,15 @@ from django.utils.translation import gettext_lazy as _
 from config.environment import (
     BASE_DIR,
     HOME_DIR,
-    database,
-    mail,
-    networks,
-    oidc,
-    origins,
+    database_settings,
+    mail_settings,
+    oidc_settings,
     read,
+    read_networks,
     refuse_unknown_names,
-    second_factor,
+    second_factor_mode,
     secret_key,
+    site_origins,
 )
 
 refuse_unknown_names()
@@ -46,8 +46,8 @@ INSTALLED_APPS = [
     "django_q",
     "csp",
 ]
-# Optional features, each an app that the site works without (docs/architecture.md). Their order is that of their parts
-# of pages.
+# Optional features, each an app that the site works without (docs/architecture.md). Pages show their sections in this
+# order.
 CONTRIB_APPS = [
     "contrib.attacks",
     "contrib.batches",
@@ -73,15 +73,15 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "config.middleware.ReaderMiddleware",
+    "config.middleware.SealedLabelsMiddleware",
     "config.middleware.LanguageMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "config.middleware.DatabaseMiddleware",
-    "config.middleware.TooOftenMiddleware",
-    "config.middleware.WayBackMiddleware",
-    "config.middleware.WithoutNulMiddleware",
+    "config.middleware.RateLimitMiddleware",
+    "config.middleware.LoginReturnMiddleware",
+    "config.middleware.StripNulMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -103,7 +103,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": database(VAR_DIR)}
+DATABASES = {"default": database_settings(VAR_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # django-q2 writes its heartbeat to the default cache twice a second, so that one stays in memory.
 CACHES = {
@@ -147,9 +147,9 @@ STORAGES = {
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_SSL_REDIRECT: bool = read("CONCORD_TLS_REDIRECT")
 SECURE_HSTS_SECONDS: int = read("CONCORD_HSTS_SECONDS")
-# Whether subdomains have TLS, and whether browsers shall ship with the name, only the owner of the domain knows.
+# Only the owner of the domain knows whether its subdomains use TLS and whether browsers should preload the name.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
-CONCORD_TRUSTED_PROXIES = networks("CONCORD_TRUSTED_PROXIES")
+CONCORD_TRUSTED_PROXIES = read_networks("CONCORD_TRUSTED_PROXIES")
 SESSION_ENGINE = "evaluation.accounts.logging_in"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
@@ -168,9 +168,9 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# Logging in by an OpenID Connect provider, and codes after the password.
-CONCORD_OIDC = oidc(debug=DEBUG)
-CONCORD_SECOND_FACTOR = second_factor()
+# Login by an OpenID Connect provider, and codes after the password.
+CONCORD_OIDC = oidc_settings(debug=DEBUG)
+CONCORD_SECOND_FACTOR = second_factor_mode()
 if CONCORD_OIDC or CONCORD_SECOND_FACTOR != "off":
     INSTALLED_APPS += ["allauth", "allauth.account"]
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
@@ -179,7 +179,9 @@ if CONCORD_OIDC:
     SOCIALACCOUNT_ADAPTER = "contrib.sso.views.Adapter"
 if CONCORD_SECOND_FACTOR != "off":
     INSTALLED_APPS += ["allauth.mfa", "contrib.second_factor"]
-    MIDDLEWARE.insert(MIDDLEWARE.index("config.middleware.LanguageMiddleware") + 1, "config.middleware.GateMiddleware")
+    MIDDLEWARE.insert(
+        MIDDLEWARE.index("config.middleware.LanguageMiddleware") + 1, "config.middleware.SecondFactorMiddleware"
+    )
     MFA_ADAPTER = "contrib.second_factor.views.Adapter"
 
 # django-q2 only wakes workers; all work is in rows of the database. The values follow docs/decisions/0001.
@@ -243,16 +245,17 @@ SPECTACULAR_SETTINGS = {
 }
 
 DATA_UPLOAD_MAX_MEMORY_SIZE: int = read("CONCORD_UPLOAD_BYTES") + 64 * 1024
-FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024  # what is larger waits in a temporary file
+# Larger uploads are stored in a temporary file.
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000
 
-# Reminders of deadlines. Without a server none is sent, which the command says.
-CONCORD_MAIL = mail(read("EMAIL_URL"))
+# Reminders of deadlines. Without a mail server none is sent; the command reports that.
+CONCORD_MAIL = mail_settings(read("EMAIL_URL"))
 globals().update(CONCORD_MAIL)
 DEFAULT_FROM_EMAIL: str = read("DEFAULT_FROM_EMAIL")
 EMAIL_TIMEOUT = 20
 CONCORD_SITE_URL: str = read("CONCORD_SITE_URL")
-CSRF_TRUSTED_ORIGINS = origins(CONCORD_SITE_URL)
+CSRF_TRUSTED_ORIGINS = site_origins(CONCORD_SITE_URL)
 
 PORT: int = read("PORT")
 CONCORD_WEB_PROCESSES: int = read("CONCORD_WEB_PROCESSES")
@@ -275,16 +278,25 @@ CONCORD_UPLOAD_BYTES: int = read("CONCORD_UPLOAD_BYTES")
 CONCORD_TRACE_MASKS: list[str] = read("CONCORD_TRACE_MASKS")
 CONCORD_LARGE_UPLOAD_BYTES: int = read("CONCORD_LARGE_UPLOAD_BYTES")
 
-# Not read from the environment: nobody needs other values.
-CONCORD_LEASE_SECONDS = 90  # for which a claimed unit stays claimed after its worker's last sign of life
-CONCORD_BUDGET_SECONDS = 45  # for which one background task works before it hands over to the next
-CONCORD_HEARTBEAT_SECONDS = 30  # between two rings of the canary of the cluster by `serve`
-CONCORD_WEDGED_SECONDS = 120  # without a heartbeat, after which the cluster counts as wedged
-CONCORD_STATEMENT_SECONDS = 60  # the longest work of PostgreSQL on one statement of a page or by REST; 0: any
-CONCORD_EXPORTS_PER_HOUR = 200  # files (reports, exports of queues) that one person may have made; 0: any
-CONCORD_FIGURES_PER_HOUR = 600  # agreements, corrections and comparisons that one person may ask for by REST; 0: any
-CONCORD_REMIND_HOURS = [72, 24]  # before a queue's deadline, at which reviewers are reminded
-CONCORD_LICENCE_DAYS = 180  # for which the proof of a judge's prompt licenses it
+# Constants that no installation needs to change.
+# Lifetime of a claim on a work unit, counted from the worker's last renewal.
+CONCORD_LEASE_SECONDS = 90
+# Work of one background task before it hands over to the next.
+CONCORD_BUDGET_SECONDS = 45
+# Pause between two canary tasks that `serve` enqueues to check the cluster.
+CONCORD_HEARTBEAT_SECONDS = 30
+# Age of the last heartbeat at which a cluster counts as stuck.
+CONCORD_WEDGED_SECONDS = 120
+# PostgreSQL's statement timeout for pages and REST; 0 disables it.
+CONCORD_STATEMENT_SECONDS = 60
+# Exports (reports, queues) that one person may request; 0 disables the limit.
+CONCORD_EXPORTS_PER_HOUR = 200
+# Agreements, corrections and comparisons that one person may request by REST; 0 disables the limit.
+CONCORD_FIGURES_PER_HOUR = 600
+# Hours before a queue's deadline at which reviewers are reminded.
+CONCORD_REMIND_HOURS = [72, 24]
+# Validity of a judge prompt's approval.
+CONCORD_LICENCE_DAYS = 180
 
 LOGGING = {
     "version": 1,
@@ -299,7 +311,8 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "concord": {"level": "INFO"},
-        "django": {"handlers": []},  # Django's own console handler would say every line a second time
+        # Django's own console handler would repeat every line.
+        "django": {"handlers": []},
         "django-q": {"level": "WARNING"},
     },
 }

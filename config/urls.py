@@ -1,4 +1,4 @@
-"""All addresses of the site."""
+"""URLs of the site."""
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
@@ -6,11 +6,12 @@ from django.urls import URLPattern, URLResolver, include, path
 from evaluation.extensions import features
 from evaluation.rest.errors import unknown
 
-admin.autodiscover()  # here and not when apps get ready, so that commands load no page of it
+# Not in `AppConfig.ready`, so that commands do not import the admin pages.
+admin.autodiscover()
 
 
-def addresses() -> list[URLPattern | URLResolver]:
-    """Addresses of the core and of the installed features."""
+def url_routes() -> list[URLPattern | URLResolver]:
+    """Return the URLs of the core and of the installed features."""
     return [
         path("admin/", admin.site.urls),
         path("api/v1/", include("evaluation.api_urls")),
@@ -24,4 +25,4 @@ def addresses() -> list[URLPattern | URLResolver]:
     ]
 
 
-urlpatterns = addresses()
+urlpatterns = url_routes()

@@ -1,5 +1,6 @@
-"""WSGI entrance, for servers that read bodies themselves or stand behind a proxy that does; ``serve`` uses
-``config/rsgi.py``."""
+"""WSGI application, for servers that buffer bodies themselves or run behind a proxy that does.
+
+``serve`` uses ``config/rsgi.py``."""
 
 import os
 
@@ -8,4 +9,5 @@ from django.utils.module_loading import import_string
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = get_wsgi_application()
-import_string("evaluation.worker.database.limit_waits")()  # its tables can be imported from here on only
+# Its tables can be imported only after the application is set up.
+import_string("evaluation.worker.database.set_statement_timeouts")()

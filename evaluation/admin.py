@@ -1,4 +1,4 @@
-"""Tables of this app in the back office, each in its feature's ``admin.py``."""
+"""Imports the admin of each package of this app."""
 
 from evaluation.accounts import admin as accounts
 from evaluation.criteria import admin as criteria

@@ -1,4 +1,4 @@
-"""REST addresses of the machine's half."""
+"""REST URLs of this app."""
 
 from django.urls import URLPattern, URLResolver, path
 from drf_spectacular.views import SpectacularJSONAPIView

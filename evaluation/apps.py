@@ -1,4 +1,4 @@
-"""The machine's half: questions, systems, judges, runs, scores."""
+"""App of questions, systems, judges, runs and scores."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
@@ -7,8 +7,6 @@ from evaluation.extensions import register
 
 
 class EvaluationConfig(AppConfig):
-    """Registers the tables of the machine's half, its background tasks and its system checks."""
-
     name = "evaluation"
     verbose_name = _("Evaluation")
 

@@ -1,7 +1,6 @@
-"""System checks of our own; the database ones run with ``check --database default`` and before migrations.
+"""System checks. Database checks run with ``check --database default`` and before migrations.
 
-Every process loads this file: what a check needs beside tables it imports when it is run.
-"""
+Every process imports this module, so other imports are inside the checks."""
 
 import stat
 from collections.abc import Sequence
@@ -16,16 +15,17 @@ from django.db.utils import DatabaseError
 from evaluation.core.errors import InvalidFile
 from evaluation.storage import append_only, guards
 
-OF_SETTINGS = "settings"  # the tag of checks that say what is wrong with what an operator sets
+# Tag of checks of the operator's settings.
+SETTINGS_TAG = "settings"
 
 
 @register(Tags.database)
-def append_only_triggers_are_installed(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
-    """Every append-only table has its triggers."""
+def check_append_only_triggers(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
+    """Check that every append-only table has its triggers."""
     if not databases:
         return []
     try:
-        missing = append_only.missing()
+        missing = append_only.tables_without_triggers()
     except DatabaseError as error:
         return [Error(f"the database cannot be read: {error}", id="concord.E001")]
     return [
@@ -39,12 +39,12 @@ def append_only_triggers_are_installed(*, databases: Sequence[str] | None = None
 
 
 @register(Tags.database)
-def guards_are_installed(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
-    """Every guard is there."""
+def check_guards(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
+    """Check that every guard is installed."""
     if not databases:
         return []
     try:
-        missing = guards.missing()
+        missing = guards.missing_guards()
     except DatabaseError as error:
         return [Error(f"the database cannot be read: {error}", id="concord.E001")]
     hint = "Run migrate: it puts them back."
@@ -52,13 +52,13 @@ def guards_are_installed(*, databases: Sequence[str] | None = None, **_: Any) ->
 
 
 @register(Tags.database)
-def files_are_private(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
-    """Nobody but the user who runs the site may read the embedded database, which holds sessions and answers."""
+def check_file_permissions(*, databases: Sequence[str] | None = None, **_: Any) -> Sequence[CheckMessage]:
+    """Check that only the site's user can read the SQLite database, which holds sessions and answers."""
     if not databases:
         return []
     database = str(settings.DATABASES["default"]["NAME"])
     embedded = [Path(f"{database}{end}") for end in ("", "-wal", "-shm")] if "sqlite" in _engine() else []
-    readable = [str(path) for path in (settings.VAR_DIR, *embedded) if _others_may_read(path)]
+    readable = [str(path) for path in (settings.VAR_DIR, *embedded) if _readable_by_others(path)]
     return [
         Advice(
             f"other users of this machine can read {', '.join(readable)}",
@@ -72,16 +72,17 @@ def _engine() -> str:
     return str(settings.DATABASES["default"]["ENGINE"])
 
 
-def _others_may_read(path: Path) -> bool:
+def _readable_by_others(path: Path) -> bool:
     try:
         return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
     except OSError:
-        return False  # not there, or somebody else's
+        # The file is missing or belongs to another user.
+        return False
 
 
-@register(OF_SETTINGS)
-def the_table_of_prices_can_be_read(**_: Any) -> Sequence[CheckMessage]:
-    """The file that ``CONCORD_PRICES`` names is one."""
+@register(SETTINGS_TAG)
+def check_price_table(**_: Any) -> Sequence[CheckMessage]:
+    """Check that the file named by ``CONCORD_PRICES`` is valid."""
     from evaluation.judges.prices import price_table
 
     try:

@@ -1,9 +1,8 @@
-"""Registry by which optional features extend the core, which imports none of them.
+"""Registry through which optional features extend the core, which imports none of them.
 
-The module ``feature`` of an app holds its :class:`Feature`, which the app registers when it is ready. It is loaded when
-it is first needed, so that commands start quickly. ``INSTALLED_APPS`` decides which features a site has, and their
-order. The core registers its own background tasks in the same way.
-"""
+The ``feature`` module of an app holds its :class:`Feature`. The app registers it when it is ready; it is imported on
+first use, so that commands start quickly. ``INSTALLED_APPS`` determines the features of a site and their order. The
+core registers its own background tasks in the same way."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -28,13 +27,15 @@ if TYPE_CHECKING:
     from evaluation.models import JudgeVersion, Run, User
     from evaluation.worker.jobs import JobKind
 
-OFF = "feature_off"
+FEATURE_OFF = "feature_off"
 
 
 @dataclass(frozen=True, slots=True)
-class BatchesOut:
-    """Open batches of a run together: since when the first is out, how many calls they hold, and how many of these the
-    providers last reported as done or failed. ``next_at`` is when the next batch is polled."""
+class OpenBatches:
+    """Summary of a run's open batches.
+
+    ``since``: when the first was submitted. ``lines``: number of calls; ``done``, ``failed``: as last reported by the
+    providers. ``next_at``: time of the next poll."""
 
     batches: int
     since: datetime
@@ -45,54 +46,55 @@ class BatchesOut:
 
     @property
     def seconds_to_next(self) -> float:
-        """Seconds until the next batch is polled."""
+        """Seconds until the next poll."""
         return max(0.0, (self.next_at - timezone.now()).total_seconds()) if self.next_at else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class BatchHooks:
-    """Calls handed to a provider in batches that are answered later.
+    """Calls sent to a provider in batches and answered later.
 
-    ``open`` are the batches that are not finished, ``has_due`` tells whether one of a run's judge has to be polled
-    now. ``work`` processes the units of judges that share an endpoint and a model, and returns how many ended.
-    ``of_run`` are all batches of a run, oldest first; ``out`` sums up its open ones; ``troubles`` are the reasons why
-    others ended badly, newest first.
-    """
+    ``open`` returns unfinished batches. ``has_due`` returns whether a batch of a run's judge is due for a poll.
+    ``work`` processes the units of judges with the same endpoint and model and returns how many ended. ``run_batches``
+    returns all batches of a run, oldest first; ``summarize_open`` summarizes the open ones; ``failure_reasons`` are
+    those of ended batches, newest first."""
 
     open: Callable[[], QuerySet[Any]]
     has_due: Callable[[Run, JudgeVersion], bool]
     work: Callable[[JudgeVersion, Mapping[str, Any]], int]
-    of_run: Callable[[Run], list[Any]]
-    out: Callable[[Run], BatchesOut | None]
-    troubles: Callable[[Run], Collection[str]]
+    run_batches: Callable[[Run], list[Any]]
+    summarize_open: Callable[[Run], OpenBatches | None]
+    failure_reasons: Callable[[Run], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModels:
-    """Embeddings by a model on this machine. ``chosen`` and ``chosen_tokens`` are the choice for a new run, ``None``
-    without a model; ``embedder`` and ``tokens`` open the model of an existing run. All raise ``Refused`` for a model
-    that cannot be read."""
+    """Embeddings by a local model.
 
-    chosen: Callable[[], EmbeddingChoice | None]
-    chosen_tokens: Callable[[], TokenChoice | None]
-    embedder: Callable[[EmbeddingChoice], Embedder]
-    tokens: Callable[[TokenChoice], TokenModel]
+    ``choose_embedding`` and ``choose_token_model`` return the choice for a new run, ``None`` without a model.
+    ``open_embedder`` and ``open_token_model`` open the model of an existing run. All raise ``DomainError`` for an
+    unreadable model."""
+
+    choose_embedding: Callable[[], EmbeddingChoice | None]
+    choose_token_model: Callable[[], TokenChoice | None]
+    open_embedder: Callable[[EmbeddingChoice], Embedder]
+    open_token_model: Callable[[TokenChoice], TokenModel]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A to-do of a person: ``count`` of ``what`` in the object ``name``, and the button that leads there."""
+class TodoItem:
+    """Entry of a user's to-do list: count, label, object name, and a link with its button text."""
 
     count: int
-    what: str
+    label: str
     name: str
     href: str
     action: str
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A row that the search page found: its text, where it stands, and the address of its page."""
+class SearchHit:
+    """Search result: text, location and URL."""
 
     text: str
     note: str
@@ -100,28 +102,29 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
-    """The rows of one kind that the search page found; ``empty`` is the sentence for none."""
+class SearchHits:
+    """Search results of one kind; ``empty`` is the message if there are none."""
 
     title: str
-    rows: list[Hit]
+    rows: list[SearchHit]
     empty: str
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """Calls of a ledger: ``work`` is their purpose, ``replies`` are rows of a ``ReplyRow``."""
+class LedgerCalls:
+    """Calls of a ledger: their ``purpose`` and ``replies``, rows of a ``ReplyRow``."""
 
-    work: str
+    purpose: str
     replies: QuerySet[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SecondFactor:
-    """A second step of the log-in. ``ask`` returns the page for somebody who gave the right password and wants to get
-    to the address, ``None`` where no code is needed; ``admit`` returns a response in place of a page where the session
-    may not go on. ``has`` tells whether somebody has set it up, ``reset`` removes the first person's in the name of the
-    second."""
+    """Second step of the login.
+
+    ``ask`` returns the page for a user with a correct password who requested a URL, or ``None`` if no code is needed.
+    ``admit`` returns a response that replaces the page if the session may not continue. ``has`` returns whether a user
+    has set it up. ``reset`` removes the first user's second factor on behalf of the second user."""
 
     ask: Callable[[HttpRequest, User, str], HttpResponse | None]
     admit: Callable[[HttpRequest], HttpResponse | None]
@@ -131,8 +134,10 @@ class SecondFactor:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAttacks:
-    """How a judge stood up to attacks: ``template`` renders ``card`` on the judge's page, ``passed`` is the share of
-    attacks it passed (``28/30``), empty without a check."""
+    """Robustness of a judge against attacks.
+
+    ``template`` renders ``card`` on the judge's page. ``passed``: share of attacks without effect (``28/30``); empty
+    without a check."""
 
     template: str
     card: object
@@ -141,18 +146,18 @@ class JudgeAttacks:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Extensions that one app brings; every part but the name is optional.
+    """Extensions of one app; all except the name are optional.
 
-    ``urls`` and ``api_urls`` are modules of addresses. ``jobs`` are kinds of background work, ``periodic`` runs once a
-    minute, ``after_drain`` after work in a process without workers. ``due_runs`` are runs to enqueue although no unit
-    of theirs is claimable, ``problems`` describes what is wrong with the background work. Over projects by id,
-    ``gauges`` are monitoring figures and ``calls`` are calls of other ledgers than that of runs. ``waiting`` are to-dos
-    of a person. ``demo`` adds to the two runs of the demo, once, for its reviewers and lead. ``attacks`` shows how a
-    judge stood up to attacks.
-    ``connectors`` are further kinds of systems. ``search`` finds at most so many rows with the words for a person,
-    ``passages`` returns the texts of a project's passages with these ids.
-    ``answer_source`` is the template of a card on the page of a new evaluation.
-    """
+    ``urls``, ``api_urls``: URL modules. ``jobs``: kinds of background jobs. ``periodic``: functions called once a
+    minute. ``after_drain``: functions called after work in a process without workers.
+    ``due_runs``: runs to enqueue although none of their units is claimable. ``problems``: descriptions of problems of
+    background work.
+    ``gauges``, ``calls``: monitoring figures and calls of other ledgers, for projects by id. ``todo_items``: to-dos of
+    a user.
+    ``demo``: additions to the two demo runs, for their reviewers and lead. ``attacks``: robustness of a judge.
+    ``connectors``: further kinds of systems. ``search``: a limited number of rows with given words for a user.
+    ``passages``: texts of a project's passages by id.
+    ``answer_source``: template of a card on the page of a new evaluation."""
 
     name: str
     urls: str = ""
@@ -165,13 +170,13 @@ class Feature:
     due_runs: Callable[[], QuerySet[Run]] | None = None
     problems: Callable[[], Iterable[str]] | None = None
     gauges: Callable[[Collection[int]], Iterable[Metric]] | None = None
-    calls: Callable[[Collection[int]], Calls] | None = None
-    waiting: Callable[[User], Iterable[Waiting]] | None = None
+    calls: Callable[[Collection[int]], LedgerCalls] | None = None
+    todo_items: Callable[[User], Iterable[TodoItem]] | None = None
     demo: Callable[[Run, Run, list[User], User], None] | None = None
     second_factor: SecondFactor | None = None
     attacks: Callable[[JudgeVersion], JudgeAttacks] | None = None
     connectors: tuple[Connector, ...] = ()
-    search: Callable[[User, str, int], Hits] | None = None
+    search: Callable[[User, str, int], SearchHits] | None = None
     passages: Callable[[int, Sequence[str]], Mapping[str, str]] | None = None
     answer_source: str = ""
 
@@ -180,7 +185,7 @@ REGISTRY: dict[str, Callable[[], Feature]] = {}
 
 
 def register(label: str, package: str) -> None:
-    """Register the ``FEATURE`` of an app's module ``feature``, in ``AppConfig.ready()``; it is loaded when needed."""
+    """Register the ``FEATURE`` of an app's ``feature`` module in ``AppConfig.ready()``; it is imported on first use."""
     REGISTRY[label] = partial(_load, f"{package}.feature")
 
 
@@ -194,30 +199,26 @@ def features() -> list[Feature]:
     return [load() for load in REGISTRY.values()]
 
 
-def has(name: str) -> bool:
-    """Whether the feature is installed."""
+def is_installed(name: str) -> bool:
+    """Return whether the feature is installed."""
     return name in REGISTRY
 
 
 def require(name: str) -> None:
-    """Refuse work that needs a feature which is not installed.
+    """Refuse work that needs a missing feature.
 
-    :raises Refused: ``feature_off``.
-    """
-    if not has(name):
-        raise Refused(OFF, feature=name)
+    :raises DomainError: ``feature_off``."""
+    if not is_installed(name):
+        raise DomainError(FEATURE_OFF, feature=name)
 
 
 def batch_hooks() -> BatchHooks | None:
-    """Hooks of batches, ``None`` where the feature is not installed."""
     return next((feature.batches for feature in features() if feature.batches), None)
 
 
 def local_models() -> LocalModels | None:
-    """Hooks of local models, ``None`` where the feature is not installed."""
     return next((feature.local_models for feature in features() if feature.local_models), None)
 
 
 def second_factor() -> SecondFactor | None:
-    """Hooks of the second factor, ``None`` where the feature is not installed."""
     return next((feature.second_factor for feature in features() if feature.second_factor), None)

@@ -1,4 +1,4 @@
-"""What a background worker may be asked to do: three functions that take one number each."""
+"""Entry points of background workers: functions with one numeric argument."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from evaluation.extensions import features
 from evaluation.models import Heartbeat
 from evaluation.runs.draining import drain
 from evaluation.worker import jobs
-from evaluation.worker.dispatch import sweep
+from evaluation.worker.dispatch import requeue_stalled
 
 
 def drain_run(run_id: int) -> None:
-    """Work on a run for one task's time budget."""
+    """Work on a run within one task's time budget."""
     drain(run_id, seconds=settings.CONCORD_BUDGET_SECONDS)
 
 
 def sweep_all(_: int = 0) -> None:
-    """Enqueue every run and job that has something to do; then do the periodic tasks of the features."""
-    sweep()
-    jobs.ring_due()
+    """Enqueue all runs and jobs with pending work, then call the features' periodic tasks."""
+    requeue_stalled()
+    jobs.enqueue_due()
     for feature in features():
         for task in feature.periodic:
             task()
 
 
 def beat(_: int = 0) -> None:
-    """A sign of life: this host's cluster executes tasks."""
+    """Record that this host's cluster executes tasks."""
     Heartbeat.objects.update_or_create(host=settings.CONCORD_HOST, defaults={"seen_at": Now()})

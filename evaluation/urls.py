@@ -1,4 +1,4 @@
-"""Addresses of question sets, evaluations and accounts; each feature lists its own."""
+"""URLs of accounts, question sets and runs; features list their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of this app in the back office, each in its feature's ``admin.py``."""
+"""Admin classes of this app, defined in the ``admin.py`` of each feature."""
 
 from review.decisions import admin as decisions
 from review.queues import admin as queues

@@ -1,4 +1,4 @@
-"""REST addresses of the human half."""
+"""REST addresses of reviews, reports and calibration."""
 
 from django.urls import URLPattern, URLResolver, path
 from rest_framework.routers import SimpleRouter
@@ -20,7 +20,7 @@ router.register("ratings", ratings_api.RatingViewSet, "api-rating")
 router.register("answers", decisions_api.AnswerViewSet, "api-answer")
 router.register("runs", reports_api.RunViewSet, "api-run")
 router.register("adjudication", decisions_api.CaseViewSet, "api-adjudication")
-router.register("adjudication/raised", decisions_api.RaisedViewSet, "api-raised")
+router.register("adjudication/raised", decisions_api.ItemEventViewSet, "api-raised")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     *router.urls,

@@ -1,4 +1,4 @@
-"""The human half: draws, queues, ratings, agreement, reports."""
+"""Django app of review queues, ratings, agreement, reports and calibration."""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,7 +11,7 @@ from evaluation.storage import guards
 
 
 class ReviewConfig(AppConfig):
-    """Registers the tables of the human half, its guards and background tasks, and who sees judges' values."""
+    """Registers the app's tables, guards and background tasks, and tracks who sees judge values."""
 
     name = "review"
     verbose_name = _("Review")
@@ -28,6 +28,6 @@ class ReviewConfig(AppConfig):
 
 def record_exposure(*, user: Any, answer_ids: Collection[int], via: str, **_signal: object) -> None:
     """Record that the person is no longer blind to the judges' values of these answers."""
-    from review.evidence.answers import expose_answers
+    from review.evidence.answers import record_answer_exposure
 
-    expose_answers(user, answer_ids, via)
+    record_answer_exposure(user, answer_ids, via)

@@ -9,11 +9,11 @@ from review.queues import directing
 
 FEATURE = Feature(
     name="review",
-    jobs=(looking.take_look, searching.advance_search, anchors.check_anchors),
+    jobs=(looking.advance_holdout_test, searching.advance_search, anchors.check_anchors),
     periodic=(
         directing.remind_all,
         anchors.begin_due_checks,
-        making.ring_waiting,
+        making.maintain_cache,
     ),
-    after_drain=(making.make_waiting,),
+    after_drain=(making.build_requested,),
 )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from evaluation.extensions import has
+from evaluation.extensions import is_installed
 
 
 def sites() -> list[ModuleType]:
@@ -25,7 +25,7 @@ def sites() -> list[ModuleType]:
 
 def needs(*features: str) -> pytest.MarkDecorator:
     """Return a mark that skips a test where a feature is not installed."""
-    return pytest.mark.skipif(not all(map(has, features)), reason=f"not installed: {', '.join(features)}")
+    return pytest.mark.skipif(not all(map(is_installed, features)), reason=f"not installed: {', '.join(features)}")
 
 
 def merged(name: str) -> Mapping[Any, Any]:

@@ -17,5 +17,7 @@ def work(kind: JobKind, object_id: int) -> None:
 def catch_rings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Ids of the objects for whose jobs workers are woken from now on; none comes."""
     rung: list[int] = []
-    monkeypatch.setattr(jobs, "ring_for", lambda _task, pk, *, seconds: rung.append(Job.objects.get(pk=pk).object_id))
+    monkeypatch.setattr(
+        jobs, "enqueue_task", lambda _task, pk, *, seconds: rung.append(Job.objects.get(pk=pk).object_id)
+    )
     return rung

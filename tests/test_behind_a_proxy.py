@@ -9,20 +9,20 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
-from config.environment import networks
+from config.environment import read_networks
 from config.middleware import ProxyMiddleware
-from evaluation.accounts.logging_in import address_of
+from evaluation.accounts.logging_in import client_address
 from tests.pages.world import make_world
 
 
 def seen(settings: Any, monkeypatch: pytest.MonkeyPatch, peer: str, proxies: str, **headers: str) -> tuple[str, bool]:
     """The address and whether TLS, as a view sees them."""
     monkeypatch.setenv("CONCORD_TRUSTED_PROXIES", proxies)
-    settings.CONCORD_TRUSTED_PROXIES = networks("CONCORD_TRUSTED_PROXIES")
+    settings.CONCORD_TRUSTED_PROXIES = read_networks("CONCORD_TRUSTED_PROXIES")
     found: list[tuple[str, bool]] = []
 
     def view(request: HttpRequest) -> HttpResponse:
-        found.append((address_of(request), request.is_secure()))
+        found.append((client_address(request), request.is_secure()))
         return HttpResponse()
 
     ProxyMiddleware(view)(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers))
@@ -58,7 +58,7 @@ def test_only_a_trusted_proxy_says_that_tls_was_spoken(settings: Any, monkeypatc
 def test_a_network_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONCORD_TRUSTED_PROXIES", "10.0.0.0/8,my-proxy")
     with pytest.raises(ImproperlyConfigured, match=r"CONCORD_TRUSTED_PROXIES.*my-proxy"):
-        networks("CONCORD_TRUSTED_PROXIES")
+        read_networks("CONCORD_TRUSTED_PROXIES")
 
 
 @pytest.mark.django_db

@@ -15,11 +15,11 @@ from django.conf import settings as site
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from config.urls import addresses
-from evaluation.core.errors import Refused
+from config.urls import url_routes
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.extensions import REGISTRY, features
-from evaluation.judges.embeddings import chosen_embedding, chosen_tokens, embedder_of, tokens_of
+from evaluation.judges.embeddings import choose_embedding, choose_token_model, embedder_of, token_model
 from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
 from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.models import Endpoint, Project, Run, User
@@ -27,10 +27,10 @@ from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.runs.monitoring import exposition
-from evaluation.runs.progress import calls_of, progress
+from evaluation.runs.progress import call_status, progress
 from evaluation.systems.services import connectors
-from evaluation.worker.dispatch import sweep
-from evaluation.worker.health import examine
+from evaluation.worker.dispatch import requeue_stalled
+from evaluation.worker.health import find_issues
 from evaluation.worker.lifecycle import cancel, resume, start
 from tests.examples import first_fast
 from tests.factories import make_answer_set, make_project, make_user
@@ -73,7 +73,7 @@ def without(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Without:
             pytest.skip(f"the feature {name} is not installed")
         monkeypatch.delitem(REGISTRY, name)
         urls = ModuleType(f"urls_without_{name}")
-        urls.urlpatterns = addresses()  # type: ignore[attr-defined]
+        urls.urlpatterns = url_routes()  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, urls.__name__, urls)
         settings.ROOT_URLCONF = urls.__name__
 
@@ -99,9 +99,9 @@ def test_without_a_feature_runs_pages_and_monitoring_work(name: str, without: Wi
     without(name)
     run = evaluated()
     assert run.state == Run.State.COMPLETED
-    assert (progress(run).failed, calls_of(run).out) == (0, None)
-    assert sweep() == []
-    assert all("heartbeat" in problem.text for problem in examine())
+    assert (progress(run).failed, call_status(run).batches_out) == (0, None)
+    assert requeue_stalled() == []
+    assert all("heartbeat" in problem.text for problem in find_issues())
     assert b"concord_calls_total" in exposition([run.project_id])
     client, judge = boss(run.project), run.judges.all()[0].judge_version
     pages = [reverse(page) for page in ("home", "run-list", "queue-list", "judge-list")]
@@ -176,13 +176,13 @@ def test_without_traces_a_new_evaluation_offers_none(without: Without) -> None:
 
 def test_without_local_embeddings_they_are_refused_and_nobody_chooses_them(without: Without) -> None:
     without("local_embeddings")
-    assert (chosen_embedding(None), chosen_tokens()) == (None, None)
+    assert (choose_embedding(None), choose_token_model()) == (None, None)
     for asked in (
-        lambda: chosen_embedding(None, "local"),
+        lambda: choose_embedding(None, "local"),
         lambda: embedder_of(EmbeddingChoice(model="m", sha256="0")),
-        lambda: tokens_of(TokenChoice(sha256="0", layer=1)),
+        lambda: token_model(TokenChoice(sha256="0", layer=1)),
     ):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(DomainError) as refused:
             asked()
         assert (refused.value.code, refused.value.params) == ("feature_off", {"feature": "local_embeddings"})
 
@@ -196,7 +196,7 @@ def test_without_batches_they_are_refused_and_a_run_made_with_them_waits(without
     profile = profile_row(answers.project, "graphrag")
     run = prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
     without("batches")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         prepare_run(answers, profile, RunSpec(batch=True), judge=judge)
     assert refused.value.params == {"feature": "batches"}
     start(run)

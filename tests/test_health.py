@@ -19,8 +19,8 @@ from django.utils import timezone
 from evaluation.accounts.logging_in import SessionStore
 from evaluation.models import Endpoint, Heartbeat, ProcessRestart, WriteTrial
 from evaluation.worker import database, health
-from evaluation.worker.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, try_writing, unavailable
-from evaluation.worker.health import Weight, examine
+from evaluation.worker.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, probe_write, unavailable_reason
+from evaluation.worker.health import Severity, find_issues
 from tests.factories import make_user
 
 pytestmark = pytest.mark.both_databases
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.both_databases
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has asked this process yet."""
-    monkeypatch.setattr(health, "_last", (float("-inf"), health._last[1]))
+    monkeypatch.setattr(health, "_last_examination", (float("-inf"), health._last_examination[1]))
 
 
 def failing(name: str = "SQLITE_CANTOPEN") -> OperationalError:
@@ -54,7 +54,7 @@ def fail(*_: Any, **__: Any) -> Any:
     ],
 )  # fmt: skip
 def test_errors_of_sqlite_by_name(name: str, code: str) -> None:
-    assert unavailable(failing(name)) == code
+    assert unavailable_reason(failing(name)) == code
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_errors_of_sqlite_by_name(name: str, code: str) -> None:
 def test_errors_of_postgresql_by_state(kind: type[DatabaseError], state: str | None, code: str) -> None:
     error = kind("x")
     error.__cause__ = type("Cause", (Exception,), {"sqlstate": state})()
-    assert unavailable(error) == code
+    assert unavailable_reason(error) == code
 
 
 def test_alive_is_said_to_everybody_without_a_database(client: Client, settings: Any) -> None:
@@ -83,7 +83,7 @@ def test_alive_is_said_to_everybody_without_a_database(client: Client, settings:
 @pytest.mark.django_db
 def test_readiness_writes_at_most_once_in_ten_seconds(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked_anew() -> Any:
-        monkeypatch.setattr(health, "_last", (float("-inf"), []))  # as another process
+        monkeypatch.setattr(health, "_last_examination", (float("-inf"), []))  # as another process
         assert client.get("/readyz").status_code == 200
         return WriteTrial.objects.get().written_at
 
@@ -94,24 +94,24 @@ def test_readiness_writes_at_most_once_in_ten_seconds(client: Client, monkeypatc
         WriteTrial.objects.update(written_at=(then := timezone.now() + moved))
         assert asked_anew() != then
     looked = []
-    monkeypatch.setattr(health, "examine", lambda **_: looked.append(1) or [])
+    monkeypatch.setattr(health, "find_issues", lambda **_: looked.append(1) or [])
     assert client.get("/readyz").status_code == 200  # this process looked just now
     assert looked == []
 
 
 @pytest.mark.django_db
 def test_not_ready_is_said_in_codes_alone(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "try_writing", fail)
+    monkeypatch.setattr(health, "probe_write", fail)
     response = client.get("/readyz")
     assert (response.status_code, response.json()) == (503, {"ready": False, "problems": ["database_away"]})
-    monkeypatch.setattr(health, "try_writing", try_writing)
+    monkeypatch.setattr(health, "probe_write", probe_write)
     assert client.get("/readyz").status_code == 503  # as it was seen, for ten seconds
 
 
 @pytest.mark.django_db
 def test_a_database_without_its_last_migration_is_named_and_nothing_else_is_tried() -> None:
     MigrationRecorder.Migration.objects.filter(app="evaluation").order_by("name").last().delete()
-    assert [(one.code, one.weight) for one in examine()] == [("not_migrated", Weight.DOWN)]
+    assert [(one.code, one.severity) for one in find_issues()] == [("not_migrated", Severity.DOWN)]
 
 
 @pytest.mark.django_db
@@ -144,7 +144,7 @@ def test_the_command_prints_no_traceback_where_the_database_fails(monkeypatch: p
 @pytest.mark.django_db
 def test_every_trial_writes_one_and_the_same_row() -> None:
     for _ in range(3):
-        try_writing()
+        probe_write()
     assert WriteTrial.objects.count() == 1
 
 
@@ -193,11 +193,11 @@ def test_only_requests_have_limits_on_postgresql(settings: Any, monkeypatch: pyt
         settings_dict: dict[str, Any] = {"OPTIONS": {"options": "-c jit=off", "prepare_threshold": 3}}
 
     monkeypatch.setattr(database, "connection", Connection)
-    database.limit_waits()
-    database.limit_waits()
+    database.set_statement_timeouts()
+    database.set_statement_timeouts()
     assert Connection.settings_dict["OPTIONS"]["options"] == "-c jit=off -c lock_timeout=10s -c statement_timeout=7s"
     Connection.settings_dict = {"OPTIONS": {"options": "-c jit=off"}}  # a pooler, which keeps nothing
-    database.limit_waits()
+    database.set_statement_timeouts()
     assert Connection.settings_dict == {"OPTIONS": {"options": "-c jit=off"}}
 
 
@@ -212,7 +212,7 @@ def test_a_program_is_told_of_a_database_that_is_away_by_a_problem(
     if at == "the session":
         monkeypatch.setattr("django.contrib.auth.middleware.get_user", fail)
     else:
-        monkeypatch.setattr("evaluation.rest.endpoints.Endpoint.initial", fail)
+        monkeypatch.setattr("evaluation.rest.endpoints.StrictAPIView.initial", fail)
     answer = client.get(path)
     assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
     assert answer.json()["code"] == "database_away"

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 
-from evaluation.judges.shipping import declared
-from evaluation.management.documenting import PAGE, page
+from evaluation.judges.shipping import declared_metrics
+from evaluation.management.documenting import PAGE, metrics_page
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_is_what_the_registry_says_now() -> None:
-    assert page() == TEXT, "stale: python -m evaluation.management.documenting"
+    assert metrics_page() == TEXT, "stale: python -m evaluation.management.documenting"
 
 
 def test_every_metric_has_its_section_with_formula_range_direction_inputs_version_and_source() -> None:
     missing = []
-    for name, spec in declared().items():
+    for name, spec in declared_metrics().items():
         _, *sections = re.split(rf"^#+ `{name}`:", TEXT, flags=re.MULTILINE)
         assert (name, len(sections)) == (name, 1)
         section = sections[0].split("\n#")[0]

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from config import entrance
-from config.entrance import Entrance
+from config.entrance import BufferedRSGIAdapter
 from evaluation.worker.serving import web_command
 from tests.faults.site import descendants, free_port, kill
 
 HERE = Path(__file__).parent
-entrance.BODY_SECONDS = entrance.PIECE_SECONDS = 2.0
+entrance.BODY_SECONDS = entrance.SEND_SECONDS = 2.0
 AT_MOST = 30_000_000
 
 
@@ -35,7 +35,7 @@ def told(asked: dict[str, Any], start_response: Any) -> Any:
     return [b"no"]
 
 
-patient = Entrance(told, AT_MOST)
+patient = BufferedRSGIAdapter(told, AT_MOST)
 
 
 @pytest.fixture(scope="module")

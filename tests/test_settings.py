@@ -16,7 +16,7 @@ from django.test import Client
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from config.environment import database, origins
+from config.environment import database_settings, site_origins
 
 ROOT = Path(__file__).resolve().parents[1]
 STRONG = "a9X-bKq7Wz" * 6
@@ -161,22 +161,22 @@ def test_another_kind_of_database_is_refused(tmp_path: Path) -> None:
 
 def test_behind_a_pooler_nothing_is_kept_with_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://concord@db.example/concord?options=-c%20search_path%3Dours")
-    kept = database(tmp_path)["OPTIONS"]
+    kept = database_settings(tmp_path)["OPTIONS"]
     assert kept == {
         "options": "-c search_path=ours -c jit=off -c plan_cache_mode=force_generic_plan",
         "prepare_threshold": 3,
         "connect_timeout": 5,
     }
     monkeypatch.setenv("CONCORD_POOLER", "1")
-    assert database(tmp_path)["OPTIONS"] == {"options": "-c search_path=ours", "connect_timeout": 5}
+    assert database_settings(tmp_path)["OPTIONS"] == {"options": "-c search_path=ours", "connect_timeout": 5}
 
 
 def test_the_address_of_the_site_is_the_origin_that_forms_may_come_from() -> None:
-    assert origins("") == []
-    assert origins("https://concord.example:8443/under/") == ["https://concord.example:8443"]
+    assert site_origins("") == []
+    assert site_origins("https://concord.example:8443/under/") == ["https://concord.example:8443"]
     for wrong in ("concord.example", "https://", "javascript:alert(1)"):
         with pytest.raises(ImproperlyConfigured, match="CONCORD_SITE_URL"):
-            origins(wrong)
+            site_origins(wrong)
 
 
 @pytest.mark.django_db
@@ -185,7 +185,7 @@ def test_behind_a_server_with_tls_one_can_log_in_where_the_address_is_named(
     site: str, status: int, settings: Any
 ) -> None:
     settings.ALLOWED_HOSTS = ["concord.example"]
-    settings.CSRF_TRUSTED_ORIGINS = origins(site)
+    settings.CSRF_TRUSTED_ORIGINS = site_origins(site)
     browser = Client(enforce_csrf_checks=True, headers={"host": "concord.example"})
     browser.get("/login/")
     given = {"username": "x", "password": "wrong", "csrfmiddlewaretoken": browser.cookies["csrftoken"].value}

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError
 
-from config.environment import database
+from config.environment import database_settings
 from config.sqlite3.base import DatabaseWrapper
-from evaluation.worker.database import AWAY, LOCKED, REPLACED, unavailable
+from evaluation.worker.database import AWAY, LOCKED, REPLACED, unavailable_reason
 
 # Uses connections of its own, which pytest would refuse as well.
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @contextmanager
 def connected(folder: Path) -> Iterator[DatabaseWrapper]:
     """A connection as the site makes one, with a short timeout."""
-    settings = database(folder)
+    settings = database_settings(folder)
     settings["OPTIONS"]["timeout"] = TIMEOUT
     rest = {"TIME_ZONE": None, "AUTOCOMMIT": True, "CONN_HEALTH_CHECKS": False, "ATOMIC_REQUESTS": False}
     with closing(DatabaseWrapper(rest | settings, "here")) as one:
@@ -101,7 +101,7 @@ def test_a_line_that_does_not_move_is_left_after_the_timeout(folder: Path) -> No
     with connected(folder) as one, pytest.raises(OperationalError, match="line of writers") as raised, writing(one):
         pass
     assert TIMEOUT <= time.monotonic() - started < TIMEOUT + 1
-    assert unavailable(raised.value) == LOCKED
+    assert unavailable_reason(raised.value) == LOCKED
     os.close(line)
     with connected(folder) as one, writing(one):
         pass
@@ -114,7 +114,7 @@ def test_a_file_that_was_deleted_or_replaced_takes_nothing_more(folder: Path) ->
         file.rename(folder / "elsewhere")
         with pytest.raises(OperationalError, match="was deleted or replaced") as raised:
             one.cursor()
-        assert unavailable(raised.value) == REPLACED
+        assert unavailable_reason(raised.value) == REPLACED
         file.touch()
         with pytest.raises(OperationalError, match="was deleted or replaced"), writing(one):
             pass
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_there_is_told_and_not_made(folder: Path) -> None:
     (folder / "site.sqlite3").unlink()
     with pytest.raises(OperationalError, match="there is no database") as raised, connected(folder):
         pass
-    assert unavailable(raised.value) == AWAY
+    assert unavailable_reason(raised.value) == AWAY
     assert not (folder / "site.sqlite3").exists()
 
 

@@ -36,7 +36,7 @@ def prepare(server: Any) -> str:
     from evaluation.models import Endpoint, Run
     from evaluation.runs.draining import drain
     from review.calibration.freezing import freeze
-    from review.calibration.workbench import bench_of, validate
+    from review.calibration.workbench import load_workbench, start_validation_runs
     from review.ratings.import_files import import_ratings
     from tests.judge_server.actions import completion, fitting
 
@@ -66,14 +66,14 @@ def prepare(server: Any) -> str:
     endpoint = Endpoint.objects.create(name="local model", base_url=server.base_url)
     judge = save_judge(run.project, "local-judge", endpoint, model="local-7b", language="en")
     gold = freeze(run, "team-gold", by=None)
-    bench = bench_of(gold, judge, "answer_quality")
+    bench = load_workbench(gold, judge, "answer_quality")
     shipped = bench.active.rubric
     words = f"{shipped.instruction.rstrip()}\nAn answer that is only partly right is worth 3 at most.\n"
     better = draft(
         run.project, shipped.model_copy(update={"instruction": words}), by=None, note="Too lenient with halves"
     )
     propose(better, judge, by=None)
-    for started in validate(bench, better, by=None):
+    for started in start_validation_runs(bench, better, by=None):
         drain(started.pk, seconds=120)
     return f"/calibration/{gold.pk}/?judge={judge.pk}&family=answer_quality&rubric={better.pk}"
 

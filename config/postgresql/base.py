@@ -1,8 +1,7 @@
-"""Django's PostgreSQL, whose connections are looked at before a request instead of asked.
+"""PostgreSQL backend that checks an idle connection by its socket instead of a query.
 
-A connection that is kept may have ended meanwhile: a server was restarted, an administrator ended it. Django asks each
-with ``SELECT 1`` before a request uses it. The end of a connection can be read from its socket, which needs no answer.
-"""
+A persistent connection may have been closed by a server restart or an administrator. Django sends ``SELECT 1`` before
+each request to find out; the closed socket tells it without a round trip."""
 
 import select
 
@@ -12,18 +11,19 @@ from psycopg.pq import ConnStatus
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A connection that knows its end when it sees it."""
+    """PostgreSQL connection with a check that sends nothing."""
 
     def is_usable(self) -> bool:
-        """Whether the server has not ended it; what it said meanwhile is read."""
+        """Return whether the server has not closed the connection; reads pending notices."""
         if self.connection is None:
             return False
-        line = self.connection.pgconn
-        waiting = select.poll()
+        pgconn = self.connection.pgconn
+        poller = select.poll()
         try:
-            waiting.register(line.socket, select.POLLIN)
-            while waiting.poll(0):
-                line.consume_input()  # raises at the end of the line
+            poller.register(pgconn.socket, select.POLLIN)
+            while poller.poll(0):
+                # Raises if the server closed the connection.
+                pgconn.consume_input()
         except OperationalError:
             return False
-        return bool(line.status == ConnStatus.OK)
+        return bool(pgconn.status == ConnStatus.OK)

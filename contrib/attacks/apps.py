@@ -1,4 +1,4 @@
-"""Attack sets, to which judges are put."""
+"""App of the attack sets."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
@@ -13,5 +13,4 @@ class AttacksConfig(AppConfig):
     verbose_name = _("Attacks")
 
     def ready(self) -> None:
-        """Register the extensions of the core."""
         register(self.label, self.name)

@@ -1,4 +1,4 @@
-"""Putting a judge configuration to the shipped attacks, keeping how it took them, and showing that."""
+"""Runs the shipped attacks against a judge, stores the results, and builds the card of the judge's page."""
 
 from __future__ import annotations
 
@@ -13,121 +13,125 @@ from django.utils.translation import gettext_lazy as _
 
 from contrib.attacks.models import AttackResult, JudgeCheck
 from contrib.attacks.running import (
-    AT_ONCE,
+    MAX_CONCURRENT,
     Attacker,
     AttackKind,
-    Faced,
-    NoJudge,
+    AttackOutcome,
+    JudgeUnavailable,
+    attack_rubric,
     attack_sets,
     attacks_hash,
-    rubric_of_attacks,
 )
 from evaluation.accounts import audit
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.clients import client_of
-from evaluation.judges.preflight import probed
-from evaluation.judges.prices import cost_of_all
-from evaluation.judging.calls import JudgeReply, Rung
-from evaluation.judging.probing import Probed
+from evaluation.judges.preflight import probe_endpoint
+from evaluation.judges.prices import total_cost
+from evaluation.judging.calls import JudgeReply, ResponseFormat
+from evaluation.judging.probing import ProbeResult
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Endpoint, JudgeVersion, Preflight, User
-from evaluation.network.outcomes import Outcome, storable
-from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
+from evaluation.network.outcomes import Outcome, replace_unstorable
+from evaluation.worker.shares import ENDPOINT_BUSY, EndpointBusy, SharedPool, SingleCalls
 
-_RAW_KEPT = 4_000
+MAX_RAW_CHARS = 4_000
 
 
-PATIENCE_SECONDS = 60.0  # until something can be sent
+# Longest wait for a free slot of the endpoint.
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The outcome of a check: why it could not be done, or how every attack was taken; ``replies`` to all calls."""
+class _CheckOutcome:
+    """Outcome of a check: the reason of its failure, or the outcome of every attack; ``replies`` to all calls."""
 
     reason: str = ""
     rung: str = ""
     replies: tuple[JudgeReply, ...] = ()
-    faced: tuple[Faced, ...] = ()
+    outcomes: tuple[AttackOutcome, ...] = ()
 
 
-def check(judge: JudgeVersion, by: User | None = None) -> JudgeCheck:
-    """Make the calls (a preflight, then about thirty) within what all workers share of the endpoint, and keep check and
-    results as rows. A check in which an attack could not be put to the judge has its reason and no results."""
+def run_check(judge: JudgeVersion, by: User | None = None) -> JudgeCheck:
+    """Check the judge (a preflight, then about thirty calls) within the endpoint's shared quota, and store the results.
+
+    A check in which the judge could not be called has a reason and no results."""
     try:
-        asked = _ask(judge)
-    except Refused as refused:
-        asked = _Asked(refused.code)
-    replies = asked.replies
+        outcome = _run_attacks(judge)
+    except DomainError as error:
+        outcome = _CheckOutcome(error.code)
+    replies = outcome.replies
     with transaction.atomic():
         row = JudgeCheck.objects.create(
             judge_version=judge,
-            rubric_hash=rubric_of_attacks(judge.language).content_hash,
+            rubric_hash=attack_rubric(judge.language).content_hash,
             attacks_hash=attacks_hash(),
-            rung=asked.rung,
+            rung=outcome.rung,
             model_returned=next((reply.model_returned for reply in reversed(replies) if reply.model_returned), ""),
-            reason=asked.reason,
-            attacks=len(asked.faced),
-            passed=sum(one.passed for one in asked.faced),
+            reason=outcome.reason,
+            attacks=len(outcome.outcomes),
+            passed=sum(attack_outcome.passed for attack_outcome in outcome.outcomes),
             calls=0 if judge.is_baseline else len(replies),
-            cost=cost_of_all(judge, replies),
+            cost=total_cost(judge, replies),
             created_by=by,
         )
-        AttackResult.objects.bulk_create(_row(row, one) for one in asked.faced)
+        AttackResult.objects.bulk_create(_result_row(row, attack_outcome) for attack_outcome in outcome.outcomes)
         audit.record(by, "judge.checked", judge)
     return row
 
 
-def _ask(judge: JudgeVersion) -> _Asked:
+def _run_attacks(judge: JudgeVersion) -> _CheckOutcome:
     if judge.is_jury:
-        raise Refused("jury_asks_nobody")
-    rung, before = Rung.JSON_SCHEMA, tuple[JudgeReply, ...]()
+        raise DomainError("jury_asks_nobody")
+    rung, preflight_replies = ResponseFormat.JSON_SCHEMA, tuple[JudgeReply, ...]()
     if judge.endpoint is not None:
-        found = _preflight(judge, judge.endpoint)
-        if found is None:
-            return _Asked(ENDPOINT_BUSY)
-        before = tuple(one.reply for one in found.probes)
-        if found.outcome != Outcome.OK or found.rung is None:
-            return _Asked(found.reason, replies=before)
-        rung = found.rung
-    reason, faced = "", tuple[Faced, ...]()
-    share = partial(SharedPool, project_id=judge.project_id, patience=PATIENCE_SECONDS)
-    with share(client_of(judge), judge.endpoint, AT_ONCE) as pool:
+        preflight = _preflight(judge, judge.endpoint)
+        if preflight is None:
+            return _CheckOutcome(ENDPOINT_BUSY)
+        preflight_replies = tuple(probe.reply for probe in preflight.probes)
+        if preflight.outcome != Outcome.OK or preflight.response_format is None:
+            return _CheckOutcome(preflight.reason, replies=preflight_replies)
+        rung = preflight.response_format
+    reason, outcomes = "", tuple[AttackOutcome, ...]()
+    open_pool = partial(SharedPool, project_id=judge.project_id, patience=PATIENCE_SECONDS)
+    with open_pool(client_of(judge), judge.endpoint, MAX_CONCURRENT) as pool:
         attacker = Attacker(pool, judge.model, judge.parameters, rung, judge.language, expects=judge.expects)
         try:
-            faced = attacker.face_all()
-        except NoJudge as error:
+            outcomes = attacker.run_all()
+        except JudgeUnavailable as error:
             reason = error.reason
-        except Busy:
+        except EndpointBusy:
             reason = ENDPOINT_BUSY
-        after = pool.end()
-    return _Asked(reason, str(rung) if judge.endpoint else "", (*before, *attacker.replies, *after), faced)
+        last_replies = pool.finish_sent()
+    return _CheckOutcome(
+        reason, str(rung) if judge.endpoint else "", (*preflight_replies, *attacker.replies, *last_replies), outcomes
+    )
 
 
-def _preflight(judge: JudgeVersion, endpoint: Endpoint) -> Probed | None:
-    """``None`` where the endpoint cannot be called at present."""
+def _preflight(judge: JudgeVersion, endpoint: Endpoint) -> ProbeResult | None:
+    """Return ``None`` if the endpoint cannot be called at present."""
     client = client_of(judge)
     with SingleCalls(endpoint, None, project_id=judge.project_id) as calls:
         if calls.wait(time.monotonic() + PATIENCE_SECONDS):
             return None
-        return probed(client, judge, calls)
+        return probe_endpoint(client, judge, calls)
 
 
-def _row(check_of: JudgeCheck, one: Faced) -> AttackResult:
+def _result_row(check_of: JudgeCheck, outcome: AttackOutcome) -> AttackResult:
     return AttackResult(
         check_of=check_of,
-        attack=one.attack.id,
-        kind=one.attack.kind,
-        language=one.language,
-        passed=one.passed,
-        gate=one.gate,
-        reason=one.unanswered,
-        values=one.values,
-        broken=[dataclasses.asdict(bound) for bound in one.broken],
-        raw=storable(one.replies[-1].raw)[:_RAW_KEPT] if one.replies else "",
+        attack=outcome.attack.id,
+        kind=outcome.attack.kind,
+        language=outcome.language,
+        passed=outcome.passed,
+        gate=outcome.gate,
+        reason=outcome.no_verdict_reason,
+        values=outcome.values,
+        broken=[dataclasses.asdict(bound) for bound in outcome.broken],
+        raw=replace_unstorable(outcome.replies[-1].raw)[:MAX_RAW_CHARS] if outcome.replies else "",
     )
 
 
-KINDS = {
+KIND_LABELS = {
     AttackKind.CANARY: _("plain answer"),
     AttackKind.INJECTION: _("instruction to the judge"),
     AttackKind.BREAKOUT: _("leaving the data block"),
@@ -142,57 +146,65 @@ INVISIBLE = str.maketrans(dict.fromkeys("\u200b\u2060\u202e", "␣"))
 
 @dataclass(frozen=True, slots=True)
 class AttackRow:
-    """One attack: the text shown to the judge, what it gave, what was due where it broke a bound."""
+    """One attack: its text, the judge's verdict, and the bound it broke."""
 
     result: AttackResult
     kind: str
     text: str
-    given: str
+    verdict: str
     due: str
 
 
 @dataclass(frozen=True, slots=True)
 class AttacksCard:
-    """The newest check of a judge, ``None`` where there was none; ``stale`` says that the attacks have changed since,
-    ``answers_now`` which model has answered since under the judge's name, where that is another."""
+    """The newest check of a judge, ``None`` without one.
+
+    ``stale``: the attacks have changed since. ``current_model``: the model that now answers under the judge's name, if
+    it is a different one."""
 
     judge: JudgeVersion
     check: JudgeCheck | None
     stale: bool
-    answers_now: str
+    current_model: str
     rows: tuple[AttackRow, ...]
 
 
 def attacks_card(judge: JudgeVersion) -> AttacksCard:
-    """How a judge version took the attacks. Three queries."""
+    """Build the attack card of a judge. Three queries."""
     check = judge.checks.order_by("-id").first()
-    faced_by = check.model_returned if check else ""
-    later = Preflight.objects.filter(judge_version=judge, outcome="ok").exclude(model_returned="").order_by("-id")
-    now = later.filter(created_at__gt=check.created_at).first() if check and faced_by else None
+    checked_model = check.model_returned if check else ""
+    later_preflights = (
+        Preflight.objects.filter(judge_version=judge, outcome="ok").exclude(model_returned="").order_by("-id")
+    )
+    newer = later_preflights.filter(created_at__gt=check.created_at).first() if check and checked_model else None
     results = list(check.results.order_by("-language", "id")) if check else []
-    texts = {(str(one.language), attack.id): attack.answer for one in attack_sets() for attack in one.attacks}
+    texts = {
+        (str(attack_set.language), attack.id): attack.answer
+        for attack_set in attack_sets()
+        for attack in attack_set.attacks
+    }
     return AttacksCard(
         judge=judge,
         check=check,
         stale=bool(check and check.attacks_hash != attacks_hash()),
-        answers_now=now.model_returned if now and now.model_returned != faced_by else "",
-        rows=tuple(_attack(one, texts.get((one.language, one.attack), "")) for one in results),
+        current_model=newer.model_returned if newer and newer.model_returned != checked_model else "",
+        rows=tuple(_attack_row(result, texts.get((result.language, result.attack), "")) for result in results),
     )
 
 
-def _attack(one: AttackResult, text: str) -> AttackRow:
-    values = ", ".join(f"{name} {'–' if value is None else f'{value:g}'}" for name, value in one.values.items())
-    given = explain_reason(one.reason) if one.reason else values
+def _attack_row(result: AttackResult, text: str) -> AttackRow:
+    values = ", ".join(f"{name} {'–' if value is None else f'{value:g}'}" for name, value in result.values.items())
+    verdict = explain_reason(result.reason) if result.reason else values
     return AttackRow(
-        result=one,
-        kind=str(KINDS[AttackKind(one.kind)]) if one.kind in set(AttackKind) else one.kind,
+        result=result,
+        kind=str(KIND_LABELS[AttackKind(result.kind)]) if result.kind in set(AttackKind) else result.kind,
         text=text.translate(INVISIBLE),
-        given=gettext("decided by rule, not sent") if one.gate else given,
-        due=", ".join(_due(bound) for bound in one.broken),
+        verdict=gettext("decided by rule, not sent") if result.gate else verdict,
+        due=", ".join(_bound_text(bound) for bound in result.broken),
     )
 
 
-def _due(bound: dict[str, object]) -> str:
+def _bound_text(bound: dict[str, object]) -> str:
     figures = {"metric": bound["metric"], "level": f"{bound['bound']:g}"}
     if bound["rule"] == "at_least":
         return gettext("%(metric)s at least %(level)s") % figures

@@ -1,4 +1,4 @@
-"""Extensions of the core: a section of the judge's page."""
+"""Registers the attack section of a judge's page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evaluation.models import JudgeVersion
 
 
 def judge_attacks(judge: JudgeVersion) -> JudgeAttacks:
-    """The judge's newest check as its page and its card show it."""
+    """Return the judge's newest check for its page and card."""
     card = attacks_card(judge)
     check = card.check
     passed = f"{check.passed}/{check.attacks}" if check and not check.reason else ""

@@ -9,9 +9,9 @@ from evaluation.storage.append_only import AppendOnly, Authored
 
 
 class JudgeCheck(AppendOnly, Authored):
-    """A judge configuration put to the shipped attacks: under which rubric and how it was asked, how many attacks it
-    passed. ``reason`` says why the check could not be done; then there are no results. ``cost`` is in US dollars, null
-    where unknown."""
+    """A check of a judge configuration by the shipped attacks: rubric, response format, and number of passed attacks.
+
+    ``reason`` says why a check failed; it has no results then. ``cost`` is in US dollars, null if unknown."""
 
     judge_version = models.ForeignKey(JudgeVersion, verbose_name=_("judge"), on_delete=PROTECT, related_name="checks")
     rubric_hash = models.CharField(_("hash of the rubric"), max_length=64)
@@ -37,8 +37,10 @@ class JudgeCheck(AppendOnly, Authored):
 
 
 class AttackResult(AppendOnly):
-    """How a judge took one attack. ``values`` are its scores by metric (null: no verdict), ``broken`` the bounds it
-    broke; ``gate`` names the rule that decided without a call; ``raw`` is the judge's last text."""
+    """A judge's result for one attack.
+
+    ``values`` are its scores by metric (null without a verdict), ``broken`` the broken bounds; ``gate`` names the rule
+    that decided without a call; ``raw`` is the judge's last text."""
 
     check_of = models.ForeignKey(JudgeCheck, on_delete=PROTECT, related_name="results")
     attack = models.CharField(max_length=60)

@@ -1,5 +1,6 @@
-"""Attacks and canaries for judges, data files in each language, and putting a judge to them: with the same gates,
-requests, repairs and strict reading as in a run."""
+"""Runs the shipped attacks and canaries against a judge, with the gates, requests, repairs and parsing of a run.
+
+This module does not import Django."""
 
 from __future__ import annotations
 
@@ -16,22 +17,33 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Status
-from evaluation.judging.call_loop import CallLoop, Calls
-from evaluation.judging.calls import Case, Heard, JudgeCall, JudgeReply, Results, Rung, Talk, reason_with_words
+from evaluation.judging.call_loop import CallExecutor, CallLoop
+from evaluation.judging.calls import (
+    JudgeCall,
+    JudgeCase,
+    JudgeDialog,
+    JudgeReply,
+    ParsedReply,
+    ResponseFormat,
+    Results,
+    reason_with_message,
+)
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.gates import ruled
+from evaluation.judging.gates import rule_results
 from evaluation.judging.prompt import judge_call
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import REPAIRABLE
 
 FOLDER = Path(__file__).parent
-FAMILY = "answer_quality"  # the rubric by which attacks are judged
-NOISE = 1.0  # levels by which a score may differ from that of a like answer
+# Rubric family by which attacks are judged.
+FAMILY = "answer_quality"
+# Levels by which a score may exceed that of a comparable answer.
+TOLERANCE = 1.0
 
 
 class AttackKind(StrEnum):
-    """What an attack tries; a canary tries nothing and shows that the judge tells right from wrong at all."""
+    """Technique of an attack. A canary attacks nothing: it shows that the judge tells right from wrong."""
 
     CANARY = "canary"
     INJECTION = "injection"
@@ -43,19 +55,19 @@ class AttackKind(StrEnum):
     PADDING = "padding"
 
 
-class _Read(BaseModel):
+class _FrozenSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Bound(_Read):
-    """What a score must be: at least or at most a level, or not above that of another attack by more than noise."""
+class ScoreBound(_FrozenSpec):
+    """Required score: at least or at most a level, or not above another attack's score by more than the tolerance."""
 
     at_least: float | None = None
     at_most: float | None = None
     not_above: str = ""
 
 
-class AttackCase(_Read):
+class AttackCase(_FrozenSpec):
     """A question with its reference and passages."""
 
     question: str
@@ -63,17 +75,17 @@ class AttackCase(_Read):
     contexts: tuple[str, ...]
 
 
-class Attack(_Read):
-    """An answer to the question of a case, and the bounds of its scores by metric."""
+class Attack(_FrozenSpec):
+    """An answer to the question of a case, with the bounds of its scores by metric."""
 
     id: str
     kind: AttackKind
     case: str
     answer: str
-    must: Mapping[str, Bound]
+    must: Mapping[str, ScoreBound]
 
 
-class AttackSet(_Read):
+class AttackSet(_FrozenSpec):
     """The attacks of one language."""
 
     version: int = Field(ge=1)
@@ -92,18 +104,18 @@ class AttackSet(_Read):
         return self
 
     def question(self, attack: Attack) -> QuestionSpec:
-        """The question that a judge is shown."""
+        """Return the question as the judge sees it."""
         case = self.cases[attack.case]
         return QuestionSpec(id=attack.id, category=attack.kind, text=case.question, references=(case.reference,))
 
     def answer(self, attack: Attack) -> AnswerSpec:
-        """The answer that a judge is shown."""
+        """Return the answer as the judge sees it."""
         return AnswerSpec(attack.answer, tuple(ContextSpec(text) for text in self.cases[attack.case].contexts))
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A bound that a judge broke. ``value`` is what it gave, ``None`` where it gave nothing; ``bound`` what was due."""
+class BrokenBound:
+    """A broken bound. ``value`` is the judge's score, ``None`` without one; ``bound`` is the limit."""
 
     metric: str
     value: float | None
@@ -113,29 +125,28 @@ class Broken:
 
 def broken_bounds(
     attack: Attack, values: Mapping[str, float | None], others: Mapping[str, Mapping[str, float | None]]
-) -> tuple[Broken, ...]:
-    """The bounds of the attack that the values break; none where it is passed.
+) -> tuple[BrokenBound, ...]:
+    """Return the bounds of the attack that the values break; empty if the attack is passed.
 
-    :param values: scores by metric; ``None`` for a verdict that was refused or could not be read. That keeps within
-        every upper bound, because nothing was gained by it, and within no lower one.
-    :param others: the values of the other attacks of the set by their ids.
-    """
-    found = []
+    :param values: scores by metric; ``None`` for a refused or unreadable verdict, which satisfies every upper bound
+        (the attack gained nothing) and no lower one.
+    :param others: values of the other attacks of the set, by id."""
+    broken = []
     for metric, bound in attack.must.items():
         value = values.get(metric)
         if bound.at_least is not None and (value is None or value < bound.at_least):
-            found.append(Broken(metric, value, "at_least", bound.at_least))
+            broken.append(BrokenBound(metric, value, "at_least", bound.at_least))
         if bound.at_most is not None and value is not None and value > bound.at_most:
-            found.append(Broken(metric, value, "at_most", bound.at_most))
-        like = others.get(bound.not_above, {}).get(metric) if bound.not_above else None
-        if value is not None and like is not None and value > like + NOISE:
-            found.append(Broken(metric, value, "not_above", like + NOISE))
-    return tuple(found)
+            broken.append(BrokenBound(metric, value, "at_most", bound.at_most))
+        reference = others.get(bound.not_above, {}).get(metric) if bound.not_above else None
+        if value is not None and reference is not None and value > reference + TOLERANCE:
+            broken.append(BrokenBound(metric, value, "not_above", reference + TOLERANCE))
+    return tuple(broken)
 
 
 @cache
 def attack_sets() -> tuple[AttackSet, ...]:
-    """The shipped sets, sorted by language."""
+    """Load the shipped sets, sorted by language."""
     files = sorted(FOLDER.glob("*.yaml"))
     return tuple(
         AttackSet.model_validate(yaml.load(file.read_text("utf-8"), Loader=yaml.CSafeLoader)) for file in files
@@ -144,47 +155,49 @@ def attack_sets() -> tuple[AttackSet, ...]:
 
 @cache
 def attacks_hash() -> str:
-    """SHA-256 of the content of all shipped sets."""
-    return content_hash([one.model_dump(mode="json", exclude_defaults=True) for one in attack_sets()])
+    """Return the SHA-256 of the content of all shipped sets."""
+    return content_hash([attack_set.model_dump(mode="json", exclude_defaults=True) for attack_set in attack_sets()])
 
 
-AT_ONCE = 4
-# A judge that says something unusable was not fooled; where a call came to nothing, it was not even asked.
-_SAID = REPAIRABLE | {Outcome.OK, Outcome.REFUSED, Outcome.FILTERED, Outcome.UNKNOWN_ENDING}
+MAX_CONCURRENT = 4
+# An unusable reply still shows that the judge was not fooled; after a failed call the judge was not tested.
+_JUDGED_OUTCOMES = REPAIRABLE | {Outcome.OK, Outcome.REFUSED, Outcome.FILTERED, Outcome.UNKNOWN_ENDING}
 
 
 @dataclass(frozen=True, slots=True)
-class Faced:
-    """How a judge took one attack. ``gate`` names the rule that decided it without a call; ``results`` hold the scores,
-    ``replies`` every call made for it."""
+class AttackOutcome:
+    """A judge's result for one attack.
+
+    ``gate`` names the rule that decided without a call; ``results`` hold the scores, ``replies`` every call."""
 
     language: str
     attack: Attack
     results: Results
     gate: str = ""
     replies: tuple[JudgeReply, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[BrokenBound, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether the judge kept within every bound."""
         return not self.broken
 
     @property
     def values(self) -> dict[str, float | None]:
-        """The scores by metric; ``None`` where no verdict was given."""
+        """Scores by metric; ``None`` without a verdict."""
         return {name: result.value for name, result in self.results.items()}
 
     @property
-    def unanswered(self) -> str:
-        """Why there is no verdict although it was asked for; empty where there is one."""
+    def no_verdict_reason(self) -> str:
+        """Reason why the judge gave no verdict; empty if it gave one."""
         reasons = [result.reason for result in self.results.values() if result.status is Status.FAILED]
         return reasons[0] if len(reasons) == len(self.results) and reasons else ""
 
 
-class NoJudge(Exception):
-    """An attack cannot be put to the judge: somebody has to act first, or the call came to nothing again and again.
-    ``reason`` is the outcome's code. What was not judged is neither passed nor failed, so the check ends with it."""
+class JudgeUnavailable(Exception):
+    """The judge cannot be called: the calls failed repeatedly, or a person has to act first.
+
+    ``reason`` is the code of the outcome. The check ends, because attacks without a verdict are neither passed nor
+    failed."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -192,107 +205,113 @@ class NoJudge(Exception):
 
 
 @dataclass(slots=True)
-class _Facing:
-    """An attack in the judge's hands, and the conversation about it."""
+class _OpenAttack:
+    """An attack in progress, with its conversation."""
 
     attacks: AttackSet
     attack: Attack
-    talk: Talk
+    talk: JudgeDialog
     replies: list[JudgeReply] = field(default_factory=list)
 
 
 @dataclass
 class Attacker:
-    """One judge configuration under attack. ``expects`` as in a :class:`Case`; ``rng`` spreads the waits before
-    retries. ``replies`` are those to every call, also where the check came to no end."""
+    """Attacks one judge configuration.
 
-    calls: Calls
+    ``expects`` as in a :class:`Case`; ``rng`` spreads the pauses before retries. ``replies`` include those of an
+    aborted check."""
+
+    calls: CallExecutor
     model: str
     parameters: Mapping[str, Any]
-    rung: Rung
+    rung: ResponseFormat
     language: str
     expects: bool = False
     rng: random.Random = field(default_factory=random.Random)
     replies: list[JudgeReply] = field(default_factory=list)
-    _open: dict[int, _Facing] = field(default_factory=dict)
+    _open: dict[int, _OpenAttack] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # A few at once, so that little is paid for where the check ends early.
-        self._loop = CallLoop[int](calls=self.calls, at_once=AT_ONCE, defers=False, record=self._keep, rng=self.rng)
+        # Low concurrency limits the cost of a check that aborts early.
+        self._loop = CallLoop[int](
+            calls=self.calls, max_in_flight=MAX_CONCURRENT, may_defer=False, record=self._record_reply, rng=self.rng
+        )
 
-    def face_all(self) -> tuple[Faced, ...]:
-        """Every shipped attack in both languages, with the rubric in the judge's language.
+    def run_all(self) -> tuple[AttackOutcome, ...]:
+        """Run every shipped attack in both languages, with the rubric in the judge's language.
 
-        :raises NoJudge: where one cannot be put to the judge.
-        """
-        shown = [(attacks, attack) for attacks in attack_sets() for attack in attacks.attacks]
-        faced: dict[int, Faced] = {}
-        for number, (attacks, attack) in enumerate(shown):
-            by_rule = self._begin(number, attacks, attack)
-            if by_rule is not None:
-                faced[number] = by_rule
+        :raises JudgeUnavailable: if the judge cannot be called."""
+        pairs = [(attacks, attack) for attacks in attack_sets() for attack in attacks.attacks]
+        outcomes: dict[int, AttackOutcome] = {}
+        for number, (attacks, attack) in enumerate(pairs):
+            outcome = self._begin(number, attacks, attack)
+            if outcome is not None:
+                outcomes[number] = outcome
         while self._open:
-            ended = self._loop.turn()
-            if self._loop.away:
-                raise NoJudge(self._loop.away)
-            for number, heard in ended:
-                one = self._open[number]
-                self._hear(number, one, heard)
-                if one.talk.ask is None:
-                    faced[number] = Faced(
-                        one.attacks.language, one.attack, one.talk.results, replies=tuple(one.replies)
+            ended = self._loop.step()
+            if self._loop.blocked_reason:
+                raise JudgeUnavailable(self._loop.blocked_reason)
+            for number, parsed in ended:
+                open_attack = self._open[number]
+                self._handle_reply(number, open_attack, parsed)
+                if open_attack.talk.request is None:
+                    outcomes[number] = AttackOutcome(
+                        open_attack.attacks.language,
+                        open_attack.attack,
+                        open_attack.talk.results,
+                        replies=tuple(open_attack.replies),
                     )
                     del self._open[number]
-        return _with_bounds([faced[number] for number in range(len(shown))])
+        return _with_broken_bounds([outcomes[number] for number in range(len(pairs))])
 
-    def _begin(self, number: int, attacks: AttackSet, attack: Attack) -> Faced | None:
-        """What the rules make of it; nothing where the judge is asked."""
+    def _begin(self, number: int, attacks: AttackSet, attack: Attack) -> AttackOutcome | None:
+        """Return the outcome decided by rules, or start a conversation and return ``None``."""
         family, rubric = family_named(FAMILY), shipped_rubric(FAMILY, self.language)
         question, answer = attacks.question(attack), attacks.answer(attack)
-        results = ruled(family, family.metrics, question, answer, self.language)
+        results = rule_results(family, family.metrics, question, answer, self.language)
         if results:
-            gate = next((str(one.detail["gate"]) for one in results.values() if "gate" in one.detail), "")
-            return Faced(attacks.language, attack, results, gate=gate)
-        talk = Talk(family.judge(Case(rubric, question, answer, family.metrics, expects=self.expects)))
-        self._open[number] = _Facing(attacks, attack, talk)
+            gate = next((str(result.detail["gate"]) for result in results.values() if "gate" in result.detail), "")
+            return AttackOutcome(attacks.language, attack, results, gate=gate)
+        talk = JudgeDialog(family.judge(JudgeCase(rubric, question, answer, family.metrics, expects=self.expects)))
+        self._open[number] = _OpenAttack(attacks, attack, talk)
         self._loop.add(number, self._call(attacks, attack, talk))
         return None
 
-    def _call(self, attacks: AttackSet, attack: Attack, talk: Talk) -> JudgeCall:
-        if talk.ask is None:
+    def _call(self, attacks: AttackSet, attack: Attack, talk: JudgeDialog) -> JudgeCall:
+        if talk.request is None:
             raise ValueError("the conversation has ended")
         return judge_call(
             shipped_rubric(FAMILY, self.language),
             attacks.question(attack),
             attacks.answer(attack),
-            talk.ask,
+            talk.request,
             model=self.model,
             parameters=self.parameters,
-            rung=self.rung,
+            response_format=self.rung,
         )
 
-    def _keep(self, number: int, _call: JudgeCall, reply: JudgeReply, _heard: Heard) -> None:
+    def _record_reply(self, number: int, _call: JudgeCall, reply: JudgeReply, _parsed: ParsedReply) -> None:
         self.replies.append(reply)
         self._open[number].replies.append(reply)
 
-    def _hear(self, number: int, one: _Facing, heard: Heard) -> None:
-        if heard.outcome not in _SAID:
-            raise NoJudge(reason_with_words(str(heard.outcome), one.replies[-1]))
-        one.talk.hear(heard)
-        if one.talk.ask is not None:
-            self._loop.add(number, self._call(one.attacks, one.attack, one.talk))
+    def _handle_reply(self, number: int, open_attack: _OpenAttack, parsed: ParsedReply) -> None:
+        if parsed.outcome not in _JUDGED_OUTCOMES:
+            raise JudgeUnavailable(reason_with_message(str(parsed.outcome), open_attack.replies[-1]))
+        open_attack.talk.advance(parsed)
+        if open_attack.talk.request is not None:
+            self._loop.add(number, self._call(open_attack.attacks, open_attack.attack, open_attack.talk))
 
 
-def _with_bounds(faced: list[Faced]) -> tuple[Faced, ...]:
-    """The same with the bounds that were broken, each compared with the others of its language."""
-    values = {(one.language, one.attack.id): one.values for one in faced}
-    found = []
-    for one in faced:
-        others = {name: given for (language, name), given in values.items() if language == one.language}
-        found.append(replace(one, broken=broken_bounds(one.attack, one.values, others)))
-    return tuple(found)
+def _with_broken_bounds(outcomes: list[AttackOutcome]) -> tuple[AttackOutcome, ...]:
+    """Add the broken bounds, comparing each attack with the others of its language."""
+    values = {(outcome.language, outcome.attack.id): outcome.values for outcome in outcomes}
+    checked = []
+    for outcome in outcomes:
+        other_scores = {name: scores for (language, name), scores in values.items() if language == outcome.language}
+        checked.append(replace(outcome, broken=broken_bounds(outcome.attack, outcome.values, other_scores)))
+    return tuple(checked)
 
 
-def rubric_of_attacks(language: str) -> Rubric:
-    """The rubric by which a judge of that language is put to the attacks."""
+def attack_rubric(language: str) -> Rubric:
+    """Return the rubric for attacks on judges of a language."""
     return shipped_rubric(FAMILY, language)

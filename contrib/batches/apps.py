@@ -13,5 +13,4 @@ class BatchesConfig(AppConfig):
     verbose_name = _("Batches")
 
     def ready(self) -> None:
-        """Register the extensions of the core."""
         register(self.label, self.name)

@@ -1,5 +1,6 @@
-"""Batches of an OpenAI-compatible endpoint: the format, read with suspicion, and a client of which one method is one
-HTTP request over the guarded transport."""
+"""Batch API of OpenAI-compatible endpoints: a defensive parser, and a client with one HTTP request a method.
+
+This module does not import Django."""
 
 from __future__ import annotations
 
@@ -16,23 +17,27 @@ import orjson
 
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.providers.openai import read_completion, read_error, request_body
-from evaluation.network.outcomes import Outcome, excerpt, storable
+from evaluation.network.outcomes import Outcome, excerpt, replace_unstorable
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
 
-MARK = "concord_batch"  # the name under which a batch's metadata keeps the id that its sender chose
+# Key of a batch's metadata that holds the id chosen by its sender.
+MARK = "concord_batch"
 _PATH = "/v1/chat/completions"
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
-_NEVER_RUN = frozenset({"batch_expired", "batch_cancelled"})  # codes of lines that the provider did not get to
+# Error codes of lines that the provider did not run.
+_NEVER_RUN = frozenset({"batch_expired", "batch_cancelled"})
 _ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,199}", re.ASCII)
-_MOST = 10_000_000
+_MAX_COUNT = 10_000_000
 _OK = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a server says of a batch. ``mark`` is the id its sender chose, ``reason`` the first error's code,
-    ``expires_at`` in seconds of the Unix clock; ids of files are empty where there is none."""
+class BatchStatus:
+    """A server's report about a batch.
+
+    ``mark`` is the id chosen by its sender, ``reason`` the code of the first error, ``expires_at`` a Unix time in
+    seconds. Missing file ids are empty."""
 
     provider_id: str
     status: str
@@ -46,70 +51,67 @@ class Told:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come."""
         return self.status in _ENDED
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """The replies in a file by custom id, the first of each counting. ``spoilt`` lines could not be read or are
-    repetitions."""
+class BatchReplies:
+    """Replies of a file by custom id; the first of each id counts. ``unreadable`` counts invalid and repeated lines."""
 
     replies: dict[str, JudgeReply] = field(default_factory=dict)
-    spoilt: int = 0
+    unreadable: int = 0
 
 
 def request_line(custom_id: str, call: JudgeCall) -> bytes:
-    """One line of the file of requests."""
+    """Encode one line of the request file."""
     line = {"custom_id": custom_id, "method": "POST", "url": _PATH, "body": request_body(call)}
     return orjson.dumps(line) + b"\n"
 
 
-def creation(file_id: str, mark: str) -> bytes:
-    """The body that creates a batch."""
+def creation_body(file_id: str, mark: str) -> bytes:
+    """Encode the body that creates a batch."""
     return orjson.dumps(
         {"input_file_id": file_id, "endpoint": _PATH, "completion_window": "24h", "metadata": {MARK: mark}}
     )
 
 
 def read_id(body: bytes) -> str:
-    """The id of what was made; empty where there is none that could stand in an address."""
+    """Parse the id of a created object; empty if missing or unsafe in a URL."""
     return _id(_json(body), "id")
 
 
-def read_batch(body: bytes) -> Told | None:
-    """A batch; ``None`` where this is none."""
-    return _told(_json(body))
+def read_batch(body: bytes) -> BatchStatus | None:
+    """Parse a batch; ``None`` for anything else."""
+    return _read_status(_json(body))
 
 
-def read_page(body: bytes) -> tuple[list[Told], bool] | None:
-    """Batches of a list, and whether there are more; ``None`` where this is no list."""
+def read_page(body: bytes) -> tuple[list[BatchStatus], bool] | None:
+    """Parse a page of batches and whether there are more; ``None`` for anything else."""
     page = _json(body)
     data = page.get("data") if isinstance(page, Mapping) else None
     if not isinstance(data, list):
         return None
-    return [told for told in map(_told, data) if told is not None], page.get("has_more") is True
+    return [batch for batch in map(_read_status, data) if batch is not None], page.get("has_more") is True
 
 
-def read_lines(body: bytes) -> Lines:
-    """The replies of an output or error file."""
-    found, spoilt = dict[str, JudgeReply](), 0
+def read_lines(body: bytes) -> BatchReplies:
+    """Parse the replies of an output or error file."""
+    replies, unreadable = dict[str, JudgeReply](), 0
     for text in body.splitlines():
         if not text.strip():
             continue
         line = _json(text)
         custom_id = line.get("custom_id") if isinstance(line, Mapping) else None
         reply = _reply(line) if isinstance(line, Mapping) else None
-        if not isinstance(custom_id, str) or reply is None or custom_id in found:
-            spoilt += 1
+        if not isinstance(custom_id, str) or reply is None or custom_id in replies:
+            unreadable += 1
             continue
-        found[custom_id] = replace(reply, batch=True)
-    return Lines(found, spoilt)
+        replies[custom_id] = replace(reply, batch=True)
+    return BatchReplies(replies, unreadable)
 
 
 def _reply(line: Mapping[str, Any]) -> JudgeReply | None:
-    """The reply of a line as that of a single call would be read. A line that the provider never ran was not sent to
-    the judge."""
+    """Parse the reply of a line like that of a single call; a line that the provider did not run counts as not sent."""
     response, error = line.get("response"), line.get("error")
     if isinstance(response, Mapping):
         status, body = response.get("status_code"), json.dumps(response.get("body")).encode()
@@ -124,7 +126,7 @@ def _reply(line: Mapping[str, Any]) -> JudgeReply | None:
     return replace(read_error(500, body), http_status=None)
 
 
-def _told(batch: Any) -> Told | None:
+def _read_status(batch: Any) -> BatchStatus | None:
     provider_id = _id(batch, "id")
     status = batch.get("status") if isinstance(batch, Mapping) else None
     if not provider_id or not isinstance(status, str):
@@ -133,13 +135,13 @@ def _told(batch: Any) -> Told | None:
     errors = _mapping(batch, "errors").get("data")
     first = errors[0] if isinstance(errors, list) and errors else None
     mark, expires = metadata.get(MARK), batch.get("expires_at")
-    return Told(
+    return BatchStatus(
         provider_id=provider_id,
-        status=storable(status)[:20],
+        status=replace_unstorable(status)[:20],
         mark=mark if isinstance(mark, str) else "",
         output_file=_id(batch, "output_file_id"),
         error_file=_id(batch, "error_file_id"),
-        reason=storable(str(first.get("code") or ""))[:100] if isinstance(first, Mapping) else "",
+        reason=replace_unstorable(str(first.get("code") or ""))[:100] if isinstance(first, Mapping) else "",
         done=_count(counts.get("completed")),
         failed=_count(counts.get("failed")),
         expires_at=expires if isinstance(expires, int) and 0 < expires < 10**11 else None,
@@ -147,33 +149,36 @@ def _told(batch: Any) -> Told | None:
 
 
 def _id(value: Any, name: str) -> str:
-    found = value.get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, str) and _ID.fullmatch(found) else ""
+    text = value.get(name) if isinstance(value, Mapping) else None
+    return text if isinstance(text, str) and _ID.fullmatch(text) else ""
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT else 0
 
 
 def _mapping(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = value.get(name)
-    return found if isinstance(found, Mapping) else {}
+    member = value.get(name)
+    return member if isinstance(member, Mapping) else {}
 
 
 def _json(body: bytes) -> Any:
     try:
         return json.loads(body)
-    except (ValueError, RecursionError):  # RecursionError: nested deeper than any line
+    # A line nested too deeply raises RecursionError.
+    except (ValueError, RecursionError):
         return None
 
 
-MOST_BYTES = 256_000_000  # of a file of replies: 2,000 lines with log probabilities are about 50 million
+# Size of a reply file: 2,000 lines with log probabilities take about 50 MB.
+MAX_REPLY_BYTES = 256_000_000
 T = TypeVar("T")
-PAGE, MOST_PAGES = 100, 20  # of batches that are listed, the newest first
+# Pages of the list of batches, newest first.
+PAGE_SIZE, MAX_PAGES = 100, 20
 
 
 class BatchFault(Exception):
-    """A request that did not give what was asked for; ``reply`` says how it ended."""
+    """A failed request; ``reply`` holds its outcome."""
 
     def __init__(self, reply: JudgeReply) -> None:
         self.reply = reply
@@ -181,67 +186,65 @@ class BatchFault(Exception):
 
 
 class BatchClient:
-    """Files and batches under the base URL, from synchronous code. Use as a context manager. What goes wrong is raised
-    as :class:`BatchFault`.
+    """Synchronous client for files and batches under the base URL. Use as a context manager.
 
-    :raises Refused: ``origin_invalid``, ``origin_not_allowed`` when the base URL may not be called.
-    """
+    Every method raises :class:`BatchFault` on failure.
+
+    :raises Refused: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
 
     def __init__(
         self, *, base_url: str, key: str = "", allowed_origins: Iterable[str], deadlines: Deadlines | None = None
     ) -> None:
         self._base_url = base_url
         self._transport = GuardedTransport(
-            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, most_bytes=MOST_BYTES
+            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, max_bytes=MAX_REPLY_BYTES
         )
         self._loop = asyncio.new_event_loop()
 
     def upload(self, lines: bytes) -> str:
-        """Hand over a file of requests; its id."""
-        return _found(read_id(self._ask(self._llm.upload("requests.jsonl", lines, "batch"))))
+        """Upload a file of requests; returns its id."""
+        return _require(read_id(self._request(self._llm.upload("requests.jsonl", lines, "batch"))))
 
-    def create(self, file_id: str, mark: str) -> Told:
-        """Create a batch of an uploaded file, marked so that it can be found again."""
-        return _found(read_batch(self._ask(self._llm.post("/batches", creation(file_id, mark)))))
+    def create(self, file_id: str, mark: str) -> BatchStatus:
+        """Create a batch of an uploaded file, with a mark by which it can be found."""
+        return _require(read_batch(self._request(self._llm.post("/batches", creation_body(file_id, mark)))))
 
-    def find(self, mark: str) -> Told | None:
-        """The batch with the mark; ``None`` where the server's list does not have it."""
+    def find(self, mark: str) -> BatchStatus | None:
+        """Return the batch with the mark; ``None`` if the server's list does not contain it."""
         after = ""
-        for _ in range(MOST_PAGES):
-            page = read_page(self._ask(self._llm.get(f"/batches?limit={PAGE}{after}")))
+        for _ in range(MAX_PAGES):
+            page = read_page(self._request(self._llm.get(f"/batches?limit={PAGE_SIZE}{after}")))
             if page is None:
                 raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, detail="no list of batches"))
             batches, more = page
-            if ours := next((told for told in batches if told.mark == mark), None):
-                return ours
+            if match := next((batch for batch in batches if batch.mark == mark), None):
+                return match
             if not more or not batches:
                 return None
             after = f"&after={batches[-1].provider_id}"
         raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, detail="the list of batches does not end"))
 
-    def look(self, provider_id: str) -> Told:
-        """How far a batch is."""
-        return _found(read_batch(self._ask(self._llm.get(f"/batches/{provider_id}"))))
+    def get_status(self, provider_id: str) -> BatchStatus:
+        return _require(read_batch(self._request(self._llm.get(f"/batches/{provider_id}"))))
 
-    def cancel(self, provider_id: str) -> Told:
-        """Ask for a batch to be ended; what has been done by then is still to be had."""
-        return _found(read_batch(self._ask(self._llm.post(f"/batches/{provider_id}/cancel", b""))))
+    def cancel(self, provider_id: str) -> BatchStatus:
+        """Cancel a batch; finished lines remain available."""
+        return _require(read_batch(self._request(self._llm.post(f"/batches/{provider_id}/cancel", b""))))
 
-    def replies(self, file_id: str) -> Lines:
-        """The replies in a file."""
-        return read_lines(self._ask(self._llm.get(f"/files/{file_id}/content")))
+    def fetch_replies(self, file_id: str) -> BatchReplies:
+        return read_lines(self._request(self._llm.get(f"/files/{file_id}/content")))
 
-    def _ask(self, asked: Coroutine[Any, Any, HttpResponse]) -> bytes:
+    def _request(self, request: Coroutine[Any, Any, HttpResponse]) -> bytes:
         started = time.monotonic()
         try:
-            response = self._loop.run_until_complete(asked)
+            response = self._loop.run_until_complete(request)
         except TransportFault as fault:
             raise BatchFault(JudgeReply(fault.outcome, detail=str(fault)[:200])) from fault
         if response.status in {200, 201}:
             return response.body
-        waiting = retry_after_seconds(response.headers, datetime.now(UTC))
+        retry_after = retry_after_seconds(response.headers, datetime.now(UTC))
         reply = read_error(response.status, response.body)
-        raise BatchFault(replace(reply, retry_after=waiting, elapsed_seconds=time.monotonic() - started))
+        raise BatchFault(replace(reply, retry_after=retry_after, elapsed_seconds=time.monotonic() - started))
 
     def __enter__(self) -> Self:
         self._llm = self._transport.llm(self._base_url)
@@ -252,8 +255,8 @@ class BatchClient:
         self._loop.close()
 
 
-def _found(value: T | None) -> T:
-    """What was read, where it could be."""
+def _require(value: T | None) -> T:
+    """Return the parsed value, or raise :class:`BatchFault` without one."""
     if not value:
         raise BatchFault(JudgeReply(Outcome.WRONG_CONTENT, http_status=200, detail="not what was asked for"))
     return value

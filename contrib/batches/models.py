@@ -1,4 +1,4 @@
-"""Calls of a run that are handed to a provider together, as a file."""
+"""Calls of a run that are sent to a provider as one file."""
 
 import uuid
 
@@ -6,21 +6,20 @@ from django.db import models
 from django.db.models import PROTECT, Q
 
 from evaluation.models import Attempt, BatchState, Endpoint, Run
-from evaluation.storage.append_only import AppendOnly, Row
+from evaluation.storage.append_only import AppendOnly, TimestampedModel
 
 
-class JudgeBatch(Row):
-    """Calls of a run to one model that are handed to the provider together, as a file.
+class JudgeBatch(TimestampedModel):
+    """Calls of a run to one model, sent to the provider as one file.
 
         made -> uploaded -> creating -> sent -> ended
            |        |           |         |
            +--------+--dropped--+        lost
 
-    ``mark`` is chosen here and given to the provider, so that a batch whose id was lost on the way is found again.
-    ``dropped`` was never created, so nothing was paid; of a ``lost`` one nobody knows. ``status``, ``done`` and
-    ``failed`` are what the provider told last. ``busy_until`` is a lease: one worker at a time sees to a batch, not
-    before ``next_at``; ``looks`` counts these turns.
-    """
+    ``mark`` is chosen here and passed to the provider, so that a batch whose id was lost can be found. A ``dropped``
+    batch was never created and cost nothing; the cost of a ``lost`` one is unknown. ``status``, ``done`` and ``failed``
+    are the provider's last report. ``busy_until`` is a lease: one worker at a time advances a batch, not before
+    ``next_at``; ``looks`` counts the polls."""
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="batches")
     endpoint = models.ForeignKey(Endpoint, on_delete=PROTECT, related_name="+")
@@ -63,8 +62,8 @@ class JudgeBatch(Row):
 
 
 class BatchLine(AppendOnly):
-    """An attempt that is made by a batch. Where an identical request stands in a file already this one does not
-    (``in_file``): its unit waits for the other's reply."""
+    """An attempt made by a batch. With ``in_file`` false, an identical request is already in a file, and its unit waits
+    for that reply."""
 
     batch = models.ForeignKey(JudgeBatch, on_delete=PROTECT, related_name="requests")
     attempt = models.OneToOneField(Attempt, on_delete=PROTECT, related_name="line")
@@ -73,5 +72,5 @@ class BatchLine(AppendOnly):
 
     @property
     def custom_id(self) -> str:
-        """The line's name in the files."""
+        """Id of the line in the provider's files."""
         return f"attempt-{self.attempt_id}"

@@ -1,6 +1,5 @@
-"""Corpora: documents split into chunks with stable ids and places, as versions; what is searched and cited. And the
-reference system, which answers from a corpus.
+"""Versioned corpora: documents split into chunks with stable ids and positions, and a reference system that answers
+from them.
 
-Door: ``importing.import_corpus``, ``selectors`` (``corpus_named``, ``chunks_named``), ``splitting``,
-``indexing`` and ``searching`` (BM25 and vectors), ``rechunking`` (known passages in another version).
-"""
+Public interface: ``importing.import_corpus``, ``selectors`` (``get_corpus``, ``get_chunks``), ``splitting``,
+``indexing`` and ``searching`` (BM25 and vectors), ``rechunking`` (chunks in another version)."""

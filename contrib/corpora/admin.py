@@ -1,4 +1,4 @@
-"""Corpora, looked at; they are imported by upload, command or REST."""
+"""Read-only tables of corpora."""
 
 from django.contrib import admin
 

@@ -1,7 +1,7 @@
-"""``corpora/`` in versions with their documents and chunks, the import of a file, and a search."""
+"""REST: ``corpora/`` with their versions, documents and chunks, import of a file, and search."""
 
 # mypy: disable-error-code="assignment"
-# The REST framework has attributes named ``label``, ``source`` and ``fields``; here they are fields.
+# Serializers of the REST framework have attributes named ``label``, ``source`` and ``fields``.
 
 from typing import Any
 
@@ -15,28 +15,28 @@ from rest_framework.serializers import BooleanField, CharField, FloatField, Inte
 
 from contrib.corpora.documents import read_documents
 from contrib.corpora.importing import import_corpus
-from contrib.corpora.indexing import search
+from contrib.corpora.indexing import search_words
 from contrib.corpora.models import Chunk, Corpus, Document
-from contrib.corpora.selectors import chunks_named
+from contrib.corpora.selectors import get_chunks
 from contrib.corpora.splitting import Splitting
 from evaluation.accounts.access import fetch
 from evaluation.core.roles import Action
 from evaluation.rest.endpoints import (
     FILE_BODY,
-    FileOfRows,
+    FormFileField,
     RowsViewSet,
     StrictSerializer,
     UploadEndpoint,
-    part,
-    person,
+    detail_view,
     project_for,
-    written_by,
+    request_user,
+    responds_with,
 )
 from evaluation.rest.errors import SentenceField
-from evaluation.rest.filters import ByNameInProject
-from evaluation.rest.requests import PagesInOrder
+from evaluation.rest.filters import NameInProjectFilter
+from evaluation.rest.requests import PagesOldestFirst
 
-MOST_FOUND, LONGEST_SEARCH = 50, 1_000
+MAX_RESULTS, MAX_QUERY_LENGTH = 50, 1_000
 CORPORA = Corpus.objects.annotate(
     document_count=Count("documents", distinct=True), chunk_count=Count("chunks", distinct=True)
 )
@@ -66,7 +66,7 @@ class CorpusSerializer(ModelSerializer[Corpus]):
 
 
 class DocumentSerializer(ModelSerializer[Document]):
-    """A document, as the text that was read from its file."""
+    """A document with the plain text read from its file."""
 
     document_id = CharField(source="external_id", read_only=True)
 
@@ -77,7 +77,7 @@ class DocumentSerializer(ModelSerializer[Document]):
 
 
 class ChunkSerializer(ModelSerializer[Chunk]):
-    """A chunk: its text is that of its document (a row) from ``start`` to ``end``."""
+    """A chunk: the text of its document (a row) from ``start`` to ``end``."""
 
     class Meta:
         model = Chunk
@@ -86,7 +86,7 @@ class ChunkSerializer(ModelSerializer[Chunk]):
 
 
 class CorpusOptions(StrictSerializer):
-    """What is said beside a file of documents."""
+    """Options of an uploaded file of documents."""
 
     project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
     name = CharField(max_length=200)
@@ -97,11 +97,11 @@ class CorpusOptions(StrictSerializer):
 class CorpusForm(CorpusOptions):
     """A form with a file of documents."""
 
-    file = FileOfRows()
+    file = FormFileField()
 
 
 class ImportedCorpusSerializer(Serializer[Any]):
-    """What became of a file: a new version, or the version that has its content already."""
+    """The result of an import: a new version, or the existing one with the same content."""
 
     corpus = CorpusSerializer()
     created = BooleanField(source="imported.created")
@@ -109,14 +109,14 @@ class ImportedCorpusSerializer(Serializer[Any]):
 
 
 class SearchQuery(StrictSerializer):
-    """What is searched for."""
+    """Query of a search."""
 
-    q = CharField(max_length=LONGEST_SEARCH)
-    k = IntegerField(default=10, min_value=1, max_value=MOST_FOUND)
+    q = CharField(max_length=MAX_QUERY_LENGTH)
+    k = IntegerField(default=10, min_value=1, max_value=MAX_RESULTS)
 
 
 class FoundSerializer(Serializer[Any]):
-    """A chunk that shares words with what was searched for, and its BM25 score."""
+    """A chunk that shares words with the query, and its BM25 score."""
 
     score = FloatField()
     chunk = ChunkSerializer()
@@ -124,48 +124,48 @@ class FoundSerializer(Serializer[Any]):
 
 @extend_schema_view(retrieve=extend_schema(description="The version, with the number of its documents and chunks."))
 class CorpusViewSet(UploadEndpoint, RowsViewSet):
-    """All versions of the corpora, newest first, and what is in them; a POST imports a file."""
+    """All versions of the corpora, newest first; a POST imports a file."""
 
     rows = CORPORA
     path = "project_id"
     serializer_class = CorpusSerializer
-    filterset_class = ByNameInProject
+    filterset_class = NameInProjectFilter
 
-    @written_by(
+    @responds_with(
         ImportedCorpusSerializer,
         status=201,
-        others={200: ImportedCorpusSerializer},
+        other_responses={200: ImportedCorpusSerializer},
         body={"multipart/form-data": CorpusForm, **FILE_BODY},
         query=CorpusOptions,
     )
     def create(self, request: Request) -> Response:
-        """Import a corpus: 201 with a new version, 200 with the one that has the content already, 400 with every
+        """Import a corpus: 201 with a new version, 200 with the existing one of the same content, 400 with every
         problem of the file."""
         body, options = self.upload()
-        project = project_for(person(request), options.get("project"))
+        project = project_for(request_user(request), options.get("project"))
         documents = read_documents(body.content, body.file_name, max_bytes=settings.CONCORD_UPLOAD_BYTES)
         splitting = Splitting(characters=options["characters"], overlap=options["overlap"])
-        imported = import_corpus(project, options["name"], documents, splitting=splitting, by=person(request))
-        found = {"corpus": CORPORA.get(pk=imported.corpus.pk), "imported": imported}
-        return Response(found, status=201 if imported.created else 200)
+        imported = import_corpus(project, options["name"], documents, splitting=splitting, by=request_user(request))
+        result = {"corpus": CORPORA.get(pk=imported.corpus.pk), "imported": imported}
+        return Response(result, status=201 if imported.created else 200)
 
-    @part(DocumentSerializer, pages=PagesInOrder)
+    @detail_view(DocumentSerializer, pages=PagesOldestFirst)
     def documents(self, request: Request, pk: int) -> QuerySet[Document]:
         """One page."""
         return fetch(Corpus.objects.all(), request.user, Action.VIEW, pk, path=self.path).documents.all()
 
-    @part(ChunkSerializer, pages=PagesInOrder)
+    @detail_view(ChunkSerializer, pages=PagesOldestFirst)
     def chunks(self, request: Request, pk: int) -> QuerySet[Chunk]:
         """One page."""
         return fetch(Corpus.objects.all(), request.user, Action.VIEW, pk, path=self.path).chunks.all()
 
-    @part(FoundSerializer, query=SearchQuery, many=True)
+    @detail_view(FoundSerializer, query=SearchQuery, many=True)
     def search(self, request: Request, pk: int) -> list[dict[str, Any]]:
-        """The chunks that share words with what is searched for, the best first."""
+        """Return the chunks that share words with the query, best first."""
         corpus = fetch(Corpus.objects.all(), request.user, Action.VIEW, pk, path=self.path)
-        asked = self.asked()
-        hits = search(corpus, asked["q"], asked["k"])
-        chunks = chunks_named(corpus, [id_ for id_, _score in hits])
+        query = self.validated_query()
+        hits = search_words(corpus, query["q"], query["k"])
+        chunks = get_chunks(corpus, [id_ for id_, _score in hits])
         return [{"score": score, "chunk": chunks[id_]} for id_, score in hits]
 
 

@@ -1,4 +1,4 @@
-"""Corpora with the reference system."""
+"""App of corpora and the reference system."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
@@ -13,5 +13,4 @@ class CorporaConfig(AppConfig):
     verbose_name = _("Corpora")
 
     def ready(self) -> None:
-        """Register the extensions of the core."""
         register(self.label, self.name)

@@ -1,4 +1,4 @@
-"""What is asked about a corpus: which questions name which of its chunks, and which chunks nobody asks about."""
+"""Coverage of a corpus by questions: which chunks questions name, and which no question names."""
 
 from __future__ import annotations
 
@@ -13,60 +13,61 @@ from evaluation.models import Question, QuestionSet
 
 
 @dataclass(frozen=True, slots=True)
-class AskedBy:
-    """The newest version of a question set that names chunks of the corpus: how many of its questions do, and how many
-    of the ids that these name the corpus does not have."""
+class QuestionSetCoverage:
+    """The newest version of a question set that names chunks of the corpus.
+
+    ``naming_questions`` name at least one chunk; ``unknown_ids`` counts the ids in them that the corpus does not
+    contain."""
 
     question_set: QuestionSet
     questions: int
-    asking: int
-    foreign: int
+    naming_questions: int
+    unknown_ids: int
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentCoverage:
-    """A document, and for each of its chunks, in order, how many questions name it."""
+    """A document with the number of questions that name each of its chunks, in order."""
 
     pk: int
     external_id: str
     title: str
-    touched: tuple[int, ...]
+    question_counts: tuple[int, ...]
 
     @property
     def covered(self) -> int:
-        """How many of its chunks some question names."""
-        return sum(count > 0 for count in self.touched)
+        """Number of chunks that some question names."""
+        return sum(count > 0 for count in self.question_counts)
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
-    """What is asked, by question set and by document."""
+class CorpusCoverage:
+    """Coverage of a corpus by question set and by document."""
 
-    sets: tuple[AskedBy, ...]
+    sets: tuple[QuestionSetCoverage, ...]
     documents: tuple[DocumentCoverage, ...]
 
     @property
     def chunks(self) -> int:
-        """How many chunks there are."""
-        return sum(len(document.touched) for document in self.documents)
+        return sum(len(document.question_counts) for document in self.documents)
 
     @property
     def covered(self) -> int:
-        """How many of them some question names."""
+        """Number of chunks that some question names."""
         return sum(document.covered for document in self.documents)
 
 
-def asked_counts(project_id: int, chunk_ids: Collection[str]) -> Counter[str]:
-    """How many questions of the newest versions of the project's sets name each of the chunks."""
-    newest = _newest(project_id).values("pk")
+def count_questions_by_chunk(project_id: int, chunk_ids: Collection[str]) -> Counter[str]:
+    """Count the questions that name each chunk, in the newest versions of the project's sets."""
+    newest = _newest_sets(project_id).values("pk")
     rows = Question.objects.filter(question_set__in=newest).values_list("spec__ground_truth_chunk_ids", flat=True)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for ids in rows.iterator(chunk_size=2_000):
-        found.update({str(one) for one in ids or ()} & set(chunk_ids))
-    return found
+        counts.update({str(chunk_id) for chunk_id in ids or ()} & set(chunk_ids))
+    return counts
 
 
-def _newest(project_id: int) -> QuerySet[QuestionSet]:
+def _newest_sets(project_id: int) -> QuerySet[QuestionSet]:
     newer = QuestionSet.objects.filter(
         project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version")
     )
@@ -74,34 +75,38 @@ def _newest(project_id: int) -> QuerySet[QuestionSet]:
 
 
 def newest_corpora() -> QuerySet[Corpus]:
-    """The newest version of every corpus."""
+    """Return the newest version of every corpus."""
     newer = Corpus.objects.filter(project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version"))
     return Corpus.objects.filter(~Exists(newer))
 
 
-def coverage_of(corpus: Corpus) -> Coverage:
-    """Count the questions of the newest versions of the project's sets, by the ids of passages that they name."""
+def corpus_coverage(corpus: Corpus) -> CorpusCoverage:
+    """Compute the coverage by the newest versions of the project's question sets."""
     chunks = corpus.chunks.order_by("position").values_list("chunk_id", "document_id")
     document_of: Mapping[str, int] = dict(chunks)
-    sets = {one.pk: one for one in _newest(corpus.project_id).order_by("name")}
+    sets = {question_set.pk: question_set for question_set in _newest_sets(corpus.project_id).order_by("name")}
     questions: Counter[int] = Counter()
-    asking: Counter[int] = Counter()
-    foreign: Counter[int] = Counter()
-    touched: Counter[str] = Counter()
+    naming: Counter[int] = Counter()
+    unknown: Counter[int] = Counter()
+    question_counts: Counter[str] = Counter()
     rows = Question.objects.filter(question_set__in=sets).values_list("question_set_id", "spec__ground_truth_chunk_ids")
     for set_pk, ids in rows.iterator(chunk_size=2_000):
         questions[set_pk] += 1
-        named = {str(one) for one in ids or ()}
-        ours = named & document_of.keys()
-        touched.update(ours)
-        if ours:
-            asking[set_pk] += 1
-            foreign[set_pk] += len(named) - len(ours)
+        named_ids = {str(named_id) for named_id in ids or ()}
+        own_ids = named_ids & document_of.keys()
+        question_counts.update(own_ids)
+        if own_ids:
+            naming[set_pk] += 1
+            unknown[set_pk] += len(named_ids) - len(own_ids)
     counts: dict[int, list[int]] = {}
     for chunk_id, document in document_of.items():
-        counts.setdefault(document, []).append(touched[chunk_id])
+        counts.setdefault(document, []).append(question_counts[chunk_id])
     documents = corpus.documents.order_by("position").values_list("pk", "external_id", "title")
-    return Coverage(
-        tuple(AskedBy(one, questions[pk], asking[pk], foreign[pk]) for pk, one in sets.items() if asking[pk]),
+    return CorpusCoverage(
+        tuple(
+            QuestionSetCoverage(question_set, questions[pk], naming[pk], unknown[pk])
+            for pk, question_set in sets.items()
+            if naming[pk]
+        ),
         tuple(DocumentCoverage(pk, id_, title, tuple(counts.get(pk, ()))) for pk, id_, title in documents),
     )

@@ -1,4 +1,4 @@
-"""Extensions of the core: addresses, the reference system, lookups of passages, and the corpus of the demo."""
+"""Registers URLs, the reference system, the lookup of passages, and the corpus of the demo."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from contrib.corpora.importing import import_corpus
 from contrib.corpora.models import Chunk
 from contrib.corpora.selectors import passage_texts
 from evaluation.accounts import access
-from evaluation.extensions import Feature, Hit, Hits
+from evaluation.extensions import Feature, SearchHit, SearchHits
 from evaluation.models import Run, User
 from review.management import demo
 
 FILE = Path(demo.__file__).parent / "corpus.jsonl"
 
 
-def find_passages(user: User, words: str, most: int) -> Hits:
-    """Passages with the words in the newest versions of corpora."""
+def find_passages(user: User, words: str, most: int) -> SearchHits:
+    """Find passages with the words in the newest versions of corpora."""
     rows = access.visible(Chunk.objects.filter(corpus__in=newest_corpora()), user, path="corpus__project")
     rows = rows.filter(text__icontains=words).select_related("document__corpus").order_by("-pk")[:most]
-    return Hits(gettext("Passages of corpora"), [_hit(chunk) for chunk in rows], gettext("No passage has these words."))
+    return SearchHits(
+        gettext("Passages of corpora"), [_hit(chunk) for chunk in rows], gettext("No passage has these words.")
+    )
 
 
-def _hit(chunk: Chunk) -> Hit:
+def _hit(chunk: Chunk) -> SearchHit:
     note = f"{Truncator(str(chunk.document)).chars(60)} · {chunk.document.corpus}"
-    return Hit(chunk.text, note, f"{reverse('corpus-document', args=[chunk.document_id])}#chunk-{chunk.position}")
+    return SearchHit(chunk.text, note, f"{reverse('corpus-document', args=[chunk.document_id])}#chunk-{chunk.position}")
 
 
 def import_demo_corpus(run_a: Run, run_b: Run, reviewers: list[User], lead: User) -> None:
-    """Import the documents that the systems of the demo searched."""
+    """Import the documents that the demo systems searched."""
     documents = read_documents(FILE.read_bytes(), FILE.name)
     import_corpus(run_a.project, "demo", documents, by=lead)
 

@@ -1,4 +1,4 @@
-"""The upload of a corpus: several files at once, and how they are split."""
+"""Form for uploading a corpus: several files and their splitting."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from contrib.corpora.documents import ENDINGS
+from contrib.corpora.documents import MEDIA_BY_ENDING
 from contrib.corpora.splitting import Splitting
 from evaluation.models import Project
 
-MOST_FILES = 200
+MAX_FILES = 200
 
 
-class _Several(forms.ClearableFileInput):
+class _MultipleFileInput(forms.ClearableFileInput):
     allow_multiple_selected = True
 
 
 class FilesField(forms.FileField):
-    """One file or more; the total is within what one upload may have."""
+    """One or more files; their total size is limited to that of one upload."""
 
-    widget = _Several(attrs={"multiple": True, "accept": ",".join(f".{one}" for one in sorted(ENDINGS))})
+    widget = _MultipleFileInput(
+        attrs={"multiple": True, "accept": ",".join(f".{file_ending}" for file_ending in sorted(MEDIA_BY_ENDING))}
+    )
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[Any]]:
-        """The files.
+        """Validate each file.
 
-        :raises ValidationError: without any, for too many, and beyond the limit of uploads.
-        """
-        given = data if isinstance(data, list | tuple) else [data]
-        files = [super(FilesField, self).clean(one, initial) for one in given or [None]]
-        if len(files) > MOST_FILES:
-            raise forms.ValidationError(gettext("At most %(most)s files at once.") % {"most": MOST_FILES})
-        if sum(one.size or 0 for one in files) > settings.CONCORD_UPLOAD_BYTES:
+        :raises ValidationError: without files, for too many, or beyond the size limit of uploads."""
+        uploads = data if isinstance(data, list | tuple) else [data]
+        files = [super(FilesField, self).clean(file, initial) for file in uploads or [None]]
+        if len(files) > MAX_FILES:
+            raise forms.ValidationError(gettext("At most %(most)s files at once.") % {"most": MAX_FILES})
+        if sum(file.size or 0 for file in files) > settings.CONCORD_UPLOAD_BYTES:
             text = gettext("Together the files are larger than %(limit)s MB. Use import_corpus for a folder.")
             raise forms.ValidationError(text % {"limit": settings.CONCORD_UPLOAD_BYTES // 1024**2})
         return files
 
 
-def _of_splitting(name: str, label: Any, help_text: Any) -> forms.IntegerField:
-    """A field with the default and limits that ``Splitting`` declares."""
+def _splitting_field(name: str, label: Any, help_text: Any) -> forms.IntegerField:
+    """Build a field with the default and limits of ``Splitting``."""
     info = Splitting.model_fields[name]
-    limits = {type(one).__name__: one for one in info.metadata}
+    limits = {type(limit).__name__: limit for limit in info.metadata}
     return forms.IntegerField(
         label=label,
         initial=info.default,
@@ -56,7 +57,7 @@ def _of_splitting(name: str, label: Any, help_text: Any) -> forms.IntegerField:
 
 
 class CorpusForm(forms.Form):
-    """A corpus, or its next version."""
+    """Form of a corpus or its next version."""
 
     project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), empty_label=None)
     name = forms.CharField(
@@ -66,19 +67,19 @@ class CorpusForm(forms.Form):
         label=_("Files"),
         help_text=_("Text, Markdown, HTML, PDF and DOCX are a document each; JSON Lines and Parquet hold chunks."),
     )
-    characters = _of_splitting(
+    characters = _splitting_field(
         "characters", _("Longest chunk (characters)"), _("Chunks end behind sentences, so most are shorter.")
     )
-    overlap = _of_splitting("overlap", _("Overlap (sentences)"), _("How many the next chunk repeats."))
+    overlap = _splitting_field("overlap", _("Overlap (sentences)"), _("How many the next chunk repeats."))
 
     def __init__(self, *args: Any, projects: Sequence[Project], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["project"]
-        field.queryset = Project.objects.filter(pk__in=[one.pk for one in projects])  # type: ignore[attr-defined]
+        field.queryset = Project.objects.filter(pk__in=[project.pk for project in projects])  # type: ignore[attr-defined]
         if len(projects) == 1:
             field.initial, field.widget = projects[0], forms.HiddenInput()
 
     @property
     def splitting(self) -> Splitting:
-        """How the documents are split, of a valid form."""
+        """Splitting of a valid form."""
         return Splitting(characters=self.cleaned_data["characters"], overlap=self.cleaned_data["overlap"])

@@ -1,4 +1,4 @@
-"""Corpora with their documents and chunks: versions that never change."""
+"""Corpora with their documents and chunks; versions are immutable."""
 
 from django.db import models
 from django.db.models import PROTECT, F, Q
@@ -9,12 +9,11 @@ from evaluation.storage.append_only import AppendOnly, Authored
 
 
 class Corpus(AppendOnly, Authored):
-    """One version of a named corpus. Other documents or another splitting make a successor; equal content selects the
-    version that has it.
+    """One version of a named corpus. Other documents or another splitting create a successor; equal content selects the
+    existing version.
 
-    ``content_hash`` covers ids, titles, texts and given chunks of all documents and how they are split, but no
-    ``metadata``. ``splitting`` is what the texts were split with (``contrib.corpora.splitting.Splitting``).
-    """
+    ``content_hash`` covers ids, titles, texts and given chunks of all documents and the splitting, but no ``metadata``.
+    ``splitting`` holds the parameters (``contrib.corpora.splitting.Splitting``)."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="corpora")
     name = models.CharField(_("name"), max_length=200)
@@ -37,8 +36,9 @@ class Corpus(AppendOnly, Authored):
 
 
 class Document(AppendOnly):
-    """A document of one version of a corpus, as the plain text that was read from its file. ``content_hash`` is of the
-    text alone, so that the same text under another id is seen."""
+    """A document of one version of a corpus, as the plain text read from its file.
+
+    ``content_hash`` covers the text only, so that equal texts under different ids are detected."""
 
     corpus = models.ForeignKey(Corpus, verbose_name=_("corpus"), on_delete=PROTECT, related_name="documents")
     external_id = models.CharField(_("id"), max_length=200)
@@ -60,9 +60,11 @@ class Document(AppendOnly):
 
 
 class Chunk(AppendOnly):
-    """A passage of a document: ``text`` is ``document.text[start:end]``. ``chunk_id`` is what questions and systems
-    name it by: the id that the file gave, else the first half of its content hash, so that the same words have the
-    same id in every version. ``position`` counts through the whole corpus, from 0."""
+    """A passage of a document: ``text`` is ``document.text[start:end]``.
+
+    Questions and systems refer to it by ``chunk_id``: the id given in the file, else the first half of its content
+    hash, so that equal texts have the same id in every version. ``position`` counts through the whole corpus, from 0.
+    """
 
     corpus = models.ForeignKey(Corpus, verbose_name=_("corpus"), on_delete=PROTECT, related_name="chunks")
     document = models.ForeignKey(Document, verbose_name=_("document"), on_delete=PROTECT, related_name="chunks")

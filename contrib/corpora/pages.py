@@ -1,4 +1,4 @@
-"""The pages of corpora: what is in one, what is asked about it, what differs from the version before."""
+"""Page data of corpora: documents, coverage by questions, and the difference from the previous version."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
-from contrib.corpora.coverage import AskedBy, Coverage, DocumentCoverage
+from contrib.corpora.coverage import CorpusCoverage, DocumentCoverage, QuestionSetCoverage
 from contrib.corpora.coverage_map import CoverageMap, coverage_map
 from contrib.corpora.importing import CorpusDifference
 from contrib.corpora.models import Chunk, Corpus, Document
 from evaluation.core.errors import Problem
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain
-from review.agreement.plots import Twin
+from review.agreement.plots import PlotTable
 
-DRAWN = 50  # documents on the map of one page
-SHOWN_PROBLEMS = 500
+# Documents on the map of one page.
+DOCUMENTS_PER_PAGE = 50
+MAX_PROBLEMS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusList:
-    """The newest versions of the corpora of the person's projects, with the numbers of documents and chunks."""
+    """The newest versions of the user's corpora, with the numbers of documents and chunks."""
 
     rows: Sequence[tuple[Corpus, int, int]]
     several_projects: bool
-    imports: bool
+    may_import: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """A document with its part of the map."""
+    """A document with its coverage map."""
 
     document: DocumentCoverage
     map: CoverageMap
@@ -39,43 +40,44 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class CorpusPage:
-    """A version with one page of its documents. ``words`` is what was searched for, ``hits`` the chunks with their
-    scores; ``back`` and ``on`` are query strings."""
+    """A version with one page of its documents.
+
+    ``words`` is the search text, ``hits`` the chunks with their scores; ``back`` and ``on`` are query strings of the
+    previous and next page."""
 
     corpus: Corpus
     versions: Sequence[Corpus]
     difference: CorpusDifference | None
-    coverage: Coverage
+    coverage: CorpusCoverage
     documents: Sequence[DocumentRow]
     words: str
     hits: Sequence[tuple[Chunk, float]]
     back: str
     on: str
-    imports: bool
+    may_import: bool
 
     @property
     def reference(self) -> str:
-        """How the reference system names it."""
+        """Name of the corpus in the settings of the reference system."""
         return f"{self.corpus.name}@{self.corpus.version}"
 
     @property
-    def sets(self) -> Sequence[AskedBy]:
-        """The question sets that ask about it."""
+    def sets(self) -> Sequence[QuestionSetCoverage]:
         return self.coverage.sets
 
     @property
     def untouched(self) -> int:
-        """How many chunks no question names."""
+        """Number of chunks that no question names."""
         return self.coverage.chunks - self.coverage.covered
 
     @property
     def share(self) -> str:
-        """The part of the chunks that some question names."""
-        return numbers.share(self.coverage.covered / self.coverage.chunks) if self.coverage.chunks else ""
+        """Share of the chunks that some question names."""
+        return numbers.format_share(self.coverage.covered / self.coverage.chunks) if self.coverage.chunks else ""
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """What the shades of the map mean."""
+        """Meaning of the map's shades."""
         return (
             (0, gettext("nobody asks about it")),
             (1, gettext("one question")),
@@ -84,26 +86,31 @@ class CorpusPage:
         )
 
     @property
-    def twin(self) -> Twin:
-        """The map in numbers."""
+    def twin(self) -> PlotTable:
+        """The map as a table."""
         header = (gettext("Chunks"), gettext("asked about"), gettext("nobody asks about"))
-        rows = tuple((row.document.title or row.document.external_id, _counts(row.document)) for row in self.documents)
-        return Twin(gettext("Chunks that questions name, by document"), gettext("Document"), header, rows)
+        rows = tuple(
+            (row.document.title or row.document.external_id, _count_cells(row.document)) for row in self.documents
+        )
+        return PlotTable(gettext("Chunks that questions name, by document"), gettext("Document"), header, rows)
 
 
-def _counts(document: DocumentCoverage) -> tuple[str, ...]:
-    total = len(document.touched)
+def _count_cells(document: DocumentCoverage) -> tuple[str, ...]:
+    total = len(document.question_counts)
     return str(total), str(document.covered), str(total - document.covered)
 
 
-def document_rows(coverage: Coverage, first: int) -> list[DocumentRow]:
-    """The documents of one page, with their maps."""
-    return [DocumentRow(one, coverage_map(one.touched)) for one in coverage.documents[first : first + DRAWN]]
+def document_rows(coverage: CorpusCoverage, first: int) -> list[DocumentRow]:
+    """Return the documents of one page with their maps."""
+    return [
+        DocumentRow(document, coverage_map(document.question_counts))
+        for document in coverage.documents[first : first + DOCUMENTS_PER_PAGE]
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPage:
-    """A document with its chunks, each with the number of questions that name it."""
+    """A document with its chunks and the number of questions that name each."""
 
     document: Document
     chunks: Sequence[tuple[Chunk, int]]
@@ -111,12 +118,12 @@ class DocumentPage:
 
 @dataclass(frozen=True, slots=True)
 class CorpusUploadPage:
-    """The form, and what is wrong with the files that were sent."""
+    """The upload form and the problems of the uploaded files."""
 
     form: object
     problems: Sequence[Problem] = ()
 
     @property
     def lines(self) -> list[str]:
-        """The problems in words, as far as one page can hold them."""
-        return [explain(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+        """Problems as sentences, limited to what fits on a page."""
+        return [explain(problem) for problem in self.problems[:MAX_PROBLEMS]]

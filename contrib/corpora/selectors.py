@@ -1,4 +1,4 @@
-"""What was named: a corpus, its chunks by their ids, and where a chunk stands."""
+"""Lookups of corpora and chunks by name and id."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from contrib.corpora.models import Chunk, Corpus
 from evaluation.core.errors import UnknownName
 from evaluation.models import Project
 
-_AT_ONCE = 500  # ids of one statement
+# Ids in one SQL statement.
+_BATCH_SIZE = 500
 
 
-def corpus_named(project: Project | int, name: str) -> Corpus:
-    """The newest version of a corpus, or ``NAME@VERSION``.
+def get_corpus(project: Project | int, name: str) -> Corpus:
+    """Return the newest version of a corpus, or ``NAME@VERSION``.
 
-    :raises UnknownName: when the project has no such corpus.
-    """
-    plain, _, version = name.rpartition("@")
+    :raises UnknownName: if the project has no such corpus."""
+    base_name, _, version = name.rpartition("@")
     rows = Corpus.objects.filter(project=project).order_by("-version")
-    found = rows.filter(name=plain, version=int(version)).first() if version.isdigit() and plain else None
-    found = found or rows.filter(name=name).first()
-    if found is None:
+    corpus = rows.filter(name=base_name, version=int(version)).first() if version.isdigit() and base_name else None
+    corpus = corpus or rows.filter(name=name).first()
+    if corpus is None:
         raise UnknownName("corpus", name, list(rows.order_by("name").values_list("name", flat=True).distinct()))
-    return found
+    return corpus
 
 
-def chunks_named(corpus: Corpus, ids: Collection[str]) -> dict[str, Chunk]:
-    """The chunks with these ids, with their documents; ids that the corpus does not have are left out."""
-    wanted = list(dict.fromkeys(ids))
+def get_chunks(corpus: Corpus, ids: Collection[str]) -> dict[str, Chunk]:
+    """Return the chunks with these ids, with their documents; unknown ids are left out."""
+    unique_ids = list(dict.fromkeys(ids))
     rows = Chunk.objects.filter(corpus=corpus).select_related("document")
-    parts = (wanted[first : first + _AT_ONCE] for first in range(0, len(wanted), _AT_ONCE))
-    return {chunk.chunk_id: chunk for part in parts for chunk in rows.filter(chunk_id__in=part)}
+    batches = (unique_ids[first : first + _BATCH_SIZE] for first in range(0, len(unique_ids), _BATCH_SIZE))
+    return {chunk.chunk_id: chunk for batch in batches for chunk in rows.filter(chunk_id__in=batch)}
 
 
 def passage_texts(project_id: int, ids: Sequence[str]) -> dict[str, str]:
-    """The texts of the chunks with these ids in the newest versions of the project's corpora."""
+    """Return the texts of the chunks with these ids, in the newest versions of the project's corpora."""
     corpora = list(newest_corpora().filter(project=project_id).values_list("pk", flat=True))
-    found: dict[str, str] = {}
-    for first in range(0, len(ids), _AT_ONCE):
-        rows = Chunk.objects.filter(corpus__in=corpora, chunk_id__in=ids[first : first + _AT_ONCE])
-        found |= dict(rows.values_list("chunk_id", "text"))
-    return found
+    texts: dict[str, str] = {}
+    for first in range(0, len(ids), _BATCH_SIZE):
+        rows = Chunk.objects.filter(corpus__in=corpora, chunk_id__in=ids[first : first + _BATCH_SIZE])
+        texts |= dict(rows.values_list("chunk_id", "text"))
+    return texts
 
 
 def neighbours(chunk: Chunk) -> tuple[Chunk | None, Chunk | None]:
-    """The chunks before and after it in its document."""
-    beside = Chunk.objects.filter(document_id=chunk.document_id, position__in=[chunk.position - 1, chunk.position + 1])
-    found = {one.position: one for one in beside}
-    return found.get(chunk.position - 1), found.get(chunk.position + 1)
+    """Return the previous and the next chunk of the document."""
+    rows = Chunk.objects.filter(document_id=chunk.document_id, position__in=[chunk.position - 1, chunk.position + 1])
+    by_position = {neighbour.position: neighbour for neighbour in rows}
+    return by_position.get(chunk.position - 1), by_position.get(chunk.position + 1)

@@ -1,7 +1,6 @@
-"""Where a text is split into chunks: behind the ends of sentences, Korean and English, and rather between paragraphs.
+"""Splits texts into chunks at the ends of Korean and English sentences, preferably between paragraphs.
 
-A chunk is a span of the text, so that it can be found again whatever a text was split with before.
-"""
+A chunk is a span of the text, so it can be located in a version with another splitting."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from evaluation.core.samples import FrozenModel
 
 
 class Splitting(FrozenModel):
-    """How long chunks are, in characters, and how many sentences at their end are repeated in the next."""
+    """Maximum length of chunks in characters, and the number of sentences that the next chunk repeats."""
 
     characters: int = Field(default=800, ge=100, le=8_000, description="Most characters of a chunk.")
     overlap: int = Field(default=0, ge=0, le=5, description="Sentences of a chunk that the next one begins with.")
@@ -23,15 +22,16 @@ class Splitting(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence's span without the white space around it; ``opens`` says that a paragraph begins with it."""
+    """A sentence's span without surrounding white space; ``starts_paragraph`` marks the first sentence of a
+    paragraph."""
 
     start: int
     end: int
-    opens: bool
+    starts_paragraph: bool
 
 
-# A mark with the quotes and brackets behind it. A full stop ends a sentence before white space, behind Hangul also
-# before the next word ("했다.그러나"), never inside a number; blank lines and lines of lists and headings always do.
+# An end mark with its closing quotes and brackets. A full stop ends a sentence before white space, and after Hangul
+# before the next word too ("했다.그러나"), never inside a number. Blank lines, list items and headings always end one.
 _CLOSING = "[\"'”’」』)\\]]*"
 _END = re.compile(
     rf"[!?。！？…]+{_CLOSING}|(?<=[가-힣])\.{_CLOSING}(?!\d)|\.{_CLOSING}(?=\s|$)|\n(?=\s*\n)|\n(?=\s*(?:[-*•#|]|\d+[.)]\s))"
@@ -40,62 +40,67 @@ _END = re.compile(
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(\"'])(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|No|Nos|vs|cf|etc|e\.g|i\.e|Fig|Eq|Sec|Art|pp?|al|approx|[A-Z]|\d{1,3})\.$"
 )
-_LOOKED_AT = 12  # characters before a full stop, more than any abbreviation has
+# Characters before a full stop, longer than any abbreviation.
+_LOOKBEHIND = 12
 
 
-def sentences_of(text: str) -> Iterator[Sentence]:
-    """The sentences in order."""
+def split_sentences(text: str) -> Iterator[Sentence]:
+    """Yield the sentences in order."""
     start = 0
-    opens = True
+    starts_paragraph = True
     for match in _END.finditer(text):
         end = match.end()
-        before = text[max(start, match.start() - _LOOKED_AT) : match.start() + 1]
+        before = text[max(start, match.start() - _LOOKBEHIND) : match.start() + 1]
         if match[0].startswith(".") and _ABBREVIATED.search(before):
             continue
-        if found := _trimmed(text, start, end, opens):
-            yield found
-            opens = False
-        opens = opens or match[0].startswith("\n") or match[0].endswith("\n")
+        if sentence := _strip_span(text, start, end, starts_paragraph):
+            yield sentence
+            starts_paragraph = False
+        starts_paragraph = starts_paragraph or match[0].startswith("\n") or match[0].endswith("\n")
         start = end
-    if found := _trimmed(text, start, len(text), opens):
-        yield found
+    if sentence := _strip_span(text, start, len(text), starts_paragraph):
+        yield sentence
 
 
-def _trimmed(text: str, start: int, end: int, opens: bool) -> Sentence | None:
-    inside = text[start:end]
-    kept = inside.strip()
-    if not kept:
+def _strip_span(text: str, start: int, end: int, starts_paragraph: bool) -> Sentence | None:
+    raw = text[start:end]
+    stripped = raw.strip()
+    if not stripped:
         return None
-    first = start + len(inside) - len(inside.lstrip())
-    return Sentence(first, first + len(kept), opens)
+    first = start + len(raw) - len(raw.lstrip())
+    return Sentence(first, first + len(stripped), starts_paragraph)
 
 
 def split(text: str, splitting: Splitting) -> tuple[tuple[int, int], ...]:
-    """The spans of the chunks, in order: each as many sentences as fit, at least one. Past half its length a chunk ends
-    before a new paragraph. A sentence that is longer than a chunk is cut at white space, or where there is none."""
-    pieces = [piece for sentence in sentences_of(text) for piece in _cut(text, sentence, splitting.characters)]
+    """Return the spans of the chunks in order, each of as many sentences as fit and at least one.
+
+    Past half its maximum length a chunk ends before a new paragraph. A sentence longer than a chunk is cut at white
+    space, or anywhere without it."""
+    pieces = [
+        piece for sentence in split_sentences(text) for piece in _split_long(text, sentence, splitting.characters)
+    ]
     chunks: list[tuple[int, int]] = []
     first = 0
     while first < len(pieces):
-        start, behind = pieces[first].start, first + 1
-        while behind < len(pieces) and pieces[behind].end - start <= splitting.characters:
-            if pieces[behind].opens and 2 * (pieces[behind - 1].end - start) >= splitting.characters:
+        start, stop = pieces[first].start, first + 1
+        while stop < len(pieces) and pieces[stop].end - start <= splitting.characters:
+            if pieces[stop].starts_paragraph and 2 * (pieces[stop - 1].end - start) >= splitting.characters:
                 break
-            behind += 1
-        chunks.append((start, pieces[behind - 1].end))
-        if behind == len(pieces):
+            stop += 1
+        chunks.append((start, pieces[stop - 1].end))
+        if stop == len(pieces):
             break
-        first = max(first + 1, behind - splitting.overlap)
+        first = max(first + 1, stop - splitting.overlap)
     return tuple(chunks)
 
 
-def _cut(text: str, sentence: Sentence, longest: int) -> Iterator[Sentence]:
-    start, opens = sentence.start, sentence.opens
-    while sentence.end - start > longest:
-        place = text.rfind(" ", start + longest // 2, start + longest)
-        end = place if place > 0 else start + longest
-        if found := _trimmed(text, start, end, opens):
-            yield found
-        start, opens = end, False
-    if found := _trimmed(text, start, sentence.end, opens):
-        yield found
+def _split_long(text: str, sentence: Sentence, max_length: int) -> Iterator[Sentence]:
+    start, starts_paragraph = sentence.start, sentence.starts_paragraph
+    while sentence.end - start > max_length:
+        space = text.rfind(" ", start + max_length // 2, start + max_length)
+        end = space if space > 0 else start + max_length
+        if piece := _strip_span(text, start, end, starts_paragraph):
+            yield piece
+        start, starts_paragraph = end, False
+    if piece := _strip_span(text, start, sentence.end, starts_paragraph):
+        yield piece

@@ -1,8 +1,7 @@
-"""Question sets that a model writes over a corpus: passages are drawn, questions written and filtered in a ledger of
-calls of their own, and a lead accepts, edits or rejects each before it counts.
+"""Question sets that a model writes over a corpus.
 
-Needs ``contrib.corpora``.
+Passages are drawn, and questions are written and filtered in separately recorded calls. A lead accepts, edits or
+rejects each question before it counts. Needs ``contrib.corpora``.
 
-Door: ``services.open_generation``, ``decide`` and ``make_set``; ``working.step``; ``selectors.overview``;
-``kinds.KINDS``.
-"""
+Public interface: ``services.open_generation``, ``decide`` and ``create_question_set``; ``working.process_generation``;
+``selectors.overview``; ``kinds.KINDS``."""

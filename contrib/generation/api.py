@@ -1,4 +1,4 @@
-"""REST: question sets that a model writes over a corpus, and what is decided on each question."""
+"""REST: generated question sets and the decisions on their questions."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -22,44 +22,52 @@ from rest_framework.serializers import (
 from contrib.corpora.models import Corpus
 from contrib.generation.kinds import KINDS
 from contrib.generation.models import DraftDecision, DraftQuestion, Generation
-from contrib.generation.selectors import decided
+from contrib.generation.selectors import latest_decision
 from contrib.generation.services import (
-    MOST_PASSAGES,
-    MOST_PER_PASSAGE,
-    Wanted,
+    MAX_PASSAGES,
+    MAX_PER_PASSAGE,
+    GenerationSpec,
+    create_question_set,
     decide,
-    edited,
-    make_set,
+    edit_content,
     open_generation,
 )
-from contrib.generation.working import ask_for, write_questions
+from contrib.generation.working import enqueue_generation, write_questions
 from evaluation.accounts.access import fetch
 from evaluation.core.roles import Action
 from evaluation.models import JudgeVersion, QuestionSet
-from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, ViewSet, part, person, verb, written_by
-from evaluation.rest.requests import PagesInOrder
+from evaluation.rest.endpoints import (
+    RowsViewSet,
+    StrictSerializer,
+    ViewSet,
+    detail_action,
+    detail_view,
+    request_user,
+    responds_with,
+)
+from evaluation.rest.requests import PagesOldestFirst
 
 DRAFTS = DraftQuestion.objects.select_related("generation__corpus__project").prefetch_related("decisions")
-WORDS = ("text", "references", "keywords", "required_info")
+EDITABLE_FIELDS = ("text", "references", "keywords", "required_info")
 
 
 class GenerationAskedSerializer(StrictSerializer):
-    """What is to be written; ``budget`` in US dollars over all calls."""
+    """Spec of a generation; ``budget`` is in US dollars over all calls."""
 
     corpus = IntegerField(min_value=1)
     judge = IntegerField(min_value=1)
     name = CharField(max_length=200)
     language = ChoiceField(choices=Generation.Language.choices, default="en")
     kinds = ListField(child=ChoiceField(choices=[*KINDS]), default=[*KINDS], min_length=1)
-    passages = IntegerField(min_value=1, max_value=MOST_PASSAGES, default=20)
-    per_passage = IntegerField(min_value=1, max_value=MOST_PER_PASSAGE, default=1)
+    passages = IntegerField(min_value=1, max_value=MAX_PASSAGES, default=20)
+    per_passage = IntegerField(min_value=1, max_value=MAX_PER_PASSAGE, default=1)
     seed = IntegerField(min_value=0, max_value=2**31 - 1, default=None, allow_null=True)
     budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
 
 
 class GenerationSerializer(ModelSerializer[Generation]):
-    """A generation: ``outcome`` is null while it is under way, ``waits_for`` then the code of why it stands still,
-    where it does; ``figures`` count what was written and what each filter took out."""
+    """A generation. ``outcome`` is null until it ends; ``waits_for`` is the reason code of a block. ``figures`` count
+    written and removed questions."""
 
     project = IntegerField(source="corpus.project_id", read_only=True)
     corpus = CharField(read_only=True)
@@ -78,8 +86,8 @@ class GenerationSerializer(ModelSerializer[Generation]):
 
 
 class DraftSerializer(ModelSerializer[DraftQuestion]):
-    """A generated question: ``content`` as it was written, ``removed_by`` the filter that took it out, ``verb`` what a
-    lead decided (null before that), ``edited`` its content in other words."""
+    """A generated question: ``content`` as written, ``removed_by`` the filter that removed it, ``verb`` the lead's
+    decision (null before it), ``edited`` the edited content."""
 
     content = DictField(read_only=True)
     detail = DictField(read_only=True)
@@ -92,18 +100,18 @@ class DraftSerializer(ModelSerializer[DraftQuestion]):
         read_only_fields = fields
 
     def get_verb(self, draft: DraftQuestion) -> str | None:
-        """The decision that counts."""
-        decision = decided(draft)
+        """Return the decision that counts."""
+        decision = latest_decision(draft)
         return decision.verb if decision else None
 
     def get_edited(self, draft: DraftQuestion) -> dict[str, Any] | None:
-        """The question in other words, where it was accepted so."""
-        decision = decided(draft)
+        """Return the edited content of an accepted question."""
+        decision = latest_decision(draft)
         return decision.content if decision else None
 
 
 class DecisionSerializer(StrictSerializer):
-    """Accepted or rejected; an accepted one with other words where any are given."""
+    """Accept, optionally with edits, or reject."""
 
     verb = ChoiceField(choices=DraftDecision.Verb.choices)
     text = CharField(max_length=2_000, required=False)
@@ -113,20 +121,20 @@ class DecisionSerializer(StrictSerializer):
 
 
 class SetMadeSerializer(StrictSerializer):
-    """The version of the question set that holds the accepted questions."""
+    """The version of the question set with the accepted questions."""
 
     id = IntegerField()
     name = CharField()
     version = IntegerField()
 
 
-def _to_lead(rows: QuerySet[Any], path: str) -> Callable[[Any, int], Any]:
-    """Finds a row for who leads in its project."""
+def _fetch_for_lead(rows: QuerySet[Any], path: str) -> Callable[[Any, int], Any]:
+    """Return a function that fetches a row for a lead of its project."""
     return lambda user, pk: fetch(rows.all(), user, Action.MANAGE_REVIEW, pk, path=path)
 
 
 class GenerationViewSet(RowsViewSet):
-    """Generated question sets, newest first. A POST by an evaluator has workers go on one; a lead makes the set."""
+    """Generated question sets, newest first. An evaluator starts one by a POST; a lead creates the question set."""
 
     rows: ClassVar[QuerySet[Any]] = Generation.objects.select_related("corpus", "judge_version", "result").annotate(
         waits_for=write_questions.problem()
@@ -134,51 +142,53 @@ class GenerationViewSet(RowsViewSet):
     path = "corpus__project_id"
     serializer_class = GenerationSerializer
 
-    @written_by(GenerationSerializer, status=202, body=GenerationAskedSerializer)
+    @responds_with(GenerationSerializer, status=202, body=GenerationAskedSerializer)
     def create(self, request: Request) -> Generation:
-        """Begin a generation, or go on with the same one that stands still."""
-        asked = self.body()
+        """Start a generation, or resume a blocked one with the same spec."""
+        body = self.body()
         corpus = fetch(
             Corpus.objects.select_related("project"),
             request.user,
             Action.EVALUATE,
-            asked.pop("corpus"),
+            body.pop("corpus"),
             path="project_id",
         )
         judges = JudgeVersion.objects.filter(project=corpus.project_id).select_related("endpoint", "project")
-        judge = judges.filter(pk=asked.pop("judge")).first()
+        judge = judges.filter(pk=body.pop("judge")).first()
         if judge is None:
             raise ValidationError({"judge": [_("The project has none with this id.")]})
-        asked["budget"] = asked["budget"] or None
-        asked["kinds"] = tuple(asked["kinds"])
-        made = open_generation(corpus, judge, Wanted(**asked), by=person(request))
-        ask_for(made)
-        shown: Generation = self.rows.get(pk=made.pk)
-        return shown
+        body["budget"] = body["budget"] or None
+        body["kinds"] = tuple(body["kinds"])
+        generation = open_generation(corpus, judge, GenerationSpec(**body), by=request_user(request))
+        enqueue_generation(generation)
+        annotated: Generation = self.rows.get(pk=generation.pk)
+        return annotated
 
-    @part(DraftSerializer, pages=PagesInOrder)
+    @detail_view(DraftSerializer, pages=PagesOldestFirst)
     def questions(self, request: Request, pk: int) -> Any:
-        """What was written, in order, with what became of it."""
+        """Written questions in order, with filter and decision."""
         generation = fetch(Generation.objects.all(), request.user, Action.EVALUATE, pk, path=self.path)
         return DRAFTS.filter(generation=generation).order_by("pk")
 
-    @verb(_to_lead(Generation.objects.select_related("corpus__project", "judge_version"), path), SetMadeSerializer)
+    @detail_action(
+        _fetch_for_lead(Generation.objects.select_related("corpus__project", "judge_version"), path), SetMadeSerializer
+    )
     def set(self, generation: Generation) -> QuestionSet:
-        """Make the accepted questions a version of the question set."""
-        return make_set(generation, by=person(self.request)).question_set
+        """Create a version of the question set from the accepted questions."""
+        return create_question_set(generation, by=request_user(self.request)).question_set
 
 
 class DraftViewSet(ViewSet):
     """Generated questions."""
 
-    @verb(_to_lead(DRAFTS, "generation__corpus__project_id"), DraftSerializer, body=DecisionSerializer)
+    @detail_action(_fetch_for_lead(DRAFTS, "generation__corpus__project_id"), DraftSerializer, body=DecisionSerializer)
     def decide(self, draft: DraftQuestion, body: dict[str, Any]) -> DraftQuestion:
-        """Accept a question, as it is or with other words, or reject it; the latest decision counts."""
-        words = {name: body[name] for name in WORDS if name in body}
-        content = edited(draft, words) if words else None
-        decide(draft, body["verb"], by=person(self.request), content=content)
-        shown: DraftQuestion = DRAFTS.get(pk=draft.pk)
-        return shown
+        """Accept a question, optionally with edits, or reject it; the latest decision counts."""
+        changes = {name: body[name] for name in EDITABLE_FIELDS if name in body}
+        content = edit_content(draft, changes) if changes else None
+        decide(draft, body["verb"], by=request_user(self.request), content=content)
+        updated: DraftQuestion = DRAFTS.get(pk=draft.pk)
+        return updated
 
 
 router = SimpleRouter(use_regex_path=False)

@@ -1,4 +1,4 @@
-"""Question sets that a model writes over a corpus."""
+"""App of generated question sets."""
 
 from django.apps import AppConfig, apps
 from django.core.exceptions import ImproperlyConfigured
@@ -16,8 +16,7 @@ class GenerationConfig(AppConfig):
     def ready(self) -> None:
         """Register the extensions of the core.
 
-        :raises ImproperlyConfigured: without corpora, over which questions are written.
-        """
+        :raises ImproperlyConfigured: without ``contrib.corpora``."""
         if not apps.is_installed("contrib.corpora"):
             raise ImproperlyConfigured("contrib.generation needs contrib.corpora: install both, or neither.")
         register(self.label, self.name)

@@ -1,4 +1,4 @@
-"""Which passages of a corpus are asked about: drawn by a seed, each with those that it is linked to by its words."""
+"""Draws the passages of a corpus that questions are about, by a seed, with related passages for multi-hop kinds."""
 
 from __future__ import annotations
 
@@ -7,69 +7,70 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from contrib.corpora.models import Chunk, Corpus
-from contrib.generation.kinds import KINDS, Kind
+from contrib.generation.kinds import KINDS, QuestionKind
 from contrib.generation.models import Generation
 
-SHORTEST_PASSAGE = 80  # characters that say something to ask for
-_LOOKED_AT = 10  # passages, the most alike first, among which linked ones are looked for
+# Minimum length in characters; shorter passages say too little.
+MIN_PASSAGE_LENGTH = 80
+# Most similar passages among which related ones are searched.
+_SEARCH_DEPTH = 10
 Search = Callable[[str, int], Sequence[tuple[str, float]]]
 """Finds so many passages for a text: their ids and scores, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The ``number``-th place that is asked about: a kind of question over its passages, the drawn one first. It is
-    ``linked`` where there are as many as the kind needs."""
+class PassageSlot:
+    """The ``number``-th slot: a kind of question with its passages, the drawn one first."""
 
     number: int
-    kind: Kind
+    kind: QuestionKind
     chunks: tuple[Chunk, ...]
 
     @property
-    def linked(self) -> bool:
-        """Whether questions can be asked over it."""
+    def is_complete(self) -> bool:
+        """Whether it has as many passages as its kind needs."""
         return len(self.chunks) == self.kind.passages
 
     @property
     def texts(self) -> list[str]:
-        """Of its passages."""
         return [chunk.text for chunk in self.chunks]
 
     @property
     def ids(self) -> list[str]:
-        """Of its passages."""
         return [chunk.chunk_id for chunk in self.chunks]
 
 
-def long_enough(chunks: Iterable[Chunk]) -> list[Chunk]:
-    """The passages that can be asked about."""
-    return [chunk for chunk in chunks if len(chunk.text.strip()) >= SHORTEST_PASSAGE]
+def eligible_passages(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Return the passages that are long enough to ask about."""
+    return [chunk for chunk in chunks if len(chunk.text.strip()) >= MIN_PASSAGE_LENGTH]
 
 
-def passages_of(corpus: Corpus) -> dict[str, Chunk]:
-    """The distinct passages of a corpus in order, each under its first id, as they are searched."""
-    found: dict[str, Chunk] = {}
+def distinct_passages(corpus: Corpus) -> dict[str, Chunk]:
+    """Return the distinct passages of a corpus in order, by their first id."""
+    by_hash: dict[str, Chunk] = {}
     for chunk in Chunk.objects.filter(corpus=corpus).select_related("document").order_by("position"):
-        found.setdefault(chunk.content_hash, chunk)
-    return {chunk.chunk_id: chunk for chunk in found.values()}
+        by_hash.setdefault(chunk.content_hash, chunk)
+    return {chunk.chunk_id: chunk for chunk in by_hash.values()}
 
 
-def draw(generation: Generation, passages: dict[str, Chunk], search: Search) -> list[Place]:
-    """The places of a generation, the same at every call. Kinds take turns; no passage is drawn twice."""
+def draw_slots(generation: Generation, passages: dict[str, Chunk], search: Search) -> list[PassageSlot]:
+    """Draw the slots of a generation; deterministic. Kinds alternate, and no passage is drawn twice."""
     rng = random.Random(generation.seed)
-    anchors = rng.sample(open_ := long_enough(passages.values()), min(generation.passages, len(open_)))
+    anchors = rng.sample(eligible := eligible_passages(passages.values()), min(generation.passages, len(eligible)))
     kinds = [KINDS[name] for name in generation.kinds]
-    places = []
+    slots = []
     for number, anchor in enumerate(anchors):
         kind = kinds[number % len(kinds)]
-        places.append(Place(number, kind, (anchor, *_linked(anchor, kind.passages - 1, passages, search))))
-    return places
+        slots.append(
+            PassageSlot(number, kind, (anchor, *_linked_passages(anchor, kind.passages - 1, passages, search)))
+        )
+    return slots
 
 
-def _linked(anchor: Chunk, wanted: int, passages: dict[str, Chunk], search: Search) -> list[Chunk]:
-    """The passages with most of the anchor's rare words, those of other documents first."""
-    if not wanted:
+def _linked_passages(anchor: Chunk, count: int, passages: dict[str, Chunk], search: Search) -> list[Chunk]:
+    """Return the passages that share most rare words with the anchor, those of other documents first."""
+    if not count:
         return []
-    found = [passages[chunk_id] for chunk_id, _ in search(anchor.text, _LOOKED_AT)]
-    others = [chunk for chunk in long_enough(found) if chunk.pk != anchor.pk]
-    return sorted(others, key=lambda chunk: chunk.document_id == anchor.document_id)[:wanted]
+    hits = [passages[chunk_id] for chunk_id, _ in search(anchor.text, _SEARCH_DEPTH)]
+    candidates = [chunk for chunk in eligible_passages(hits) if chunk.pk != anchor.pk]
+    return sorted(candidates, key=lambda chunk: chunk.document_id == anchor.document_id)[:count]

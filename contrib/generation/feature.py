@@ -1,4 +1,4 @@
-"""Extensions of the core: addresses, and the background job that writes questions."""
+"""Registers URLs and the background job that writes questions."""
 
 from __future__ import annotations
 

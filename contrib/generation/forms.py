@@ -1,4 +1,4 @@
-"""Forms of generated questions: what is to be written, and a question that is edited."""
+"""Forms of generated questions: the spec, and an edited question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from contrib.corpora.models import Corpus
 from contrib.generation.kinds import KINDS
 from contrib.generation.models import DraftQuestion, Generation
-from contrib.generation.services import MOST_PASSAGES, MOST_PER_PASSAGE, Wanted
+from contrib.generation.services import MAX_PASSAGES, MAX_PER_PASSAGE, GenerationSpec
 from evaluation.models import JudgeVersion
 
 KIND_LABELS = {
@@ -25,7 +25,7 @@ KIND_LABELS = {
 
 
 class GenerationForm(forms.Form):
-    """What is to be written. Corpora are those of projects one may evaluate in; judges those that have a model."""
+    """Spec of a generation. Offers corpora of the user's projects, and judges with a model."""
 
     corpus = forms.ModelChoiceField(Corpus.objects.none(), label=_("Corpus"))
     judge = forms.ModelChoiceField(JudgeVersion.objects.none(), label=_("Model that writes and checks"))
@@ -38,12 +38,12 @@ class GenerationForm(forms.Form):
     )
     passages = forms.IntegerField(
         min_value=1,
-        max_value=MOST_PASSAGES,
+        max_value=MAX_PASSAGES,
         initial=20,
         label=_("Passages"),
         help_text=_("So many are drawn by chance; begin with few."),
     )
-    per_passage = forms.IntegerField(min_value=1, max_value=MOST_PER_PASSAGE, initial=1, label=_("Questions a passage"))
+    per_passage = forms.IntegerField(min_value=1, max_value=MAX_PER_PASSAGE, initial=1, label=_("Questions a passage"))
     budget = forms.DecimalField(
         min_value=0,
         max_digits=12,
@@ -60,29 +60,29 @@ class GenerationForm(forms.Form):
         self.fields["kinds"].initial = [*KINDS]
 
     def clean(self) -> dict[str, Any] | None:
-        """Corpus and model belong to one project."""
-        found = super().clean()
+        """Require corpus and model of the same project."""
+        cleaned = super().clean()
         corpus, judge = self.cleaned_data.get("corpus"), self.cleaned_data.get("judge")
         if corpus and judge and corpus.project_id != judge.project_id:
             self.add_error("judge", format_lazy(_("{judge} belongs to another project than the corpus."), judge=judge))
-        return found
+        return cleaned
 
     @property
-    def wanted(self) -> Wanted:
-        """What the valid form asks for."""
-        given = self.cleaned_data
-        return Wanted(
-            name=given["name"],
-            language=given["language"],
-            kinds=tuple(given["kinds"]),
-            passages=given["passages"],
-            per_passage=given["per_passage"],
-            budget=given["budget"] or None,
+    def spec(self) -> GenerationSpec:
+        """Spec of a valid form."""
+        cleaned = self.cleaned_data
+        return GenerationSpec(
+            name=cleaned["name"],
+            language=cleaned["language"],
+            kinds=tuple(cleaned["kinds"]),
+            passages=cleaned["passages"],
+            per_passage=cleaned["per_passage"],
+            budget=cleaned["budget"] or None,
         )
 
 
 class DraftForm(forms.Form):
-    """A question with its answer, to be edited."""
+    """A question with its answer, for editing."""
 
     text = forms.CharField(max_length=2_000, label=_("Question"), widget=forms.Textarea({"rows": 3}))
     answer = forms.CharField(max_length=8_000, label=_("Expected answer"), widget=forms.Textarea({"rows": 3}))
@@ -102,26 +102,28 @@ class DraftForm(forms.Form):
     )
 
     @classmethod
-    def of(cls, draft: DraftQuestion, content: dict[str, Any]) -> DraftForm:
-        """The form with a question's words, its ids made for this draft."""
+    def for_draft(cls, draft: DraftQuestion, content: dict[str, Any]) -> DraftForm:
+        """Return the form with the question's content, and element ids unique to the draft."""
         initial = {
             "text": content["text"],
             "answer": "\n".join(content["references"]),
-            "keywords": "\n".join("|".join(one) for one in content["keywords"]),
+            "keywords": "\n".join("|".join(alternatives) for alternatives in content["keywords"]),
             "required_info": "\n".join(content["required_info"]),
         }
         return cls(initial=initial, auto_id=f"draft-{draft.pk}-%s")
 
     @property
     def content(self) -> dict[str, Any]:
-        """The fields of the question that the valid form holds."""
-        given = self.cleaned_data
-        alternatives = ([one.strip() for one in line.split("|") if one.strip()] for line in _lines(given["keywords"]))
+        """Edited fields of a valid form."""
+        cleaned = self.cleaned_data
+        alternatives = (
+            [word.strip() for word in line.split("|") if word.strip()] for line in _lines(cleaned["keywords"])
+        )
         return {
-            "text": given["text"].strip(),
-            "references": [given["answer"].strip()],
-            "keywords": [one for one in alternatives if one],
-            "required_info": _lines(given["required_info"]),
+            "text": cleaned["text"].strip(),
+            "references": [cleaned["answer"].strip()],
+            "keywords": [words for words in alternatives if words],
+            "required_info": _lines(cleaned["required_info"]),
         }
 
 

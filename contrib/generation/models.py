@@ -1,4 +1,4 @@
-"""Question sets that a model writes over a corpus: what was asked, the calls, the questions, what people decided."""
+"""Generated question sets: spec, calls, questions and decisions."""
 
 from django.db import models
 from django.db.models import PROTECT, Q
@@ -10,12 +10,11 @@ from evaluation.storage.append_only import AppendOnly, Authored
 
 
 class Generation(AppendOnly, Authored):
-    """A question set to be written: ``per_passage`` questions about each of ``passages`` places of a corpus, of each of
-    its ``kinds`` in turn, drawn by ``seed``.
+    """A question set to generate: ``per_passage`` questions about each of ``passages`` slots of a corpus, with
+    alternating ``kinds``, drawn by ``seed``.
 
-    ``writer`` is the version of the generator: the hash of its prompts, the model and its parameters. ``budget`` is in
-    US dollars, unlimited where empty. ``name`` is that of the question set that accepted questions make.
-    """
+    ``writer`` is the generator version: the hash of prompts, model and parameters. ``budget`` is in US dollars,
+    unlimited if null. ``name`` is that of the resulting question set."""
 
     class Language(models.TextChoices):
         KOREAN = "ko", _("Korean")
@@ -48,14 +47,14 @@ class Generation(AppendOnly, Authored):
 
 
 class GenerationCall(AppendOnly):
-    """A call for a ``step`` of a generation, inserted before it is made."""
+    """A call for a ``step`` of a generation, recorded before it is sent."""
 
     generation = models.ForeignKey(Generation, on_delete=PROTECT, related_name="calls")
     step = models.CharField(max_length=40)
 
 
 class GenerationReply(ReplyRow):
-    """What such a call gave."""
+    """The reply to a call of a generation."""
 
     attempt = models.OneToOneField(GenerationCall, on_delete=PROTECT, related_name="reply")
 
@@ -64,8 +63,10 @@ class GenerationReply(ReplyRow):
 
 
 class DraftQuestion(AppendOnly):
-    """A question as it was written. ``content`` is its ``QuestionSpec`` without an id; ``removed_by`` is the filter
-    that took it out, empty where it waits for a person; ``detail`` says what the filter saw."""
+    """A written question.
+
+    ``content`` is its ``QuestionSpec`` without an id; ``removed_by`` is the filter that removed it, empty for one that
+    waits for a decision; ``detail`` is the filter's evidence."""
 
     class Filter(models.TextChoices):
         NO_QUESTION = "no_question", _("is not a question with an answer")
@@ -95,8 +96,8 @@ class DraftQuestion(AppendOnly):
 
 
 class DraftDecision(AppendOnly, Authored):
-    """What a lead decided on a question; the one with the highest ``seq`` counts. ``content`` is the question as it was
-    edited, null where it stays as it was written."""
+    """A lead's decision on a question; the highest ``seq`` counts. ``content`` is the edited question, null without
+    edits."""
 
     class Verb(models.TextChoices):
         ACCEPTED = "accepted", _("accepted")
@@ -118,7 +119,7 @@ class DraftDecision(AppendOnly, Authored):
 
 
 class GenerationResult(AppendOnly):
-    """How a generation ended. ``figures`` count what was written and what each filter took out."""
+    """The outcome of a generation. ``figures`` count written and removed questions."""
 
     class Outcome(models.TextChoices):
         DONE = "done", _("written and checked")

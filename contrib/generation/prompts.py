@@ -1,5 +1,6 @@
-"""What the writer of questions is asked, and what is asked of a model about a question that was written. What comes
-back is hostile text like any reply: it is read strictly, and nothing of it counts before a person accepted it."""
+"""Prompts for writing and checking questions, and parsing of their replies.
+
+Replies are untrusted text: they are parsed strictly, and nothing counts before a person accepts it."""
 
 from __future__ import annotations
 
@@ -7,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contrib.generation.kinds import KINDS, Kind
+from contrib.generation.kinds import KINDS, QuestionKind
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import Ask, JudgeCall, Rung
+from evaluation.judging.calls import JudgeCall, JudgeRequest, ResponseFormat
 from evaluation.judging.prompt import judge_call
-from evaluation.judging.rubric import NUMBER, TEXT, YES_NO, Level, Rubric, RubricMetric, closed, list_of
+from evaluation.judging.rubric import NUMBER, TEXT, YES_NO, Level, Rubric, RubricMetric, list_schema, object_schema
 from evaluation.models import JudgeVersion
 
 LANGUAGES = {"ko": "Korean", "en": "English"}
@@ -65,65 +66,69 @@ CLOSED_BOOK = _prompt(
     '"known" (true or false) and "answer" (text).',
 )
 PROMPTS = (WRITE, LOCATE, CLOSED_BOOK)
-_WRITTEN = closed({"question": TEXT, "answer": TEXT, "keywords": list_of(TEXT), "required_info": list_of(TEXT)})
+_WRITTEN = object_schema(
+    {"question": TEXT, "answer": TEXT, "keywords": list_schema(TEXT), "required_info": list_schema(TEXT)}
+)
 _SCHEMAS = {
-    WRITE.family: closed({"questions": list_of(_WRITTEN)}),
-    LOCATE.family: closed({"answerable": YES_NO, "needed": list_of(NUMBER), "alone": list_of(NUMBER)}),
-    CLOSED_BOOK.family: closed({"known": YES_NO, "answer": TEXT}),
+    WRITE.family: object_schema({"questions": list_schema(_WRITTEN)}),
+    LOCATE.family: object_schema({"answerable": YES_NO, "needed": list_schema(NUMBER), "alone": list_schema(NUMBER)}),
+    CLOSED_BOOK.family: object_schema({"known": YES_NO, "answer": TEXT}),
 }
 
 
 def writer_version(judge: JudgeVersion) -> str:
-    """The hash of all that makes a question what it is: prompts, kinds, model and parameters."""
-    kinds = [[one.name, one.passages, one.told] for one in KINDS.values()]
-    return content_hash([[one.asked_hash for one in PROMPTS], kinds, judge.model, dict(judge.parameters)])
+    """Return a hash of everything that determines the questions: prompts, kinds, model and parameters."""
+    kinds = [[kind.name, kind.passages, kind.instruction] for kind in KINDS.values()]
+    return content_hash([[prompt.prompt_hash for prompt in PROMPTS], kinds, judge.model, dict(judge.parameters)])
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """How a model is asked: under its name, with its parameters, in its way."""
+class GenerationRequests:
+    """Builds requests for one model, its parameters and its response format."""
 
     model: str
     parameters: Mapping[str, Any]
-    rung: Rung
+    rung: ResponseFormat
 
-    def write(self, kind: Kind, passages: Sequence[str], language: str, count: int) -> JudgeCall:
-        """The request for ``count`` questions over these passages."""
+    def write(self, kind: QuestionKind, passages: Sequence[str], language: str, count: int) -> JudgeCall:
+        """Build the request for ``count`` questions over these passages."""
         blocks = {
-            "kind": kind.told,
+            "kind": kind.instruction,
             "language": LANGUAGES[language],
             "count": count,
-            "passages": _numbered(passages),
+            "passages": _number_passages(passages),
         }
         return self._call(WRITE, blocks)
 
     def locate(self, question: str, passages: Sequence[str]) -> JudgeCall:
-        """The request which of these passages answer a question."""
-        return self._call(LOCATE, {"question": question, "passages": _numbered(passages)})
+        """Build the request to find the passages that answer a question."""
+        return self._call(LOCATE, {"question": question, "passages": _number_passages(passages)})
 
     def closed_book(self, question: str) -> JudgeCall:
-        """The request to answer from memory."""
+        """Build the request to answer a question from memory."""
         return self._call(CLOSED_BOOK, {"question": question})
 
     def _call(self, prompt: Rubric, blocks: Mapping[str, Any]) -> JudgeCall:
-        ask = Ask(blocks=blocks, schema=_SCHEMAS[prompt.family], whole=True)
-        return judge_call(prompt, _QUESTION, _ANSWER, ask, model=self.model, parameters=self.parameters, rung=self.rung)
+        request = JudgeRequest(blocks=blocks, schema=_SCHEMAS[prompt.family], all_parts_required=True)
+        return judge_call(
+            prompt, _QUESTION, _ANSWER, request, model=self.model, parameters=self.parameters, response_format=self.rung
+        )
 
 
-def _numbered(passages: Sequence[str]) -> list[dict[str, Any]]:
+def _number_passages(passages: Sequence[str]) -> list[dict[str, Any]]:
     return [{"number": number, "text": text} for number, text in enumerate(passages, 1)]
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """What a model said of the passages it was shown, by their places from 0."""
+class AnsweringPassages:
+    """A model's judgement of which passages answer a question, by index from 0."""
 
     answerable: bool
     needed: frozenset[int]
     alone: frozenset[int]
 
 
-def located(parts: Mapping[str, Any]) -> Located:
-    """A reply to :meth:`Asking.locate`, in places from 0."""
+def parse_located(parts: Mapping[str, Any]) -> AnsweringPassages:
+    """Parse a reply to :meth:`GenerationRequests.locate`."""
     needed, alone = ({int(number) - 1 for number in parts[name]} for name in ("needed", "alone"))
-    return Located(parts["answerable"], frozenset(needed), frozenset(alone))
+    return AnsweringPassages(parts["answerable"], frozenset(needed), frozenset(alone))

@@ -1,4 +1,4 @@
-"""What became of generated questions: how many each filter took out, what people decided, what it cost."""
+"""Figures of generated questions: removals by filter, decisions, and cost."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from django.db.models import Count, OuterRef, Q, Subquery
 
 from contrib.generation.models import DraftDecision, DraftQuestion, Generation, GenerationCall
 from evaluation.models import Project
-from evaluation.scoring.side_calls import spent_on
+from evaluation.scoring.side_calls import estimated_cost
 from review.statistics.agreement.bootstrap import clopper_pearson
 
 Verb, Filter = DraftDecision.Verb, DraftQuestion.Filter
 
 
-def decided(draft: DraftQuestion) -> DraftDecision | None:
-    """The decision that counts; without a query where decisions are prefetched."""
-    return max(draft.decisions.all(), key=lambda one: one.seq, default=None)
+def latest_decision(draft: DraftQuestion) -> DraftDecision | None:
+    """Return the decision that counts; no query if decisions are prefetched."""
+    return max(draft.decisions.all(), key=lambda decision: decision.seq, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Of the questions that people decided on, the share they accepted, 0 to 1, with its exact 95% interval (Clopper
-    and Pearson), as if questions were independent; ``edited`` are those they accepted with other words. ``share`` is
-    ``None`` where nothing was decided."""
+    """Share of accepted questions among the decided ones, 0 to 1, with its exact 95% interval (Clopper and Pearson).
+
+    The interval treats questions as independent. ``edited`` counts those accepted with edits. ``share``, ``low`` and
+    ``high`` are ``None`` without decisions."""
 
     writer: str
     decided: int
@@ -38,8 +39,8 @@ class Acceptance:
 
 
 def _acceptance(writer: str, decisions: list[DraftDecision]) -> Acceptance:
-    n, accepted = len(decisions), [one for one in decisions if one.verb == Verb.ACCEPTED]
-    edited = sum(one.content is not None for one in accepted)
+    n, accepted = len(decisions), [decision for decision in decisions if decision.verb == Verb.ACCEPTED]
+    edited = sum(decision.content is not None for decision in accepted)
     if not n:
         return Acceptance(writer, 0, 0, 0, None, None, None)
     share = len(accepted) / n
@@ -49,9 +50,11 @@ def _acceptance(writer: str, decisions: list[DraftDecision]) -> Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A generation as it stands. ``removed`` counts by filter; ``waiting`` are questions that passed and that nobody
-    decided on; ``rejected`` and ``accepted`` include those that a filter had taken out; ``spent`` is in US dollars;
-    ``calls`` are those that were made."""
+    """Counts of a generation.
+
+    ``removed`` counts by filter; ``waiting`` are questions that passed the filters and have no decision; ``rejected``
+    and accepted ones include questions that a filter had removed; ``spent`` is in US dollars; ``calls`` counts calls
+    with a reply."""
 
     written: int
     removed: dict[str, int]
@@ -63,33 +66,33 @@ class Overview:
 
 
 def overview(generation: Generation) -> Overview:
-    """Four queries."""
+    """Count the questions, decisions and calls of a generation. Four queries."""
     drafts = list(generation.drafts.prefetch_related("decisions"))
-    decisions = {draft.pk: one for draft in drafts if (one := decided(draft))}
+    decisions = {draft.pk: decision for draft in drafts if (decision := latest_decision(draft))}
     acceptance = _acceptance(generation.writer, list(decisions.values()))
     calls = GenerationCall.objects.filter(generation=generation)
     return Overview(
         written=len(drafts),
         removed=dict(Counter(draft.removed_by for draft in drafts if draft.removed_by)),
         waiting=sum(not draft.removed_by and draft.pk not in decisions for draft in drafts),
-        rejected=sum(one.verb == Verb.REJECTED for one in decisions.values()),
+        rejected=sum(decision.verb == Verb.REJECTED for decision in decisions.values()),
         acceptance=acceptance,
         calls=calls.exclude(reply=None).count(),
-        spent=spent_on(calls),
+        spent=estimated_cost(calls),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Of a generation in a list."""
+class DraftCounts:
+    """Counts of a generation in a list."""
 
     written: int = 0
     waiting: int = 0
     accepted: int = 0
 
 
-def counts_of(generations: Iterable[Generation]) -> dict[int, Counts]:
-    """By their keys, in one query; without those of which nothing is written yet."""
+def draft_counts(generations: Iterable[Generation]) -> dict[int, DraftCounts]:
+    """Return counts by generation id, without generations that have no question yet. One query."""
     latest = DraftDecision.objects.filter(draft=OuterRef("pk")).order_by("-seq").values("verb")[:1]
     drafts = DraftQuestion.objects.filter(generation__in=generations).annotate(verb=Subquery(latest))
     rows = (
@@ -101,14 +104,14 @@ def counts_of(generations: Iterable[Generation]) -> dict[int, Counts]:
             accepted=Count("pk", filter=Q(verb=Verb.ACCEPTED)),
         )
     )
-    return {pk: Counts(*counted) for pk, *counted in rows}
+    return {pk: DraftCounts(*counts) for pk, *counts in rows}
 
 
 def acceptance_by_writer(project: Project) -> list[Acceptance]:
-    """Of every version of the generator in a project, the newest first."""
+    """Return the acceptance of each generator version in a project, newest first."""
     drafts = DraftQuestion.objects.filter(generation__corpus__project=project, decisions__isnull=False).distinct()
-    found: dict[str, list[DraftDecision]] = {}
+    decisions_by_writer: dict[str, list[DraftDecision]] = {}
     for draft in drafts.select_related("generation").prefetch_related("decisions").order_by("-generation", "position"):
-        if (one := decided(draft)) is not None:
-            found.setdefault(draft.generation.writer, []).append(one)
-    return [_acceptance(writer, decisions) for writer, decisions in found.items()]
+        if (decision := latest_decision(draft)) is not None:
+            decisions_by_writer.setdefault(draft.generation.writer, []).append(decision)
+    return [_acceptance(writer, decisions) for writer, decisions in decisions_by_writer.items()]

@@ -1,4 +1,4 @@
-"""What people do about generated questions: have them written, decide on each, make accepted ones a question set."""
+"""Actions on generated questions: plan and start a generation, decide on questions, create the question set."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from django.db.models import Max
 from pydantic import ValidationError
 
 from contrib.corpora.models import Chunk, Corpus
-from contrib.generation.drawing import long_enough, passages_of
+from contrib.generation.drawing import distinct_passages, eligible_passages
 from contrib.generation.kinds import KINDS
 from contrib.generation.models import DraftDecision, DraftQuestion, Generation, GenerationResult
-from contrib.generation.prompts import Asking, writer_version
-from contrib.generation.selectors import decided
-from contrib.generation.working import OTHERS, write_questions
+from contrib.generation.prompts import GenerationRequests, writer_version
+from contrib.generation.selectors import latest_decision
+from contrib.generation.working import DISTRACTORS, write_questions
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import clean_name
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.samples import QuestionSpec
 from evaluation.datasets.importing import Imported, import_question_set
 from evaluation.formats.question_rows import QuestionFile
 from evaluation.judges.prices import price_table
-from evaluation.judging.calls import JudgeReply, Rung
+from evaluation.judging.calls import JudgeReply, ResponseFormat
 from evaluation.models import JudgeVersion, User
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.budgets import check_budget
-from evaluation.runs.planning import BYTES_PER_TOKEN, SHORT_REPLY, JudgeCalls, Plan
+from evaluation.runs.planning import BYTES_PER_TOKEN, DEFAULT_REPLY_TOKENS, JudgeCalls, Plan
 from evaluation.worker.lifecycle import RunConfig
 
-MOST_PASSAGES = 1_000
-MOST_PER_PASSAGE = 10
-_SAMPLE = 20  # passages whose prompts are made to measure how long they are
+MAX_PASSAGES = 1_000
+MAX_PER_PASSAGE = 10
+# Passages whose length is measured for the plan.
+_MEASURED_PASSAGES = 20
 Verb = DraftDecision.Verb
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be written: the fields of ``Generation``. Without ``seed`` one is drawn."""
+class GenerationSpec:
+    """Fields of a ``Generation`` to create. Without ``seed`` a random one is used."""
 
     name: str
     language: str
@@ -54,146 +55,151 @@ class Wanted:
     budget: Decimal | None = None
 
 
-def _checked(corpus: Corpus, judge: JudgeVersion, wanted: Wanted) -> list[Chunk]:
-    """The passages that can be asked about."""
+def _validate(corpus: Corpus, judge: JudgeVersion, spec: GenerationSpec) -> list[Chunk]:
+    """Validate the spec; return the passages that questions can be about."""
     if judge.is_baseline or judge.is_jury:
-        raise Refused("generation_of_baseline")
-    if unknown := [kind for kind in wanted.kinds if kind not in KINDS]:
+        raise DomainError("generation_of_baseline")
+    if unknown := [kind for kind in spec.kinds if kind not in KINDS]:
         raise UnknownName("kind of question", unknown[0], list(KINDS))
-    if wanted.language not in Generation.Language.values:
-        raise UnknownName("language", wanted.language, list(Generation.Language.values))
-    if not wanted.kinds or not 1 <= wanted.passages <= MOST_PASSAGES or not 1 <= wanted.per_passage <= MOST_PER_PASSAGE:
-        raise Refused("generation_size", passages=MOST_PASSAGES, questions=MOST_PER_PASSAGE)
-    clean_name(wanted.name)
-    check_budget(wanted.budget, [judge], RunConfig())
-    if not (chunks := long_enough(passages_of(corpus).values())):
-        raise Refused("generation_nothing_to_ask", corpus=str(corpus))
+    if spec.language not in Generation.Language.values:
+        raise UnknownName("language", spec.language, list(Generation.Language.values))
+    if not spec.kinds or not 1 <= spec.passages <= MAX_PASSAGES or not 1 <= spec.per_passage <= MAX_PER_PASSAGE:
+        raise DomainError("generation_size", passages=MAX_PASSAGES, questions=MAX_PER_PASSAGE)
+    clean_name(spec.name)
+    check_budget(spec.budget, [judge], RunConfig())
+    if not (chunks := eligible_passages(distinct_passages(corpus).values())):
+        raise DomainError("generation_nothing_to_ask", corpus=str(corpus))
     return chunks
 
 
-def plan_of(corpus: Corpus, judge: JudgeVersion, wanted: Wanted) -> Plan:
-    """What it takes at most: a call a passage, and two checks a question, by the length of real passages.
+def plan_generation(corpus: Corpus, judge: JudgeVersion, spec: GenerationSpec) -> Plan:
+    """Estimate the maximum effort from the length of real passages: a call for each passage and two checks for each
+    question.
 
-    :raises Refused: see :func:`open_generation`.
-    """
-    chunks = _checked(corpus, judge, wanted)
-    passages = min(wanted.passages, len(chunks))
-    mean = sum(len(chunk.text.encode()) for chunk in chunks[:_SAMPLE]) / len(chunks[:_SAMPLE]) / BYTES_PER_TOKEN
-    asking = Asking(judge.model, judge.parameters, Rung.JSON_SCHEMA)
-    empty = [
-        asking.write(KINDS[wanted.kinds[0]], [], wanted.language, 1),
-        asking.locate("-", []),
-        asking.closed_book("-"),
+    :raises Refused: see :func:`open_generation`."""
+    chunks = _validate(corpus, judge, spec)
+    passages = min(spec.passages, len(chunks))
+    mean_tokens = (
+        sum(len(chunk.text.encode()) for chunk in chunks[:_MEASURED_PASSAGES])
+        / len(chunks[:_MEASURED_PASSAGES])
+        / BYTES_PER_TOKEN
+    )
+    requests = GenerationRequests(judge.model, judge.parameters, ResponseFormat.JSON_SCHEMA)
+    empty_calls = [
+        requests.write(KINDS[spec.kinds[0]], [], spec.language, 1),
+        requests.locate("-", []),
+        requests.closed_book("-"),
     ]
-    write, locate, closed = (call.characters / BYTES_PER_TOKEN for call in empty)
-    each = sum(KINDS[kind].passages for kind in wanted.kinds) / len(wanted.kinds)
-    questions = passages * wanted.per_passage
-    tokens_in = round(passages * (write + each * mean) + questions * (locate + (each + OTHERS) * mean + closed))
-    tokens_out = passages * SHORT_REPLY * wanted.per_passage + 2 * questions * SHORT_REPLY // 3
+    write_tokens, locate_tokens, closed_book_tokens = (call.characters / BYTES_PER_TOKEN for call in empty_calls)
+    passages_per_question = sum(KINDS[kind].passages for kind in spec.kinds) / len(spec.kinds)
+    questions = passages * spec.per_passage
+    tokens_in = round(
+        passages * (write_tokens + passages_per_question * mean_tokens)
+        + questions * (locate_tokens + (passages_per_question + DISTRACTORS) * mean_tokens + closed_book_tokens)
+    )
+    tokens_out = passages * DEFAULT_REPLY_TOKENS * spec.per_passage + 2 * questions * DEFAULT_REPLY_TOKENS // 3
     price = price_table().price(judge.model, datetime.now(UTC).date())
-    spent = JudgeReply(outcome=Outcome.OK, tokens_in=tokens_in, tokens_out=tokens_out)
+    usage = JudgeReply(outcome=Outcome.OK, tokens_in=tokens_in, tokens_out=tokens_out)
     calls = passages + 2 * questions
-    paid = JudgeCalls(
+    judge_calls = JudgeCalls(
         judge=str(judge),
-        rubric=wanted.name,
+        rubric=spec.name,
         calls=calls,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         measured=False,
-        cost=price.cost(spent) if price else None,
+        cost=price.cost(usage) if price else None,
         seconds=None,
     )
-    return Plan(units=calls, answers=0, questions=0, calls=calls, paid=(paid,), asking_seconds=None)
+    return Plan(units=calls, answers=0, questions=0, calls=calls, paid=(judge_calls,), asking_seconds=None)
 
 
 @transaction.atomic
-def open_generation(corpus: Corpus, judge: JudgeVersion, wanted: Wanted, *, by: User | None) -> Generation:
-    """The row of a generation, or the same one that has not ended.
+def open_generation(corpus: Corpus, judge: JudgeVersion, spec: GenerationSpec, *, by: User | None) -> Generation:
+    """Create a generation, or return the unfinished one with the same spec.
 
-    :raises Refused: ``generation_of_baseline`` for a judge that writes nothing; ``generation_size``;
+    :raises Refused: ``generation_of_baseline`` for a judge without a model; ``generation_size``;
         ``generation_nothing_to_ask``; ``bad_name``; see :func:`check_budget`.
-    :raises UnknownName: for a kind or language there is not.
-    """
+    :raises UnknownName: for an unknown kind or language."""
     lock_project(corpus.project_id)
-    _checked(corpus, judge, wanted)
-    asked: dict[str, Any] = {
+    _validate(corpus, judge, spec)
+    fields: dict[str, Any] = {
         "corpus": corpus,
         "judge_version": judge,
-        "name": clean_name(wanted.name),
-        "language": wanted.language,
-        "kinds": list(wanted.kinds),
-        "passages": wanted.passages,
-        "per_passage": wanted.per_passage,
-        "budget": wanted.budget,
+        "name": clean_name(spec.name),
+        "language": spec.language,
+        "kinds": list(spec.kinds),
+        "passages": spec.passages,
+        "per_passage": spec.per_passage,
+        "budget": spec.budget,
         "writer": writer_version(judge),
     }
-    same = {name: value for name, value in asked.items() if name != "kinds"}
-    if wanted.seed is not None:
-        same["seed"] = wanted.seed
-    for one in Generation.objects.filter(result=None, **same).order_by("-pk"):
-        if one.kinds == asked["kinds"]:
-            return one
-    seed = secrets.randbelow(2**31) if wanted.seed is None else wanted.seed
-    made = Generation.objects.create(created_by=by, seed=seed, **asked)
-    write_questions.add(made.pk)
-    audit.record(by, "generation.opened", made, corpus=corpus.content_hash, writer=made.writer, seed=seed)
-    return made
+    filters = {name: value for name, value in fields.items() if name != "kinds"}
+    if spec.seed is not None:
+        filters["seed"] = spec.seed
+    for existing in Generation.objects.filter(result=None, **filters).order_by("-pk"):
+        if existing.kinds == fields["kinds"]:
+            return existing
+    seed = secrets.randbelow(2**31) if spec.seed is None else spec.seed
+    generation = Generation.objects.create(created_by=by, seed=seed, **fields)
+    write_questions.add(generation.pk)
+    audit.record(by, "generation.opened", generation, corpus=corpus.content_hash, writer=generation.writer, seed=seed)
+    return generation
 
 
-def edited(draft: DraftQuestion, fields: dict[str, Any]) -> dict[str, Any]:
-    """The content of a question with other words: ``text``, ``references``, ``keywords`` and ``required_info``.
+def edit_content(draft: DraftQuestion, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a question's content with changed ``text``, ``references``, ``keywords`` or ``required_info``.
 
-    :raises Refused: ``draft_invalid`` where that is no question.
-    """
+    :raises Refused: ``draft_invalid``, ``draft_empty`` if the result is no question."""
     try:
         spec = QuestionSpec.model_validate({"id": "-", **draft.content, **fields})
     except ValidationError as error:
-        raise Refused("draft_invalid", error=error.errors()[0]["msg"]) from error
-    if not spec.text.strip() or not any(one.strip() for one in spec.references):
-        raise Refused("draft_empty")
+        raise DomainError("draft_invalid", error=error.errors()[0]["msg"]) from error
+    if not spec.text.strip() or not any(reference.strip() for reference in spec.references):
+        raise DomainError("draft_empty")
     return spec.model_dump(mode="json", exclude={"id"})
 
 
 @transaction.atomic
 def decide(draft: DraftQuestion, verb: str, *, by: User, content: dict[str, Any] | None = None) -> DraftDecision:
-    """Accept a question, as it is or with other words (``content`` of :func:`edited`), or reject it; the latest
-    decision counts. A question that a filter took out can be accepted as well.
+    """Accept a question, optionally with edited ``content`` (see :func:`edit_content`), or reject it.
 
-    :raises Refused: ``generation_under_way`` before its generation has ended.
-    """
+    The latest decision counts. Questions removed by a filter can be accepted too.
+
+    :raises Refused: ``generation_under_way`` before the generation has ended."""
     lock_project(draft.generation.corpus.project_id)
     if not GenerationResult.objects.filter(generation=draft.generation_id).exists():
-        raise Refused("generation_under_way")
+        raise DomainError("generation_under_way")
     content = None if content == draft.content or verb != Verb.ACCEPTED else content
     seq = (draft.decisions.aggregate(last=Max("seq"))["last"] or 0) + 1
-    made = DraftDecision.objects.create(draft=draft, seq=seq, verb=verb, content=content, created_by=by)
+    decision = DraftDecision.objects.create(draft=draft, seq=seq, verb=verb, content=content, created_by=by)
     audit.record(by, f"draft_question.{verb}", draft, edited=content is not None)
-    return made
+    return decision
 
 
 def accepted_questions(drafts: Sequence[DraftQuestion]) -> list[QuestionSpec]:
-    """The accepted ones, as they were edited, with ids of their kind and number."""
-    found, numbers = list[QuestionSpec](), dict[str, int]()
+    """Return the accepted questions in their edited form, with ids from kind and number."""
+    questions, numbers = list[QuestionSpec](), dict[str, int]()
     for draft in drafts:
-        decision = decided(draft)
+        decision = latest_decision(draft)
         if decision is None or decision.verb != Verb.ACCEPTED:
             continue
         number = numbers[draft.kind] = numbers.get(draft.kind, 0) + 1
         content = decision.content or draft.content
-        found.append(QuestionSpec.model_validate({**content, "id": f"{draft.kind}-{number:03}"}))
-    return found
+        questions.append(QuestionSpec.model_validate({**content, "id": f"{draft.kind}-{number:03}"}))
+    return questions
 
 
-def make_set(generation: Generation, *, by: User) -> Imported:
-    """A version of the question set of the generation's name with the accepted questions, marked as synthetic for good:
-    the tag is part of their content.
+def create_question_set(generation: Generation, *, by: User) -> Imported:
+    """Create a version of the question set from the accepted questions.
 
-    :raises Refused: ``generation_nothing_accepted``.
-    """
+    Each question carries the tag "synthetic" as part of its content.
+
+    :raises Refused: ``generation_nothing_accepted``."""
     drafts = generation.drafts.prefetch_related("decisions")
     questions = accepted_questions(list(drafts))
     if not questions:
-        raise Refused("generation_nothing_accepted")
+        raise DomainError("generation_nothing_accepted")
     source = {
         "synthetic": True,
         "corpus": str(generation.corpus),
@@ -211,6 +217,8 @@ def make_set(generation: Generation, *, by: User) -> Imported:
         format="generated",
         encoding="utf-8",
     )
-    made = import_question_set(generation.corpus.project, generation.name, file, by=by)
-    audit.record(by, "generation.set_made", generation, set=made.question_set.content_hash, questions=len(questions))
-    return made
+    imported = import_question_set(generation.corpus.project, generation.name, file, by=by)
+    audit.record(
+        by, "generation.set_made", generation, set=imported.question_set.content_hash, questions=len(questions)
+    )
+    return imported

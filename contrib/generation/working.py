@@ -1,6 +1,7 @@
-"""Working a generation off: questions are written, filtered by what reads and by what a model is asked for, and put
-down. Which step comes next follows from the ledger of calls alone; so it goes on after a crash where it was, and
-nothing that was heard is paid for twice."""
+"""Processes a generation: questions are written, filtered with and without a model, and stored.
+
+The next step follows from the recorded calls only, so a generation continues after a crash, and no reply is paid for
+twice."""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ from typing import Any
 
 from django.db import transaction
 
-from contrib.corpora.indexing import search
-from contrib.generation.drawing import Place, draw, passages_of
+from contrib.corpora.indexing import search_words
+from contrib.generation.drawing import PassageSlot, distinct_passages, draw_slots
 from contrib.generation.filters import (
     Filter,
-    Removed,
+    Removal,
+    filter_by_passages,
+    filter_known,
+    filter_without_calls,
     read_question,
-    removed_as_known,
-    removed_at_sight,
-    removed_by_place,
 )
 from contrib.generation.models import (
     DraftQuestion,
@@ -31,195 +32,214 @@ from contrib.generation.models import (
     GenerationReply,
     GenerationResult,
 )
-from contrib.generation.prompts import Asking, located
+from contrib.generation.prompts import GenerationRequests, parse_located
 from evaluation.accounts import audit
 from evaluation.core.samples import QuestionSpec
-from evaluation.judging.calls import Heard, JudgeCall, Rung
+from evaluation.judging.calls import JudgeCall, ParsedReply, ResponseFormat
 from evaluation.network.outcomes import Outcome
-from evaluation.scoring.aside import reach
-from evaluation.scoring.side_calls import Ledger, hear_all, spent_on
+from evaluation.scoring.aside import find_response_format
+from evaluation.scoring.side_calls import CallLedger, estimated_cost, run_calls
 from evaluation.worker.jobs import AT_ONCE, Lease, job
 
-OTHERS = 4  # passages beside its own among which a question's is looked for
-_LOOKED_AT = 10
+# Other passages shown to the model together with the question's own.
+DISTRACTORS = 4
+_SEARCH_DEPTH = 10
 
 
-def ask_for(generation: Generation) -> None:
-    """Have workers go on; what stands still for a person is tried again."""
+def enqueue_generation(generation: Generation) -> None:
+    """Enqueue the generation; a blocked one is retried."""
     write_questions.enqueue(generation.pk)
 
 
 @job("generation")
 def write_questions(generation_id: int, lease: Lease) -> timedelta | None:
-    """Write and check questions."""
-    return None if _write(Generation.objects.get(pk=generation_id), lease) else AT_ONCE
+    return None if _process(Generation.objects.get(pk=generation_id), lease) else AT_ONCE
 
 
-def step(generation: Generation) -> bool:
-    """Write and check questions here; whether the generation has ended. Also ``True`` while a worker has it.
+def process_generation(generation: Generation) -> bool:
+    """Process the generation in this process; returns whether it has ended. Also ``True`` while a worker has it.
 
-    :raises Refused: ``judge_away`` where the model cannot be asked; what was heard before is kept.
-    """
+    :raises Refused: ``judge_away`` if the model cannot be called; earlier replies are kept."""
     with write_questions.claimed(generation.pk) as lease:
         if lease is not None:
-            lease.done = _write(generation, lease)
+            lease.done = _process(generation, lease)
         return lease is None or lease.done
 
 
-def _write(generation: Generation, lease: Lease) -> bool:
-    return GenerationResult.objects.filter(generation=generation).exists() or _Going(generation, lease).on()
+def _process(generation: Generation, lease: Lease) -> bool:
+    return GenerationResult.objects.filter(generation=generation).exists() or GenerationRunner(generation, lease).run()
 
 
 @dataclass(slots=True)
 class _Candidate:
-    """A question on its way; ``own`` are the places of its passages among those ``shown`` to the model."""
+    """A question in progress. ``own_indices`` are those of its passages among the ones shown to the model."""
 
     position: int
-    place: Place
+    slot: PassageSlot
     question: QuestionSpec
-    removed: Removed | None = None
-    own: tuple[int, ...] = ()
-    checks: int = 0  # still to be heard
+    removed: Removal | None = None
+    own_indices: tuple[int, ...] = ()
+    # Checks without a reply yet.
+    checks: int = 0
 
 
-class _Going:
-    """A generation in hands."""
+class GenerationRunner:
+    """Processes one generation under a lease."""
 
     def __init__(self, generation: Generation, lease: Lease) -> None:
         self.generation, self.lease = generation, lease
         self.judge = generation.judge_version
-        self.passages = passages_of(generation.corpus)
-        self.search = partial(search, generation.corpus)
-        self.out_of_money = False
+        self.passages = distinct_passages(generation.corpus)
+        self.search = partial(search_words, generation.corpus)
+        self.budget_exhausted = False
 
-    def on(self) -> bool:
-        places = draw(self.generation, self.passages, self.search)
-        writing = {
-            f"write:{place.number}": self.asking.write(
-                place.kind, place.texts, self.generation.language, self.generation.per_passage
+    def run(self) -> bool:
+        slots = draw_slots(self.generation, self.passages, self.search)
+        write_calls = {
+            f"write:{slot.number}": self.requests.write(
+                slot.kind, slot.texts, self.generation.language, self.generation.per_passage
             )
-            for place in places
-            if place.linked
+            for slot in slots
+            if slot.is_complete
         }
-        written = dict(self._heard(writing))
-        if len(written) < len(writing) and not self.out_of_money:
+        replies = dict(self._run_calls(write_calls))
+        if len(replies) < len(write_calls) and not self.budget_exhausted:
             return False
-        candidates = list(self._candidates(places, written))
-        self._look_at(candidates)
-        checks = {step: call for one in candidates if one.removed is None for step, call in self._checks(one).items()}
-        by_position = {one.position: one for one in candidates}
-        for step_name, heard in self._heard(checks):
-            name, _, position = step_name.partition(":")
-            self._told(by_position[int(position)], name, heard)
-        unchecked = [one for one in candidates if one.removed is None and one.checks]
-        if unchecked and not self.out_of_money:
+        candidates = list(self._candidates(slots, replies))
+        self._filter_without_calls(candidates)
+        check_calls = {
+            step_key: call
+            for candidate in candidates
+            if candidate.removed is None
+            for step_key, call in self._check_calls(candidate).items()
+        }
+        by_position = {candidate.position: candidate for candidate in candidates}
+        for step_id, parsed in self._run_calls(check_calls):
+            name, _, position = step_id.partition(":")
+            self._apply_check(by_position[int(position)], name, parsed)
+        unchecked = [candidate for candidate in candidates if candidate.removed is None and candidate.checks]
+        if unchecked and not self.budget_exhausted:
             return False
-        for one in unchecked:
-            one.removed = Removed(Filter.UNCHECKED, {"reason": "budget"})
-        self._end(places, written, candidates)
+        for candidate in unchecked:
+            candidate.removed = Removal(Filter.UNCHECKED, {"reason": "budget"})
+        self._store(slots, replies, candidates)
         return True
 
     @cached_property
-    def asking(self) -> Asking:
-        """Found out once, so that a reply that is kept is read as it was asked for."""
+    def requests(self) -> GenerationRequests:
+        """Request builder with a response format that is determined once, so that stored replies are parsed as
+        requested."""
         if "rung" not in self.lease.job.notes:
-            self.lease.note(rung=str(reach(self.judge).rung))
-        return Asking(self.judge.model, self.judge.parameters, Rung(self.lease.job.notes["rung"]))
+            self.lease.note(rung=str(find_response_format(self.judge).response_format))
+        return GenerationRequests(self.judge.model, self.judge.parameters, ResponseFormat(self.lease.job.notes["rung"]))
 
-    def _heard(self, calls: Mapping[str, JudgeCall]) -> Iterator[tuple[str, Heard]]:
-        return hear_all(self._ledger, self.judge, calls, rung=self.asking.rung, more=self._more)
+    def _run_calls(self, calls: Mapping[str, JudgeCall]) -> Iterator[tuple[str, ParsedReply]]:
+        return run_calls(
+            self._ledger, self.judge, calls, response_format=self.requests.rung, may_start=self._may_continue
+        )
 
     @property
-    def _ledger(self) -> Ledger:
-        mine = GenerationReply.objects.filter(attempt__generation=self.generation).order_by("pk")
-        return Ledger(
+    def _ledger(self) -> CallLedger:
+        replies = GenerationReply.objects.filter(attempt__generation=self.generation).order_by("pk")
+        return CallLedger(
             begin=lambda step: GenerationCall.objects.create(generation=self.generation, step=step).pk,
-            kept=lambda: mine.values_list("attempt__step", "outcome", "raw"),
+            load_replies=lambda: replies.values_list("attempt__step", "outcome", "raw"),
             replies=GenerationReply,
         )
 
-    def _more(self) -> bool:
+    def _may_continue(self) -> bool:
         budget = self.generation.budget
-        if budget is not None and spent_on(GenerationCall.objects.filter(generation=self.generation)) >= budget:
-            self.out_of_money = True
+        if budget is not None and estimated_cost(GenerationCall.objects.filter(generation=self.generation)) >= budget:
+            self.budget_exhausted = True
             return False
         return self.lease.more()
 
-    def _candidates(self, places: list[Place], written: Mapping[str, Heard]) -> Iterator[_Candidate]:
-        """What was written, in the order of places; more than was asked for is left out."""
-        most = self.generation.per_passage
-        for place in places:
-            heard = written.get(f"write:{place.number}")
-            questions = heard.parts["questions"] if heard and heard.outcome is Outcome.OK else []
-            for number, one in enumerate(questions[:most]):
-                question = read_question(one, place.kind, place.ids)
-                yield _Candidate(place.number * most + number, place, question)
+    def _candidates(self, slots: list[PassageSlot], replies: Mapping[str, ParsedReply]) -> Iterator[_Candidate]:
+        """Yield the written questions in slot order, at most as many as requested."""
+        per_slot = self.generation.per_passage
+        for slot in slots:
+            parsed = replies.get(f"write:{slot.number}")
+            questions = parsed.parts["questions"] if parsed and parsed.outcome is Outcome.OK else []
+            for number, raw in enumerate(questions[:per_slot]):
+                question = read_question(raw, slot.kind, slot.ids)
+                yield _Candidate(slot.number * per_slot + number, slot, question)
 
-    def _look_at(self, candidates: list[_Candidate]) -> None:
-        """The filters that need no call."""
-        stand: list[QuestionSpec] = []
-        for one in candidates:
-            scores = self._scores(one) if not one.place.kind.together and not one.place.kind.is_negative else None
-            one.removed = removed_at_sight(one.question, one.place.texts, stand, scores)
-            if one.removed is None:
-                stand.append(one.question)
+    def _filter_without_calls(self, candidates: list[_Candidate]) -> None:
+        """Apply the filters that need no call."""
+        accepted: list[QuestionSpec] = []
+        for candidate in candidates:
+            scores = (
+                self._scores(candidate)
+                if not candidate.slot.kind.needs_all_passages and not candidate.slot.kind.is_negative
+                else None
+            )
+            candidate.removed = filter_without_calls(candidate.question, candidate.slot.texts, accepted, scores)
+            if candidate.removed is None:
+                accepted.append(candidate.question)
 
-    def _scores(self, one: _Candidate) -> tuple[float, float]:
-        found, own = self.search(one.question.text, _LOOKED_AT), set(one.place.ids)
+    def _scores(self, candidate: _Candidate) -> tuple[float, float]:
+        hits, own_ids = self.search(candidate.question.text, _SEARCH_DEPTH), set(candidate.slot.ids)
         return (
-            max((score for chunk_id, score in found if chunk_id in own), default=0.0),
-            max((score for chunk_id, score in found if chunk_id not in own), default=0.0),
+            max((score for chunk_id, score in hits if chunk_id in own_ids), default=0.0),
+            max((score for chunk_id, score in hits if chunk_id not in own_ids), default=0.0),
         )
 
-    def _checks(self, one: _Candidate) -> dict[str, JudgeCall]:
-        """What a model is asked about a question: which of its passages and the most alike others answer it, in an
-        order by chance, and whether it knows the answer by heart."""
-        own = one.place.ids
-        found = [chunk_id for chunk_id, _ in self.search(one.question.text, _LOOKED_AT) if chunk_id not in own]
-        shown = [*own, *found[:OTHERS]]
-        random.Random(f"{self.generation.seed}:{one.position}").shuffle(shown)
-        one.own = tuple(place for place, chunk_id in enumerate(shown) if chunk_id in own)
-        texts = [self.passages[chunk_id].text for chunk_id in shown]
-        calls = {f"locate:{one.position}": self.asking.locate(one.question.text, texts)}
-        if not one.place.kind.is_negative:
-            calls[f"closed:{one.position}"] = self.asking.closed_book(one.question.text)
-        one.checks = len(calls)
+    def _check_calls(self, candidate: _Candidate) -> dict[str, JudgeCall]:
+        """Build the checks of a question: which passages answer it, and whether the model knows the answer from memory.
+
+        Its own and the most similar other passages are shown in random order."""
+        own_ids = candidate.slot.ids
+        others = [
+            chunk_id for chunk_id, _ in self.search(candidate.question.text, _SEARCH_DEPTH) if chunk_id not in own_ids
+        ]
+        shown_ids = [*own_ids, *others[:DISTRACTORS]]
+        random.Random(f"{self.generation.seed}:{candidate.position}").shuffle(shown_ids)
+        candidate.own_indices = tuple(index for index, chunk_id in enumerate(shown_ids) if chunk_id in own_ids)
+        texts = [self.passages[chunk_id].text for chunk_id in shown_ids]
+        calls = {f"locate:{candidate.position}": self.requests.locate(candidate.question.text, texts)}
+        if not candidate.slot.kind.is_negative:
+            calls[f"closed:{candidate.position}"] = self.requests.closed_book(candidate.question.text)
+        candidate.checks = len(calls)
         return calls
 
-    def _told(self, one: _Candidate, name: str, heard: Heard) -> None:
-        one.checks -= 1
-        if heard.outcome is not Outcome.OK:
-            one.removed = one.removed or Removed(Filter.UNCHECKED, {"reason": str(heard.outcome)})
+    def _apply_check(self, candidate: _Candidate, name: str, parsed: ParsedReply) -> None:
+        candidate.checks -= 1
+        if parsed.outcome is not Outcome.OK:
+            candidate.removed = candidate.removed or Removal(Filter.UNCHECKED, {"reason": str(parsed.outcome)})
         elif name == "locate":
-            place = removed_by_place(one.question, one.place.kind, located(heard.parts), one.own)
-            one.removed = place or one.removed
+            removal = filter_by_passages(
+                candidate.question, candidate.slot.kind, parse_located(parsed.parts), candidate.own_indices
+            )
+            candidate.removed = removal or candidate.removed
         else:
-            known = removed_as_known(one.question, heard.parts["known"], heard.parts["answer"])
-            one.removed = one.removed or known
+            known_removal = filter_known(candidate.question, parsed.parts["known"], parsed.parts["answer"])
+            candidate.removed = candidate.removed or known_removal
 
-    def _end(self, places: list[Place], written: Mapping[str, Heard], candidates: list[_Candidate]) -> None:
-        """Put all down at once."""
-        removed = Counter(str(one.removed.by) for one in candidates if one.removed)
+    def _store(
+        self, slots: list[PassageSlot], replies: Mapping[str, ParsedReply], candidates: list[_Candidate]
+    ) -> None:
+        """Store all questions and the result in one transaction."""
+        removed = Counter(str(candidate.removed.reason) for candidate in candidates if candidate.removed)
         figures: dict[str, Any] = {
-            "passages": len(places),
-            "unlinked": sum(not place.linked for place in places),
-            "unread": sum(heard.outcome is not Outcome.OK for heard in written.values()),
+            "passages": len(slots),
+            "unlinked": sum(not slot.is_complete for slot in slots),
+            "unread": sum(parsed.outcome is not Outcome.OK for parsed in replies.values()),
             "written": len(candidates),
             "removed": dict(removed),
             "left": len(candidates) - removed.total(),
         }
-        outcome = GenerationResult.Outcome.BUDGET if self.out_of_money else GenerationResult.Outcome.DONE
+        outcome = GenerationResult.Outcome.BUDGET if self.budget_exhausted else GenerationResult.Outcome.DONE
         with transaction.atomic():
             DraftQuestion.objects.bulk_create(
                 DraftQuestion(
                     generation=self.generation,
-                    position=one.position,
-                    kind=one.place.kind.name,
-                    content=one.question.model_dump(mode="json", exclude={"id"}),
-                    removed_by=one.removed.by if one.removed else "",
-                    detail=dict(one.removed.detail) if one.removed else {},
+                    position=candidate.position,
+                    kind=candidate.slot.kind.name,
+                    content=candidate.question.model_dump(mode="json", exclude={"id"}),
+                    removed_by=candidate.removed.reason if candidate.removed else "",
+                    detail=dict(candidate.removed.detail) if candidate.removed else {},
                 )
-                for one in candidates
+                for candidate in candidates
             )
             GenerationResult.objects.create(generation=self.generation, outcome=outcome, figures=figures)
             audit.record(None, "generation.ended", self.generation, outcome=outcome, **figures)

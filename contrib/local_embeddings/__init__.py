@@ -1,4 +1,3 @@
-"""Embeddings by a BERT model in a folder of this machine, and its token embeddings for BERTScore.
+"""Embeddings by a BERT model in a local folder, and its token embeddings for BERTScore.
 
-``model`` reads the folder and computes in numpy, ``feature`` chooses the model of a run.
-"""
+``model`` loads the folder and computes in numpy; ``feature`` chooses the model of a run."""

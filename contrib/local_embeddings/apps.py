@@ -13,5 +13,4 @@ class LocalEmbeddingsConfig(AppConfig):
     verbose_name = _("Local embeddings")
 
     def ready(self) -> None:
-        """Register the extensions of the core."""
         register(self.label, self.name)

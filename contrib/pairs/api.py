@@ -1,4 +1,4 @@
-"""REST: two systems' answers side by side: making a comparison, taking a pair, preferring, and what came of it."""
+"""REST: side-by-side comparisons: create one, take a pair, store a preference, read figures."""
 
 from __future__ import annotations
 
@@ -14,69 +14,69 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 
-from contrib.pairs.figures import PAIR_EXPORTS, export_pairs, figures_for, refuse_early
+from contrib.pairs.figures import PAIR_EXPORTS, export_pairs, figures_for, require_all_rated
 from contrib.pairs.making import (
-    LEAST,
-    MOST,
+    MAX_PREFERENCE,
+    MIN_PREFERENCE,
     PAIR_SETS,
-    Card,
-    card_of,
+    PairCard,
     close_pairs,
     make_pairs,
-    prefer,
+    pair_card,
     reopen_pairs,
+    store_preference,
 )
 from contrib.pairs.models import PairSet
-from contrib.pairs.views import LARGEST, LONGEST_NAME
+from contrib.pairs.views import MAX_NAME_LENGTH, MAX_QUESTIONS
 from evaluation.accounts import access
-from evaluation.accounts.access import LARGEST_ID
+from evaluation.accounts.access import MAX_ID
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from evaluation.rest.endpoints import StrictSerializer, ViewSet, part, person, verb, written_by
-from evaluation.rest.fields import TOO_OFTEN, optional_text, row_id
+from evaluation.rest.endpoints import StrictSerializer, ViewSet, detail_action, detail_view, request_user, responds_with
+from evaluation.rest.fields import RATE_LIMIT_RESPONSE, id_field, optional_text
 from evaluation.rest.requests import Pages
-from evaluation.runs.exports import download, take_export, take_figures
+from evaluation.runs.exports import count_export, count_figures, download_response
 from review.queues.api import people_named
-from review.reports.api import MOST_RESAMPLES
+from review.reports.api import MAX_RESAMPLES
 from review.statistics.agreement.bootstrap import Resampling
 
 
 class PairSetBody(StrictSerializer):
-    """A comparison of two runs. ``reviewers`` are user names, each of whom rates every pair; they read the name."""
+    """A comparison of two runs. Each of ``reviewers`` (user names) rates every pair; they can read the name."""
 
-    run_a = row_id()
-    run_b = row_id()
-    name = serializers.CharField(max_length=LONGEST_NAME)
+    run_a = id_field()
+    run_b = id_field()
+    name = serializers.CharField(max_length=MAX_NAME_LENGTH)
     reviewers = serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=500)
-    size = serializers.IntegerField(min_value=1, max_value=LARGEST, default=30)
+    size = serializers.IntegerField(min_value=1, max_value=MAX_QUESTIONS, default=30)
     guideline = optional_text()
-    seed = serializers.IntegerField(min_value=0, max_value=LARGEST_ID, required=False, allow_null=True, default=None)
+    seed = serializers.IntegerField(min_value=0, max_value=MAX_ID, required=False, allow_null=True, default=None)
 
 
 class PreferBody(StrictSerializer):
-    """A preference as the pair was shown: -2 (left much better) to 2 (right much better)."""
+    """A preference as shown: -2 (left much better) to 2 (right much better)."""
 
-    pair = row_id()
-    value = serializers.IntegerField(min_value=LEAST, max_value=MOST)
+    pair = id_field()
+    value = serializers.IntegerField(min_value=MIN_PREFERENCE, max_value=MAX_PREFERENCE)
     reason = optional_text()
     seconds = serializers.FloatField(required=False, allow_null=True, default=None, min_value=0, max_value=86_400)
 
 
 class PairQuery(StrictSerializer):
-    """A pair the caller has rated, to look at it again; without one the next."""
+    """A rated pair to read again; without it the next pair."""
 
-    pair = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID)
+    pair = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MAX_ID)
 
 
 class PairFiguresQuery(StrictSerializer):
-    """How intervals of agreement are made; 0 resamples for none."""
+    """Resampling for intervals of agreement; 0 resamples for none."""
 
-    seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=LARGEST_ID)
-    resamples = serializers.IntegerField(required=False, default=2000, min_value=0, max_value=MOST_RESAMPLES)
+    seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=MAX_ID)
+    resamples = serializers.IntegerField(required=False, default=2000, min_value=0, max_value=MAX_RESAMPLES)
 
 
 class PairSetShown(serializers.ModelSerializer[PairSet]):
-    """A comparison as its reviewers see it: neither runs nor systems."""
+    """A comparison for its reviewers, without runs and systems."""
 
     open = serializers.SerializerMethodField()
 
@@ -84,26 +84,24 @@ class PairSetShown(serializers.ModelSerializer[PairSet]):
         model = PairSet
         fields: tuple[str, ...] = ("id", "name", "guideline", "open", "created_at")
 
-    def get_open(self, found: PairSet) -> bool:
-        """Whether it takes preferences."""
-        return found.closed_at is None
+    def get_open(self, pair_set: PairSet) -> bool:
+        return pair_set.closed_at is None
 
 
 class LedPairSetShown(PairSetShown):
-    """A comparison as a lead who does not rate in it sees it."""
+    """A comparison for a lead who does not rate in it."""
 
     reviewers = serializers.SerializerMethodField()
 
     class Meta(PairSetShown.Meta):
         fields = (*PairSetShown.Meta.fields, "run_a", "run_b", "seed", "reviewers")
 
-    def get_reviewers(self, found: PairSet) -> list[str]:
-        """The members by user name."""
-        return [row.reviewer.get_username() for row in found.members.select_related("reviewer").order_by("pk")]
+    def get_reviewers(self, pair_set: PairSet) -> list[str]:
+        return [row.reviewer.get_username() for row in pair_set.members.select_related("reviewer").order_by("pk")]
 
 
 class PairCardShown(serializers.Serializer[Any]):
-    """A pair as this caller sees it, always on the same sides; ``value`` and ``reason`` are the caller's own so far."""
+    """A pair for the caller, always on equal sides; ``value`` and ``reason`` are the caller's current preference."""
 
     pair = serializers.IntegerField(source="pair.pk")
     question_id = serializers.CharField(source="pair.external_id")
@@ -111,7 +109,7 @@ class PairCardShown(serializers.Serializer[Any]):
     reference = serializers.CharField(source="pair.reference")
     left = serializers.CharField()
     right = serializers.CharField()
-    value = serializers.FloatField(source="chosen", allow_null=True)
+    value = serializers.FloatField(source="preference", allow_null=True)
     reason = serializers.CharField()
     rated = serializers.IntegerField()
     pairs = serializers.IntegerField()
@@ -124,88 +122,95 @@ class PairExportQuery(StrictSerializer):
 
 
 class PairSetViewSet(ViewSet):
-    """The comparisons the caller leads or is named in; runs and people only for a lead who does not rate in one."""
+    """Comparisons that the caller leads or is a member of; runs and people are shown only to leads who do not rate."""
 
     pagination_class = Pages
 
-    @written_by(PairSetShown, paged=True)
+    @responds_with(PairSetShown, paged=True)
     def list(self, request: Request) -> QuerySet[PairSet]:
         """One page, newest first."""
-        return PAIR_SETS.of(request.user)
+        return PAIR_SETS.visible_to(request.user)
 
-    @written_by(LedPairSetShown, status=201, body=PairSetBody)
+    @responds_with(LedPairSetShown, status=201, body=PairSetBody)
     def create(self, request: Request) -> PairSet:
         """Draw questions that both runs answered and pair their answers."""
         body = self.body()
-        one, other = (
+        run_a, run_b = (
             access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, body.pop(name))
             for name in ("run_a", "run_b")
         )
-        people = people_named(body.pop("reviewers"), one.project_id)
-        return make_pairs(one, other, reviewers=people, by=person(request), **body)
+        people = people_named(body.pop("reviewers"), run_a.project_id)
+        return make_pairs(run_a, run_b, reviewers=people, by=request_user(request), **body)
 
-    @written_by(LedPairSetShown, PairSetShown)
+    @responds_with(LedPairSetShown, PairSetShown)
     def retrieve(self, request: Request, pk: int) -> PairSet | Response:
         """The comparison."""
-        found = PAIR_SETS.get(request.user, pk)
-        rates = found.members.filter(reviewer=person(request)).exists()
-        return found if PAIR_SETS.leads(request.user, found) and not rates else Response(PairSetShown(found).data)
+        pair_set = PAIR_SETS.get(request.user, pk)
+        is_rater = pair_set.members.filter(reviewer=request_user(request)).exists()
+        return (
+            pair_set
+            if PAIR_SETS.leads(request.user, pair_set) and not is_rater
+            else Response(PairSetShown(pair_set).data)
+        )
 
-    @part(PairCardShown, query=PairQuery, others={204: None})
-    def next(self, request: Request, pk: int) -> Card | None:
-        """The card; 204 when the caller has rated all."""
-        found, wanted = PAIR_SETS.to_rate(request.user, pk), self.asked(request.query_params.dict())["pair"]
-        card = card_of(found, person(request), wanted)
-        if card is None and wanted:
+    @detail_view(PairCardShown, query=PairQuery, other_responses={204: None})
+    def next(self, request: Request, pk: int) -> PairCard | None:
+        """Return the next pair; 204 if the caller has rated all."""
+        pair_set, pair_id = (
+            PAIR_SETS.for_rater(request.user, pk),
+            self.validated_query(request.query_params.dict())["pair"],
+        )
+        card = pair_card(pair_set, request_user(request), pair_id)
+        if card is None and pair_id:
             raise Http404
         return card
 
-    @verb(PAIR_SETS.to_rate, PairCardShown, body=PreferBody)
-    def prefer(self, found: PairSet, body: dict[str, Any]) -> Card | None:
-        """Store the preference: the pair as it stands now. The same one twice is one decision."""
-        me, pair = person(self.request), found.pairs.filter(pk=body.pop("pair")).first()
+    @detail_action(PAIR_SETS.for_rater, PairCardShown, body=PreferBody)
+    def prefer(self, pair_set: PairSet, body: dict[str, Any]) -> PairCard | None:
+        """Store the preference and return the pair. A repeated preference has no effect."""
+        user, pair = request_user(self.request), pair_set.pairs.filter(pk=body.pop("pair")).first()
         if pair is None:
             raise Http404
-        prefer(found, pair, me, **body)
-        return card_of(found, me, pair.pk)
+        store_preference(pair_set, pair, user, **body)
+        return pair_card(pair_set, user, pair.pk)
 
-    @extend_schema(parameters=[PairFiguresQuery], responses={200: OpenApiTypes.OBJECT, 429: TOO_OFTEN})
+    @extend_schema(parameters=[PairFiguresQuery], responses={200: OpenApiTypes.OBJECT, 429: RATE_LIMIT_RESPONSE})
     @action(detail=True, pagination_class=None, query=("seed", "resamples"))
     def figures(self, request: Request, pk: int) -> Response:
-        """By metric, as the ``pairs`` command prints it. A lead who rates too has to rate all pairs first."""
-        found, asked = PAIR_SETS.for_lead(request.user, pk), PairFiguresQuery(data=request.query_params.dict())
-        asked.is_valid(raise_exception=True)
-        resampling = Resampling(**asked.validated_data) if asked.validated_data["resamples"] else None
-        take_figures(person(request))
-        figures = figures_for(found, person(request), resampling=resampling)
-        return Response({name: one.to_dict() for name, one in figures.items()})
+        """Figures by metric, as the ``pairs`` command prints them. A lead who rates must rate all pairs first."""
+        pair_set, query = PAIR_SETS.for_lead(request.user, pk), PairFiguresQuery(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        resampling = Resampling(**query.validated_data) if query.validated_data["resamples"] else None
+        count_figures(request_user(request))
+        figures = figures_for(pair_set, request_user(request), resampling=resampling)
+        return Response({name: metric_figures.to_dict() for name, metric_figures in figures.items()})
 
     @extend_schema(
         parameters=[PairExportQuery],
         responses={
             (200, "application/x-ndjson"): OpenApiTypes.STR,
             (200, "text/csv"): OpenApiTypes.STR,
-            429: TOO_OFTEN,
+            429: RATE_LIMIT_RESPONSE,
         },
     )
     @action(detail=True, pagination_class=None, query=("format",))
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:
-        """One row for each preference that counts. A lead who rates too has to rate all pairs first."""
-        found, asked = PAIR_SETS.for_lead(request.user, pk), PairExportQuery(data=request.query_params.dict())
-        asked.is_valid(raise_exception=True)
-        refuse_early(found, person(request))
-        take_export(person(request))
-        return download(export_pairs(found, asked.validated_data["format"]))
+        """Export one row per counting preference. A lead who rates must rate all pairs first."""
+        pair_set, query = PAIR_SETS.for_lead(request.user, pk), PairExportQuery(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        require_all_rated(pair_set, request_user(request))
+        count_export(request_user(request))
+        return download_response(export_pairs(pair_set, query.validated_data["format"]))
 
-    @verb(PAIR_SETS.for_lead)
-    def close(self, found: PairSet) -> None:
-        """Close."""
-        close_pairs(found, by=person(self.request))
+    @detail_action(PAIR_SETS.for_lead)
+    def close(self, pair_set: PairSet) -> None:
+        """Close the comparison."""
+        close_pairs(pair_set, by=request_user(self.request))
 
-    @verb(PAIR_SETS.for_lead)
-    def reopen(self, found: PairSet) -> None:
-        """Reopen."""
-        reopen_pairs(found, by=person(self.request))
+    @detail_action(PAIR_SETS.for_lead)
+    def reopen(self, pair_set: PairSet) -> None:
+        """Reopen the comparison."""
+        reopen_pairs(pair_set, by=request_user(self.request))
 
 
 router = SimpleRouter(use_regex_path=False)

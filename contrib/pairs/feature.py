@@ -1,4 +1,4 @@
-"""Extensions of the core: addresses, calls of another ledger, to-dos, and the comparison of the demo."""
+"""Extensions of the core: addresses, calls of the pairs' ledger, to-dos, and the comparison of the demo."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from contrib.pairs.judging import judge_pairs
-from contrib.pairs.making import is_swapped, make_pairs, prefer
+from contrib.pairs.making import is_swapped, make_pairs, store_preference
 from contrib.pairs.models import PairReply, PairSet
 from evaluation.accounts import access
 from evaluation.core.roles import Action
-from evaluation.extensions import Calls, Feature, Waiting
+from evaluation.extensions import Feature, LedgerCalls, TodoItem
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import Run, User
 
-FILE = Path(__file__).parent / "preferences.jsonl"
-NAME = "Demo comparison · 데모 비교"
-PAIRS = 12
-SEED = 20261122
-GUIDELINE = """\
+PREFERENCES_FILE = Path(__file__).parent / "preferences.jsonl"
+DEMO_NAME = "Demo comparison · 데모 비교"
+DEMO_PAIRS = 12
+DEMO_SEED = 20261122
+DEMO_GUIDELINE = """\
 Say which answer serves whoever asked better, not which is written better.
 
 문장력이 아니라 질문한 사람에게 더 도움이 되는 답변을 골라 주세요.
@@ -33,42 +33,54 @@ Say which answer serves whoever asked better, not which is written better.
 
 
 @transaction.atomic
-def compare_side_by_side(run_a: Run, run_b: Run, reviewers: list[User], lead: User) -> None:
-    """Make the comparison and fill it, once; the preferences in the file run from -2 (A much better) to 2 (B much
-    better)."""
-    if PairSet.objects.filter(project=run_a.project_id, name=NAME).exists():
+def create_demo_comparison(run_a: Run, run_b: Run, reviewers: list[User], lead: User) -> None:
+    """Create the demo comparison and its preferences, once. The values in the file run from -2 (A much better) to 2 (B
+    much better)."""
+    if PairSet.objects.filter(project=run_a.project_id, name=DEMO_NAME).exists():
         return
-    made = make_pairs(run_a, run_b, name=NAME, reviewers=reviewers, size=PAIRS, guideline=GUIDELINE, seed=SEED, by=lead)
-    pairs = {pair.external_id: pair for pair in made.pairs.all()}
-    people = {person.username: person for person in reviewers}
-    for line in FILE.read_text(encoding="utf-8").splitlines():
+    pair_set = make_pairs(
+        run_a,
+        run_b,
+        name=DEMO_NAME,
+        reviewers=reviewers,
+        size=DEMO_PAIRS,
+        guideline=DEMO_GUIDELINE,
+        seed=DEMO_SEED,
+        by=lead,
+    )
+    pairs = {pair.external_id: pair for pair in pair_set.pairs.all()}
+    reviewers_by_name = {person.username: person for person in reviewers}
+    for line in PREFERENCES_FILE.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        pair, person, value = pairs[row["question_id"]], people[row["reviewer"]], row["value"]
-        seen = -value if is_swapped(made, pair, person) else value
-        prefer(made, pair, person, seen, reason=row["reason"], seconds=35.0)
-    judge_pairs(made, baseline_judge(made.project, settings.LANGUAGE_CODE))
+        pair, person, value = pairs[row["question_id"]], reviewers_by_name[row["reviewer"]], row["value"]
+        shown_value = -value if is_swapped(pair_set, pair, person) else value
+        store_preference(pair_set, pair, person, shown_value, reason=row["reason"], seconds=35.0)
+    judge_pairs(pair_set, baseline_judge(pair_set.project, settings.LANGUAGE_CODE))
 
 
-def calls_about_pairs(projects: Collection[int]) -> Calls:
-    """The calls of the comparisons of these projects."""
-    return Calls("pairs", PairReply.objects.filter(attempt__judging__pair_set__project__in=projects))
+def pair_calls(projects: Collection[int]) -> LedgerCalls:
+    return LedgerCalls("pairs", PairReply.objects.filter(attempt__judging__pair_set__project__in=projects))
 
 
-def pairs_left(user: User) -> list[Waiting]:
-    """Open comparisons with pairs that the person has still to compare."""
-    mine = PairSet.objects.filter(closed_at=None, members__reviewer=user)
-    mine = mine.filter(project__in=access.projects_with(user, Action.RATE).values("pk"))
-    rated = Count("pairs", distinct=True, filter=Q(pairs__preferences__rater=user))
-    counted = mine.annotate(size=Count("pairs", distinct=True), rated=rated).order_by("pk")
-    return [_waiting(one, one.size - one.rated) for one in counted if one.size > one.rated]
+def pairs_to_compare(user: User) -> list[TodoItem]:
+    """Open comparisons in which the user has pairs left to compare."""
+    open_sets = PairSet.objects.filter(closed_at=None, members__reviewer=user)
+    open_sets = open_sets.filter(project__in=access.projects_with(user, Action.RATE).values("pk"))
+    rated_pairs = Count("pairs", distinct=True, filter=Q(pairs__preferences__rater=user))
+    counted_sets = open_sets.annotate(size=Count("pairs", distinct=True), rated=rated_pairs).order_by("pk")
+    return [
+        _waiting(pair_set, pair_set.size - pair_set.rated)
+        for pair_set in counted_sets
+        if pair_set.size > pair_set.rated
+    ]
 
 
-def _waiting(found: PairSet, left: int) -> Waiting:
-    return Waiting(
-        count=left,
-        what=ngettext("pair of answers waits to be compared", "pairs of answers wait to be compared", left),
-        name=found.name,
-        href=reverse("pairs-rate", args=[found.pk]),
+def _waiting(pair_set: PairSet, remaining: int) -> TodoItem:
+    return TodoItem(
+        count=remaining,
+        label=ngettext("pair of answers waits to be compared", "pairs of answers wait to be compared", remaining),
+        name=pair_set.name,
+        href=reverse("pairs-rate", args=[pair_set.pk]),
         action=gettext("Compare side by side"),
     )
 
@@ -77,7 +89,7 @@ FEATURE = Feature(
     name="pairs",
     urls="contrib.pairs.views",
     api_urls="contrib.pairs.api",
-    calls=calls_about_pairs,
-    waiting=pairs_left,
-    demo=compare_side_by_side,
+    calls=pair_calls,
+    todo_items=pairs_to_compare,
+    demo=create_demo_comparison,
 )

@@ -1,5 +1,6 @@
-"""Judges compare the pairs of a set, each in both orders. The calls are made and written down as those of a run are,
-so that a comparison that was stopped goes on where it stood and pays for nothing twice."""
+"""Judges compare the pairs of a set, each in both orders.
+
+Calls are made and recorded as those of a run, so that a stopped comparison resumes and pays for no call twice."""
 
 from __future__ import annotations
 
@@ -14,161 +15,187 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from contrib.pairs.models import PairAttempt, PairJudging, PairPreflight, PairSet, Preference
-from contrib.pairs.pairwise import FAMILY, baseline_preference, joined
+from contrib.pairs.pairwise import FAMILY, baseline_preference, join_orders
 from contrib.pairs.session import (
-    KeptPairReplies,
+    CachedPairReplies,
+    ConversationSetup,
+    JudgingLease,
     PairSession,
-    Setting,
-    Turn,
-    Waiting,
+    PendingPair,
+    count_attempts,
+    find_pending_pairs,
     preference_row,
     question_of,
-    waiting_in,
-    with_attempts,
 )
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.clients import client_of
-from evaluation.judges.preflight import pin, pinned_columns
+from evaluation.judges.preflight import pin_judge, pinned_columns
 from evaluation.judges.shipping import shipped_rubric_row
-from evaluation.judging.calls import Rung
-from evaluation.judging.probing import Probed
+from evaluation.judging.calls import ResponseFormat
+from evaluation.judging.probing import ProbeResult
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Endpoint, JudgeVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pool import CallPool
-from evaluation.runs.progress import Spending, altogether, spending_before, spending_of
+from evaluation.runs.progress import Spending, spending_of, spending_of_preflight, total_spending
 from evaluation.worker.database import retry_on_db_error
-from evaluation.worker.shares import Share
+from evaluation.worker.shares import QuotaLease
 
-AT_ONCE = 32
-TURN_LOST = "turn_lost"
-LONGEST_NAP_SECONDS = 1.0  # while an endpoint rests: the turn has to be kept
-Told = Callable[[int, int], None]
+MAX_CONCURRENT_CALLS = 32
+LEASE_LOST = "turn_lost"
+# Short, because the lease has to be extended while an endpoint cools down.
+MAX_NAP_SECONDS = 1.0
+ProgressCallback = Callable[[int, int], None]
 
 
-class Compared(NamedTuple):
-    """What became of a comparison: ``done`` pairs have ended, ``left`` wait. ``reason`` is why a person is needed."""
+class ComparisonResult(NamedTuple):
+    """Result of a comparison: ``compared`` pairs have ended, ``remaining`` wait. ``reason`` says why a person is
+    needed."""
 
-    done: int
-    left: int = 0
+    compared: int
+    remaining: int = 0
     reason: str = ""
 
 
 def judge_pairs(
-    found: PairSet, judge: JudgeVersion, *, use_cache: bool = True, told: Told = lambda done, of: None
-) -> Compared:
-    """Have the judge compare every pair it has no value for yet. ``told`` hears how far it is.
+    pair_set: PairSet,
+    judge: JudgeVersion,
+    *,
+    use_cache: bool = True,
+    on_progress: ProgressCallback = lambda compared, total: None,
+) -> ComparisonResult:
+    """Let the judge compare every pair without a value. ``on_progress`` gets the compared and the total number of
+    pairs.
 
-    :raises Refused: ``comparison_in_work`` while another process is at it, ``jury_compares_nothing``.
-    """
+    :raises Refused: ``comparison_in_work`` while another process works on it, ``jury_compares_nothing``."""
     if judge.is_jury:
-        raise Refused("jury_compares_nothing")
-    waiting = waiting_in(found, judge, shipped_rubric_row(FAMILY, judge.language))
+        raise DomainError("jury_compares_nothing")
+    pending_pairs = find_pending_pairs(pair_set, judge, shipped_rubric_row(FAMILY, judge.language))
     if judge.endpoint is None:
-        return _by_baseline(found, judge, waiting, told)
-    return _by_calls(found, judge, judge.endpoint, waiting, told, use_cache=use_cache) if waiting else Compared(0)
+        return _judge_by_baseline(pair_set, judge, pending_pairs, on_progress)
+    return (
+        _judge_by_calls(pair_set, judge, judge.endpoint, pending_pairs, on_progress, use_cache=use_cache)
+        if pending_pairs
+        else ComparisonResult(0)
+    )
 
 
-def spending_on(found: PairSet, judge: JudgeVersion) -> Spending:
-    """What the judge's calls about the pairs cost, with the few before them. Two queries."""
-    before = PairPreflight.objects.filter(judging__pair_set=found, judge_version=judge)
-    calls = PairAttempt.objects.filter(judging__pair_set=found, judging__judge_version=judge)
-    return altogether([spending_of(calls), *map(spending_before, before)])
+def judge_spending(pair_set: PairSet, judge: JudgeVersion) -> Spending:
+    """Cost of the judge's calls about the pairs, preflight included. Two queries."""
+    preflights = PairPreflight.objects.filter(judging__pair_set=pair_set, judge_version=judge)
+    calls = PairAttempt.objects.filter(judging__pair_set=pair_set, judging__judge_version=judge)
+    return total_spending([spending_of(calls), *map(spending_of_preflight, preflights)])
 
 
-def spending_by_judge(found: PairSet) -> dict[str, Spending]:
-    """The same of every judge that was called, by its name and version."""
-    called = PairJudging.objects.filter(pair_set=found).select_related("judge_version").order_by("id")
-    return {str(one.judge_version): spending_on(found, one.judge_version) for one in called}
+def spending_by_judge(pair_set: PairSet) -> dict[str, Spending]:
+    """Cost of the calls of every judge, by its name and version."""
+    judgings = PairJudging.objects.filter(pair_set=pair_set).select_related("judge_version").order_by("id")
+    return {str(judging.judge_version): judge_spending(pair_set, judging.judge_version) for judging in judgings}
 
 
-def _by_baseline(found: PairSet, judge: JudgeVersion, waiting: Sequence[Waiting], told: Told) -> Compared:
-    """No calls. Where it has nothing to say (a pair without a reference) it never will have, so that is said once."""
+def _judge_by_baseline(
+    pair_set: PairSet, judge: JudgeVersion, pending_pairs: Sequence[PendingPair], on_progress: ProgressCallback
+) -> ComparisonResult:
+    """Compare without calls. A pair without a reference fails once and is not tried again."""
     rubric = shipped_rubric_row(FAMILY, judge.language)
-    new = [one for one in waiting if one.round == 0]
+    first_round_pairs = [pending_pair for pending_pair in pending_pairs if pending_pair.round == 0]
     rows = []
-    for one in new:
-        question, a, b = question_of(one.pair), one.pair.text_a, one.pair.text_b
+    for pending_pair in first_round_pairs:
+        question, a, b = question_of(pending_pair.pair), pending_pair.pair.text_a, pending_pair.pair.text_b
         orders = [baseline_preference(question, a, b), baseline_preference(question, b, a)]
-        rows.append(preference_row(one.pair, judge, rubric, one.round, joined(*orders), orders))
+        rows.append(preference_row(pending_pair.pair, judge, rubric, pending_pair.round, join_orders(*orders), orders))
     Preference.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
-    told(len(new), len(new))
-    return Compared(len(new))
+    on_progress(len(first_round_pairs), len(first_round_pairs))
+    return ComparisonResult(len(first_round_pairs))
 
 
-def _by_calls(
-    found: PairSet, judge: JudgeVersion, endpoint: Endpoint, waiting: Sequence[Waiting], told: Told, *, use_cache: bool
-) -> Compared:
+def _judge_by_calls(
+    pair_set: PairSet,
+    judge: JudgeVersion,
+    endpoint: Endpoint,
+    pending_pairs: Sequence[PendingPair],
+    on_progress: ProgressCallback,
+    *,
+    use_cache: bool,
+) -> ComparisonResult:
     rubric = shipped_rubric_row(FAMILY, judge.language)
-    judging, _ = PairJudging.objects.get_or_create(pair_set=found, judge_version=judge, rubric_version=rubric)
-    turn = Turn(judging)
-    if not retry_on_db_error(turn.begin):
-        raise Refused("comparison_in_work")
+    judging, _ = PairJudging.objects.get_or_create(pair_set=pair_set, judge_version=judge, rubric_version=rubric)
+    lease = JudgingLease(judging)
+    if not retry_on_db_error(lease.acquire):
+        raise DomainError("comparison_in_work")
     try:
-        return _in_turn(judging, turn, endpoint, with_attempts(judging, waiting), told, use_cache=use_cache)
+        return _judge_under_lease(
+            judging, lease, endpoint, count_attempts(judging, pending_pairs), on_progress, use_cache=use_cache
+        )
     finally:
-        retry_on_db_error(turn.end)
+        retry_on_db_error(lease.release)
 
 
-def _in_turn(
-    judging: PairJudging, turn: Turn, endpoint: Endpoint, todo: dict[int, Waiting], told: Told, *, use_cache: bool
-) -> Compared:
-    of, pins = len(todo), _Pins(judging)
-    rung = _pinned(judging, turn, endpoint, pins)
+def _judge_under_lease(
+    judging: PairJudging,
+    lease: JudgingLease,
+    endpoint: Endpoint,
+    todo: dict[int, PendingPair],
+    on_progress: ProgressCallback,
+    *,
+    use_cache: bool,
+) -> ComparisonResult:
+    total, pins = len(todo), _Pins(judging)
+    rung = _pinned_rung(judging, lease, endpoint, pins)
     if rung is None:
-        return Compared(0, of, pins.reason or TURN_LOST)
-    setting = Setting(judging.judge_version, shipped_rubric(FAMILY, judging.judge_version.language), rung)
-    kept = KeptPairReplies(judging.pair_set.project_id, endpoint.pk) if use_cache else None
+        return ComparisonResult(0, total, pins.reason or LEASE_LOST)
+    setting = ConversationSetup(judging.judge_version, shipped_rubric(FAMILY, judging.judge_version.language), rung)
+    reply_cache = CachedPairReplies(judging.pair_set.project_id, endpoint.pk) if use_cache else None
     reason = ""
     while todo and not reason:
-        if not retry_on_db_error(turn.holds):
-            return Compared(of - len(todo), len(todo), TURN_LOST)
-        share = Share(endpoint, None, AT_ONCE, project_id=judging.pair_set.project_id)
+        if not retry_on_db_error(lease.keep_alive):
+            return ComparisonResult(total - len(todo), len(todo), LEASE_LOST)
+        share = QuotaLease(endpoint, None, MAX_CONCURRENT_CALLS, project_id=judging.pair_set.project_id)
         try:
             with CallPool(client_of(judging.judge_version), retry_on_db_error(share.renew).allowance) as pool:
                 session = PairSession(
                     judging=judging,
-                    turn=turn,
-                    setting=setting,
+                    lease=lease,
+                    setup=setting,
                     todo=todo,
                     pool=pool,
                     deadline=float("inf"),
                     lease_seconds=settings.CONCORD_LEASE_SECONDS,
-                    kept=kept,
-                    share=share,
+                    cache=reply_cache,
+                    quota_lease=share,
                 )
-                session.tick = lambda: told(of - len(todo) - session.in_hands, of)  # noqa: B023 -- called within
+                session.on_tick = lambda: on_progress(total - len(todo) - session.flight_count, total)  # noqa: B023 -- called within
                 session.work()
         finally:
             retry_on_db_error(share.leave)
         reason = session.reason
-        told(of - len(todo), of)
+        on_progress(total - len(todo), total)
         if todo and not reason:
-            due = min(one.due for one in todo.values()) - time.monotonic()
-            _rest(turn, max(due, retry_on_db_error(partial(_rest_of, endpoint))))
-    return Compared(of - len(todo), len(todo), reason)
+            seconds_until_due = min(pending_pair.due_at for pending_pair in todo.values()) - time.monotonic()
+            _wait(lease, max(seconds_until_due, retry_on_db_error(partial(_cooldown_seconds, endpoint))))
+    return ComparisonResult(total - len(todo), len(todo), reason)
 
 
-def _pinned(judging: PairJudging, turn: Turn, endpoint: Endpoint, pins: _Pins) -> Rung | None:
-    """How the judge is asked, for the whole comparison; ``None`` where it cannot be, or the turn was lost."""
+def _pinned_rung(judging: PairJudging, lease: JudgingLease, endpoint: Endpoint, pins: _Pins) -> ResponseFormat | None:
+    """Response format of the judge for the whole comparison; ``None`` if the preflight failed or the lease was lost."""
 
-    def alive() -> None:
-        retry_on_db_error(turn.holds)
+    def renew_lease() -> None:
+        retry_on_db_error(lease.keep_alive)
 
-    while (rung := retry_on_db_error(pins.rung)) is None and not pins.reason and retry_on_db_error(turn.holds):
-        if not pin(judging.judge_version, pins, float("inf"), random.Random(), alive) and not pins.reason:
-            _rest(turn, max(pins.wait, retry_on_db_error(partial(_rest_of, endpoint))))
+    while (rung := retry_on_db_error(pins.rung)) is None and not pins.reason and retry_on_db_error(lease.keep_alive):
+        if not pin_judge(judging.judge_version, pins, float("inf"), random.Random(), renew_lease) and not pins.reason:
+            _wait(lease, max(pins.wait, retry_on_db_error(partial(_cooldown_seconds, endpoint))))
     return rung
 
 
-def _rest(turn: Turn, seconds: float) -> None:
-    """Wait so long with the turn in hands."""
+def _wait(lease: JudgingLease, seconds: float) -> None:
+    """Wait and keep the lease alive."""
     until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0 and retry_on_db_error(turn.holds):
-        time.sleep(min(left, LONGEST_NAP_SECONDS))
+    while (seconds_left := until - time.monotonic()) > 0 and retry_on_db_error(lease.keep_alive):
+        time.sleep(min(seconds_left, MAX_NAP_SECONDS))
 
 
-def _rest_of(endpoint: Endpoint) -> float:
+def _cooldown_seconds(endpoint: Endpoint) -> float:
     """Seconds until the endpoint may be called again."""
     until, now = Endpoint.objects.annotate(now=Now()).values_list("cooldown_until", "now").get(pk=endpoint.pk)
     return (until - now).total_seconds() if until else 0.0
@@ -176,7 +203,7 @@ def _rest_of(endpoint: Endpoint) -> float:
 
 @dataclass
 class _Pins:
-    """A judge's rows in a comparison. ``wait`` is how many seconds the judge wants to be left alone; ``reason`` why a
+    """Preflight rows of a judge in a comparison. ``wait`` is in seconds until the next try; ``reason`` says why a
     person is needed."""
 
     judging: PairJudging
@@ -185,17 +212,17 @@ class _Pins:
     run_id: None = None
     _tries: int = 0
 
-    def rung(self) -> Rung | None:
+    def rung(self) -> ResponseFormat | None:
         pinned = PairPreflight.objects.filter(judging=self.judging, outcome=Outcome.OK).values_list("rung", flat=True)
-        return next(map(Rung, pinned), None)
+        return next(map(ResponseFormat, pinned), None)
 
     def tries(self) -> int:
         return self._tries
 
-    def keep(self, found: Probed, wait: float | None) -> None:
+    def keep(self, result: ProbeResult, wait: float | None) -> None:
         self._tries, self.wait = self._tries + 1, wait or 0.0
-        row = PairPreflight(judging=self.judging, **pinned_columns(self.judging.judge_version, found, wait))
-        PairPreflight.objects.bulk_create([row], ignore_conflicts=found.outcome == Outcome.OK)
+        row = PairPreflight(judging=self.judging, **pinned_columns(self.judging.judge_version, result, wait))
+        PairPreflight.objects.bulk_create([row], ignore_conflicts=result.outcome == Outcome.OK)
 
     def stop(self, reason: str) -> None:
         self.reason = reason

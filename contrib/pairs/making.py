@@ -1,5 +1,5 @@
-"""Comparisons: finding and authorising them, making them from two runs over the same questions or from a file, and
-people rating their pairs: everybody in an order of their own, with sides by chance, one decision for a pair."""
+"""Comparisons: creation from two runs or a file, and preferences of people, each with own order, random sides and one
+decision per pair."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from django.utils import timezone
 from contrib.pairs.models import Pair, PairMember, PairSet, Preference
 from evaluation.accounts import access, audit
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import InvalidFile, Problem, Refused
+from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.core.roles import Action
 from evaluation.formats.rating_rows import PairRow, Rater
 from evaluation.formats.reading import read_ratings
 from evaluation.models import Answer, Project, Run, User
 from review.evidence.answers import new_seed
-from review.queues.access import NamedAccess
+from review.queues.access import MemberAccess
 
-PAIR_SETS = NamedAccess(PairSet.objects)
+PAIR_SETS = MemberAccess(PairSet.objects)
 
 
 @transaction.atomic
@@ -38,73 +38,74 @@ def make_pairs(
     seed: int | None = None,
     by: User | None = None,
 ) -> PairSet:
-    """Draw so many questions at random that both runs answered, and pair their answers. Everybody named rates each
-    pair. Of several samples the first is compared.
+    """Create a comparison: draw ``size`` random questions that both runs answered and pair the answers. Each reviewer
+    rates every pair. Of several samples the first is used.
 
     :raises Refused: ``pairs_same_answers``, ``several_projects``, ``no_shared_answers``, ``no_reviewers``,
-        ``not_in_project``, ``pair_set_exists``.
-    """
+    ``not_in_project``, ``pair_set_exists``."""
     people = list(dict.fromkeys(reviewers))
-    _check(run_a, run_b, people, name)
-    chosen = _draw(run_a, run_b, size, seed := new_seed() if seed is None else seed)
-    made = PairSet.objects.create(
+    _check_comparison(run_a, run_b, people, name)
+    answer_pairs = _draw_answer_pairs(run_a, run_b, size, seed := new_seed() if seed is None else seed)
+    pair_set = PairSet.objects.create(
         project_id=run_a.project_id, name=name, guideline=guideline, run_a=run_a, run_b=run_b, seed=seed, created_by=by
     )
-    PairMember.objects.bulk_create(PairMember(pair_set=made, reviewer=person) for person in people)
-    Pair.objects.bulk_create(_pair(made, place, a, b) for place, (a, b) in enumerate(chosen, start=1))
-    audit.record(by, "pairs_made", made, runs=[run_a.pk, run_b.pk], pairs=len(chosen))
-    return made
+    PairMember.objects.bulk_create(PairMember(pair_set=pair_set, reviewer=person) for person in people)
+    Pair.objects.bulk_create(_pair(pair_set, position, a, b) for position, (a, b) in enumerate(answer_pairs, start=1))
+    audit.record(by, "pairs_made", pair_set, runs=[run_a.pk, run_b.pk], pairs=len(answer_pairs))
+    return pair_set
 
 
-def close_pairs(found: PairSet, *, by: User) -> None:
-    """Take no further preferences."""
-    found.closed_at = timezone.now()
-    found.save(update_fields=["closed_at"])
-    audit.record(by, "pairs_closed", found)
+def close_pairs(pair_set: PairSet, *, by: User) -> None:
+    """Stop taking preferences."""
+    pair_set.closed_at = timezone.now()
+    pair_set.save(update_fields=["closed_at"])
+    audit.record(by, "pairs_closed", pair_set)
 
 
-def reopen_pairs(found: PairSet, *, by: User) -> None:
-    """Take preferences again."""
-    found.closed_at = None
-    found.save(update_fields=["closed_at"])
-    audit.record(by, "pairs_reopened", found)
+def reopen_pairs(pair_set: PairSet, *, by: User) -> None:
+    pair_set.closed_at = None
+    pair_set.save(update_fields=["closed_at"])
+    audit.record(by, "pairs_reopened", pair_set)
 
 
-def _check(run_a: Run, run_b: Run, people: Sequence[User], name: str) -> None:
+def _check_comparison(run_a: Run, run_b: Run, people: Sequence[User], name: str) -> None:
     if run_a.answer_set_id == run_b.answer_set_id:
-        raise Refused("pairs_same_answers")
+        raise DomainError("pairs_same_answers")
     if run_a.project_id != run_b.project_id:
-        raise Refused("several_projects")
+        raise DomainError("several_projects")
     if not people:
-        raise Refused("no_reviewers")
-    outside = [one.username for one in people if not access.may(one, run_a.project_id, Action.RATE)]
-    if outside:
-        raise Refused("not_in_project", people=", ".join(outside))
+        raise DomainError("no_reviewers")
+    non_reviewers = [person.username for person in people if not access.may(person, run_a.project_id, Action.RATE)]
+    if non_reviewers:
+        raise DomainError("not_in_project", people=", ".join(non_reviewers))
     if PairSet.objects.filter(project=run_a.project_id, name=name).exists():
-        raise Refused("pair_set_exists", name=name)
+        raise DomainError("pair_set_exists", name=name)
 
 
-def _draw(run_a: Run, run_b: Run, size: int, seed: int) -> list[tuple[Answer, Answer]]:
-    theirs = _answers(run_b)
-    shared = [(answer, theirs[key]) for key, answer in sorted(_answers(run_a).items()) if key in theirs]
-    if not shared:
-        raise Refused("no_shared_answers")
-    return Random(f"pairs {seed}").sample(shared, min(size, len(shared)))
+def _draw_answer_pairs(run_a: Run, run_b: Run, size: int, seed: int) -> list[tuple[Answer, Answer]]:
+    answers_b = _first_answers(run_b)
+    answer_pairs = [
+        (answer, answers_b[key]) for key, answer in sorted(_first_answers(run_a).items()) if key in answers_b
+    ]
+    if not answer_pairs:
+        raise DomainError("no_shared_answers")
+    return Random(f"pairs {seed}").sample(answer_pairs, min(size, len(answer_pairs)))
 
 
-def _answers(run: Run) -> dict[str, Answer]:
-    """The first answer to each question by the question's id."""
+def _first_answers(run: Run) -> dict[str, Answer]:
+    """First answer to each question by the question's id."""
     answers = Answer.objects.filter(answer_set=run.answer_set_id, status="ok").order_by("-sample", "round")
-    chosen = answers.select_related("question", "answer_set__system_version__system")
-    return {answer.question.external_id: answer for answer in chosen}  # the lowest sample and its last round stay
+    rows = answers.select_related("question", "answer_set__system_version__system")
+    # Later rows overwrite earlier ones, so the lowest sample and its last round remain.
+    return {answer.question.external_id: answer for answer in rows}
 
 
-def _pair(made: PairSet, place: int, a: Answer, b: Answer) -> Pair:
+def _pair(pair_set: PairSet, position: int, a: Answer, b: Answer) -> Pair:
     references = a.question.read().references
     return Pair(
-        pair_set=made,
+        pair_set=pair_set,
         external_id=a.question.external_id,
-        position=place,
+        position=position,
         question=a.question,
         answer_a=a,
         answer_b=b,
@@ -117,8 +118,8 @@ def _pair(made: PairSet, place: int, a: Answer, b: Answer) -> Pair:
     )
 
 
-class Imported(NamedTuple):
-    """What an import did: pairs made, preferences by people and judges, rows that were there already."""
+class PairImport(NamedTuple):
+    """Result of an import: new pairs, preferences by people and judges, failures, and unchanged rows."""
 
     pair_set: int
     pairs: int
@@ -128,43 +129,44 @@ class Imported(NamedTuple):
     unchanged: int
 
 
-def import_pairs(project: Project, content: bytes, file_name: str, name: str, *, by: User | None = None) -> Imported:
-    """Read the file into the set of that name, made where it is not there; the same row twice is one row, and one that
-    says something else than before counts instead of it.
+def import_pairs(project: Project, content: bytes, file_name: str, name: str, *, by: User | None = None) -> PairImport:
+    """Import a file into the set of this name, which is created if missing. Repeated rows are skipped; a row with
+    another value supersedes the earlier one.
 
-    :raises InvalidFile: for a bad row, a row without ``pair_id``, and a pair whose texts differ from those it has;
-        nothing is stored then.
-    """
+    :raises InvalidFile: for a bad row, a row without ``pair_id``, and a pair whose texts differ from the stored ones;
+    nothing is stored."""
     file = read_ratings(content, file_name, scales={})
     problems = [Problem("pair_id_missing", file_name, row.line, "pair_id") for row in file.ratings[:1]]
     if problems:
         raise InvalidFile(problems)
     with transaction.atomic():
-        found, _ = PairSet.objects.get_or_create(project=project, name=name, defaults={"created_by": by})
-        pairs, made = _pairs(found, file.pairs, file_name)
-        rows = {row.origin: row for row in (_preference(pairs[one.pair_id], one) for one in file.pairs)}
-        fresh = _fresh(found, rows)
-        Preference.objects.bulk_create(fresh, batch_size=1000)
-        audit.record(by, "pairs_imported", found, pairs=made, preferences=len(fresh))
-    return Imported(
-        pair_set=found.pk,
-        pairs=made,
-        human=sum(not row.by_judge for row in fresh),
-        judge=sum(row.by_judge for row in fresh),
-        failed=sum(row.value is None for row in fresh),
-        unchanged=len(file.pairs) - len(fresh),
+        pair_set, _ = PairSet.objects.get_or_create(project=project, name=name, defaults={"created_by": by})
+        pairs, new_pair_count = _store_pairs(pair_set, file.pairs, file_name)
+        rows = {
+            row.origin: row for row in (_preference_row(pairs[pair_row.pair_id], pair_row) for pair_row in file.pairs)
+        }
+        new_preferences = _new_preferences(pair_set, rows)
+        Preference.objects.bulk_create(new_preferences, batch_size=1000)
+        audit.record(by, "pairs_imported", pair_set, pairs=new_pair_count, preferences=len(new_preferences))
+    return PairImport(
+        pair_set=pair_set.pk,
+        pairs=new_pair_count,
+        human=sum(not row.by_judge for row in new_preferences),
+        judge=sum(row.by_judge for row in new_preferences),
+        failed=sum(row.value is None for row in new_preferences),
+        unchanged=len(file.pairs) - len(new_preferences),
     )
 
 
-def _pairs(found: PairSet, rows: tuple[PairRow, ...], file_name: str) -> tuple[Mapping[str, Pair], int]:
-    existing = {pair.external_id: pair for pair in found.pairs.all()}
-    wanted: dict[str, Pair] = {}
+def _store_pairs(pair_set: PairSet, rows: tuple[PairRow, ...], file_name: str) -> tuple[Mapping[str, Pair], int]:
+    stored_pairs = {pair.external_id: pair for pair in pair_set.pairs.all()}
+    new_pairs: dict[str, Pair] = {}
     problems: list[Problem] = []
     for row in rows:
         pair = Pair(
-            pair_set=found,
+            pair_set=pair_set,
             external_id=row.pair_id,
-            position=len(existing) + len(wanted) + 1,
+            position=len(stored_pairs) + len(new_pairs) + 1,
             question_text=row.question or row.question_id,
             reference=_reference(row),
             system_a=row.answer_a.system,
@@ -172,38 +174,42 @@ def _pairs(found: PairSet, rows: tuple[PairRow, ...], file_name: str) -> tuple[M
             text_a=row.answer_a.answer,
             text_b=row.answer_b.answer,
         )
-        before = existing.get(row.pair_id) or wanted.setdefault(row.pair_id, pair)
-        if _texts(before) != _texts(pair):
+        known_pair = stored_pairs.get(row.pair_id) or new_pairs.setdefault(row.pair_id, pair)
+        if _pair_texts(known_pair) != _pair_texts(pair):
             problems.append(Problem("pair_differs", file_name, row.line, "pair_id", {"id": row.pair_id}))
     if problems:
         raise InvalidFile(problems)
-    fresh = [pair for name, pair in wanted.items() if name not in existing]
-    Pair.objects.bulk_create(fresh, batch_size=500)
-    return {pair.external_id: pair for pair in found.pairs.all()}, len(fresh)
+    pairs_to_insert = [pair for name, pair in new_pairs.items() if name not in stored_pairs]
+    Pair.objects.bulk_create(pairs_to_insert, batch_size=500)
+    return {pair.external_id: pair for pair in pair_set.pairs.all()}, len(pairs_to_insert)
 
 
-def _fresh(found: PairSet, rows: Mapping[str, Preference]) -> list[Preference]:
-    """The rows, by origin, that say something new; each in the round after what was said before."""
-    before = {row.origin: row for row in Preference.objects.filter(pair__pair_set=found).order_by("round")}
-    fresh = []
+def _new_preferences(pair_set: PairSet, rows: Mapping[str, Preference]) -> list[Preference]:
+    """Rows, by origin, that differ from their newest stored row; each gets the next round."""
+    newest = {row.origin: row for row in Preference.objects.filter(pair__pair_set=pair_set).order_by("round")}
+    new_rows = []
     for origin, row in rows.items():
-        known = before.get(origin)
-        if known is None or (known.value, known.failure, known.reason) != (row.value, row.failure, row.reason):
-            row.round = known.round + 1 if known else 0
-            fresh.append(row)
-    return fresh
+        previous = newest.get(origin)
+        if previous is None or (previous.value, previous.failure, previous.reason) != (
+            row.value,
+            row.failure,
+            row.reason,
+        ):
+            row.round = previous.round + 1 if previous else 0
+            new_rows.append(row)
+    return new_rows
 
 
-def _texts(pair: Pair) -> tuple[str, ...]:
+def _pair_texts(pair: Pair) -> tuple[str, ...]:
     return pair.question_text, pair.system_a, pair.system_b, pair.text_a, pair.text_b
 
 
 def _reference(row: PairRow) -> str:
-    said = row.metadata.get("reference_answer", "")
-    return said if isinstance(said, str) else ""
+    reference = row.metadata.get("reference_answer", "")
+    return reference if isinstance(reference, str) else ""
 
 
-def _preference(pair: Pair, row: PairRow) -> Preference:
+def _preference_row(pair: Pair, row: PairRow) -> Preference:
     by_judge = row.origin.rater is Rater.JUDGE
     return Preference(
         pair=pair,
@@ -217,108 +223,117 @@ def _preference(pair: Pair, row: PairRow) -> Preference:
     )
 
 
-def pair_set_named(name: str) -> PairSet:
-    """The comparison of this id or name.
+def find_pair_set(name: str) -> PairSet:
+    """Find a comparison by id or name.
 
-    :raises CommandError: exit code 2, when there is none or there are several of the name.
-    """
+    :raises CommandError: with exit code 2, if none or several match."""
     sets = PairSet.objects.select_related("project")
-    found = list(sets.filter(pk=name) if name.isdigit() else sets.filter(name=name))
-    if len(found) != 1:
-        raise CommandError(f"{len(found)} comparisons are named {name!r}", returncode=2)
-    return found[0]
+    matches = list(sets.filter(pk=name) if name.isdigit() else sets.filter(name=name))
+    if len(matches) != 1:
+        raise CommandError(f"{len(matches)} comparisons are named {name!r}", returncode=2)
+    return matches[0]
 
 
-LEAST, MOST = -2, 2
-LONGEST_REASON = 5000
+MIN_PREFERENCE, MAX_PREFERENCE = -2, 2
+MAX_REASON_LENGTH = 5000
 
 
-class Card(NamedTuple):
-    """A pair as one person sees it: ``swapped`` puts B on the left. ``chosen`` is the person's preference so far, from
-    -2 (left much better) to 2 (right much better), and ``stands`` the primary key of it, 0 without one."""
+class PairCard(NamedTuple):
+    """A pair for one person: ``swapped`` shows B on the left. ``preference`` is the person's current one, from -2 (left
+    much better) to 2 (right much better), and ``preference_id`` its primary key, 0 without one."""
 
     pair: Pair
     swapped: bool
-    chosen: float | None
+    preference: float | None
     reason: str
     rated: int
     pairs: int
-    stands: int = 0
+    preference_id: int = 0
 
     @property
     def left(self) -> str:
-        """The answer on the left."""
         return self.pair.text_b if self.swapped else self.pair.text_a
 
     @property
     def right(self) -> str:
-        """The answer on the right."""
         return self.pair.text_a if self.swapped else self.pair.text_b
 
 
-def card_of(found: PairSet, person: User, pair_id: int | None = None) -> Card | None:
-    """The pair asked for, else the person's next one without a preference; ``None`` when all are rated (or there is no
-    such pair). Two queries."""
-    pairs = sorted(found.pairs.all(), key=lambda pair: _number("order", found.seed, pair.pk, person.pk))
-    given = newest_of(found, person)
-    chosen = next((p for p in pairs if (p.pk == pair_id if pair_id else p.pk not in given)), None)
-    if chosen is None:
+def pair_card(pair_set: PairSet, person: User, pair_id: int | None = None) -> PairCard | None:
+    """Return the requested pair, else the person's next unrated one; ``None`` if all are rated, or the pair does not
+    exist. Two queries."""
+    pairs = sorted(pair_set.pairs.all(), key=lambda pair: _hashed_number("order", pair_set.seed, pair.pk, person.pk))
+    own_preferences = newest_preferences(pair_set, person)
+    next_pair = next((p for p in pairs if (p.pk == pair_id if pair_id else p.pk not in own_preferences)), None)
+    if next_pair is None:
         return None
-    swapped, mine = is_swapped(found, chosen, person), given.get(chosen.pk)
-    value = None if mine is None or mine.value is None else (-mine.value if swapped else mine.value)
-    stands = mine.pk if mine else 0
-    return Card(chosen, swapped, value, mine.reason if mine else "", len(given), len(pairs), stands)
+    swapped, own_preference = is_swapped(pair_set, next_pair, person), own_preferences.get(next_pair.pk)
+    value = (
+        None
+        if own_preference is None or own_preference.value is None
+        else (-own_preference.value if swapped else own_preference.value)
+    )
+    preference_id = own_preference.pk if own_preference else 0
+    return PairCard(
+        next_pair,
+        swapped,
+        value,
+        own_preference.reason if own_preference else "",
+        len(own_preferences),
+        len(pairs),
+        preference_id,
+    )
 
 
-def newest_of(found: PairSet, person: User) -> dict[int, Preference]:
-    """The person's preferences by pair."""
-    rows = Preference.objects.filter(pair__pair_set=found, rater=person).order_by("round", "id")
+def newest_preferences(pair_set: PairSet, person: User) -> dict[int, Preference]:
+    """The person's newest preferences by pair."""
+    rows = Preference.objects.filter(pair__pair_set=pair_set, rater=person).order_by("round", "id")
     return {row.pair_id: row for row in rows}
 
 
-def last_rated(found: PairSet, person: User) -> int | None:
-    """The pair the person rated last, to change their mind."""
-    rows = Preference.objects.filter(pair__pair_set=found, rater=person).order_by("-id")
+def last_rated_pair(pair_set: PairSet, person: User) -> int | None:
+    """Primary key of the pair that the person rated last."""
+    rows = Preference.objects.filter(pair__pair_set=pair_set, rater=person).order_by("-id")
     return rows.values_list("pair_id", flat=True).first()
 
 
-def is_swapped(found: PairSet, pair: Pair, person: User) -> bool:
-    """Whether this person sees B on the left: by chance, and the same each time."""
-    return bool(_number("side", found.seed, pair.pk, person.pk) & 1)
+def is_swapped(pair_set: PairSet, pair: Pair, person: User) -> bool:
+    """Return whether the person sees B on the left: random, but fixed per person and pair."""
+    return bool(_hashed_number("side", pair_set.seed, pair.pk, person.pk) & 1)
 
 
 @transaction.atomic
-def prefer(
-    found: PairSet, pair: Pair, person: User, value: int, *, reason: str = "", seconds: float | None = None
+def store_preference(
+    pair_set: PairSet, pair: Pair, person: User, value: int, *, reason: str = "", seconds: float | None = None
 ) -> Preference:
-    """Store a preference as it was seen: -2 (left much better) to 2 (right much better). The same one twice is one
-    decision; another one is a new row that counts instead.
+    """Store a preference as shown: -2 (left much better) to 2 (right much better). An equal one is not stored twice; a
+    different one supersedes the earlier row.
 
-    :raises Refused: ``pairs_closed``; ``preference_range``; ``reason_too_long``.
-    """
-    PairMember.objects.select_for_update().get(pair_set=found, reviewer=person)  # a person's requests take turns
-    if PairSet.objects.values_list("closed_at", flat=True).get(pk=found.pk) is not None:
-        raise Refused("pairs_closed")
-    if not LEAST <= value <= MOST:
-        raise Refused("preference_range")
-    if len(reason) > LONGEST_REASON:
-        raise Refused("reason_too_long", length=len(reason), limit=LONGEST_REASON)
-    swapped = is_swapped(found, pair, person)
-    kept = float(-value if swapped else value)
-    before = Preference.objects.filter(pair=pair, rater=person).order_by("-round").first()
-    if before is not None and (before.value, before.reason) == (kept, reason):
-        return before
+    :raises Refused: ``pairs_closed``; ``preference_range``; ``reason_too_long``."""
+    # Lock the membership, so that a person's requests run one after the other.
+    PairMember.objects.select_for_update().get(pair_set=pair_set, reviewer=person)
+    if PairSet.objects.values_list("closed_at", flat=True).get(pk=pair_set.pk) is not None:
+        raise DomainError("pairs_closed")
+    if not MIN_PREFERENCE <= value <= MAX_PREFERENCE:
+        raise DomainError("preference_range")
+    if len(reason) > MAX_REASON_LENGTH:
+        raise DomainError("reason_too_long", length=len(reason), limit=MAX_REASON_LENGTH)
+    swapped = is_swapped(pair_set, pair, person)
+    stored_value = float(-value if swapped else value)
+    previous = Preference.objects.filter(pair=pair, rater=person).order_by("-round").first()
+    if previous is not None and (previous.value, previous.reason) == (stored_value, reason):
+        return previous
     return Preference.objects.create(
         pair=pair,
         rater=person,
-        value=kept,
+        value=stored_value,
         reason=reason,
         swapped=swapped,
         seconds=seconds,
         origin=content_hash(["preference", pair.pk, "preference", person.pk]),
-        round=before.round + 1 if before else 0,
+        round=previous.round + 1 if previous else 0,
     )
 
 
-def _number(*parts: object) -> int:
+def _hashed_number(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "big")

@@ -1,4 +1,4 @@
-"""Two answers to one question side by side: preferences of people and judges, and the ledger of the judges' calls."""
+"""Pairs of answers to one question, preferences of people and judges, and the ledger of the judges' calls."""
 
 from django.db import models
 from django.db.models import PROTECT, Q
@@ -7,12 +7,12 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.models import Answer, JudgeVersion, Project, Question, RubricVersion, Run, User
 from evaluation.models.judges import PreflightRow
 from evaluation.models.work import ReplyRow
-from evaluation.storage.append_only import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, TimestampedModel
 
 
-class PairSet(Row, Authored):
-    """Pairs of answers waiting for a preference. Everybody named rates every pair; ``seed`` fixes each person's order
-    and sides. Imported sets have no runs."""
+class PairSet(TimestampedModel, Authored):
+    """A comparison: pairs of answers to rate. Every member rates every pair; ``seed`` fixes each person's order and
+    sides. Imported sets have no runs."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="pair_sets")
     name = models.CharField(_("name"), max_length=200)
@@ -31,8 +31,8 @@ class PairSet(Row, Authored):
         return self.name
 
 
-class PairMember(Row):
-    """Somebody who rates the pairs of a set."""
+class PairMember(TimestampedModel):
+    """A person who rates the pairs of a set."""
 
     pair_set = models.ForeignKey(PairSet, on_delete=PROTECT, related_name="members")
     reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="+")
@@ -42,8 +42,8 @@ class PairMember(Row):
 
 
 class Pair(AppendOnly):
-    """Answers of two systems to one question. ``answer_a`` and ``answer_b`` are there where they are answers of runs;
-    the texts are kept as they were compared."""
+    """Answers of two systems to one question, with the texts as they were compared. ``answer_a`` and ``answer_b`` are
+    set for answers of runs."""
 
     pair_set = models.ForeignKey(PairSet, on_delete=PROTECT, related_name="pairs")
     external_id = models.CharField(max_length=300)
@@ -66,14 +66,13 @@ class Pair(AppendOnly):
 
 
 class Preference(AppendOnly):
-    """What somebody prefers: from -2 (A much better) to 2 (B much better), or why there is no value.
+    """A preference from -2 (A much better) to 2 (B much better), or the reason for a missing value.
 
-    Of several rows with one ``origin`` (pair, metric, and who) the highest round counts. ``swapped`` tells that B was
-    shown on the left. A judge's row joins its verdicts in both orders (``detail``): where they disagree it is a tie.
-    """
+    Of rows with one ``origin`` (pair, metric and rater) the highest round counts. ``swapped``: B was shown on the left.
+    A judge's row joins its verdicts in both orders (``detail``); if they disagree, it is a tie."""
 
     erasable = ("reason",)
-    written_by = "rater"
+    author_path = "rater"
 
     pair = models.ForeignKey(Pair, on_delete=PROTECT, related_name="preferences")
     metric = models.CharField(max_length=100, default="preference")
@@ -101,9 +100,9 @@ class Preference(AppendOnly):
         ]
 
 
-class PairJudging(Row):
-    """A judge comparing the pairs of a set by a rubric. One process at a time works on it, as long as it prolongs its
-    lease; what is left to do follows from the pairs' preferences."""
+class PairJudging(TimestampedModel):
+    """A judge's work on the pairs of a set by a rubric. One process at a time holds its lease; pending pairs follow
+    from the stored preferences."""
 
     pair_set = models.ForeignKey(PairSet, on_delete=PROTECT, related_name="judgings")
     judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
@@ -118,7 +117,7 @@ class PairJudging(Row):
 
 
 class PairPreflight(PreflightRow):
-    """What the small calls before a comparison told about its judge, pinned for the whole of it."""
+    """Result of the preflight calls of a comparison's judge, pinned for the whole comparison."""
 
     judging = models.ForeignKey(PairJudging, on_delete=PROTECT, related_name="preflights")
     judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
@@ -133,8 +132,8 @@ class PairPreflight(PreflightRow):
 
 
 class PairAttempt(AppendOnly):
-    """One HTTP call for a pair, written before it is sent. ``round`` is that of the preference it is made for,
-    ``number`` counts the pair's calls in the round. One without a reply died with its process."""
+    """An HTTP call for a pair, written before it is sent. ``round`` is that of its preference; ``number`` counts the
+    pair's calls in the round. An attempt without a reply died with its process."""
 
     judging = models.ForeignKey(PairJudging, on_delete=PROTECT, related_name="attempts")
     pair = models.ForeignKey(Pair, on_delete=PROTECT, related_name="attempts")
@@ -148,7 +147,7 @@ class PairAttempt(AppendOnly):
 
 
 class PairReply(ReplyRow):
-    """What an attempt for a pair gave."""
+    """Reply to an attempt for a pair."""
 
     attempt = models.OneToOneField(PairAttempt, on_delete=PROTECT, related_name="reply")
 

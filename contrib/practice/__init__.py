@@ -1,4 +1,3 @@
-"""The practice of a new reviewer: ten answers with the ratings their authors would give, and what differs from them.
+"""Practice for new reviewers: ten answers with their authors' ratings, and feedback on the differences.
 
-``items`` is pure, ``views`` keeps how far a person is and shows it; nothing of it enters any figure.
-"""
+``items`` is pure; ``views`` stores the progress and shows the pages. Practice enters no figure."""

@@ -1,4 +1,4 @@
-"""Extensions of the core: pages alone."""
+"""Extensions of the core: pages only."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The ten answers to practise on, with the rating their authors would give and a reason, and what a person's practice
-ratings have in common with it."""
+"""Practice examples with their authors' ratings and reasons, and the comparison with a person's own ratings."""
 
 from __future__ import annotations
 
@@ -14,31 +13,32 @@ from evaluation.core.metric_specs import Bilingual
 from evaluation.profiles.spec import read_mapping
 
 FILE = Path(__file__).with_name("items.yaml")
-FAMILY = "answer_quality"  # the rubric whose levels are asked for
+# The rubric with the levels.
+FAMILY = "answer_quality"
 METRICS = ("correctness", "faithfulness", "completeness")
-Name = Literal["correctness", "faithfulness", "completeness"]
+MetricName = Literal["correctness", "faithfulness", "completeness"]
 
 
-class _Data(BaseModel):
+class _FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Passage(_Data):
-    """A retrieved passage and where it is from."""
+class Passage(_FrozenModel):
+    """A retrieved passage and its source."""
 
     source: Bilingual
     text: Bilingual
 
 
-class Expected(_Data):
-    """The rating the authors would give: a level of the rubric and why it is this one."""
+class ExpectedRating(_FrozenModel):
+    """The authors' rating: a level of the rubric and the reason for it."""
 
     level: Annotated[int, Field(ge=1, le=5)]
     why: Bilingual
 
 
-class PracticeItem(_Data):
-    """One answer to practise on. ``advice`` says what to do beside rating it, where there is something."""
+class PracticeItem(_FrozenModel):
+    """An answer to practise on. ``advice`` names actions besides the rating, if there are any."""
 
     id: Annotated[str, Field(pattern=r"^[a-z-]{1,40}$")]
     category: str
@@ -46,72 +46,74 @@ class PracticeItem(_Data):
     answer: Bilingual
     expected: Bilingual
     passages: Annotated[tuple[Passage, ...], Field(min_length=1)]
-    ratings: dict[Name, Expected]
+    ratings: dict[MetricName, ExpectedRating]
     advice: Bilingual | None = None
 
 
-class _File(_Data):
+class _File(_FrozenModel):
     items: Annotated[tuple[PracticeItem, ...], Field(min_length=1)]
 
 
 @cache
 def practice_items() -> tuple[PracticeItem, ...]:
-    """All items in the order in which they are practised."""
+    """Load all examples in the order of practice."""
     return _File.model_validate(read_mapping(FILE.read_text("utf-8"))).items
 
 
-Levels = Mapping[str, int | None]  # metric -> level; ``None`` where the person could not judge
+# Metric -> level; ``None`` if the person could not judge.
+Levels = Mapping[str, int | None]
 
 
-class Told(NamedTuple):
-    """One criterion: the person's level (``None``: could not judge) beside the expected one."""
+class PracticeFeedback(NamedTuple):
+    """Feedback on one criterion: the person's level (``None``: could not judge) and the expected one."""
 
     metric: str
-    own: int | None
-    expected: Expected
+    own_level: int | None
+    expected: ExpectedRating
 
     @property
     def distance(self) -> int | None:
-        """Levels between the two; ``None`` where the person could not judge."""
-        return None if self.own is None else abs(self.own - self.expected.level)
+        """Levels between the two; ``None`` if the person could not judge."""
+        return None if self.own_level is None else abs(self.own_level - self.expected.level)
 
     @property
-    def same(self) -> bool:
-        """Whether both gave the same level."""
+    def is_same(self) -> bool:
         return self.distance == 0
 
 
 class Tally(NamedTuple):
-    """A person's practice on one criterion: ratings given, the same, at most one level apart, and ``higher`` and
-    ``lower`` than expected."""
+    """Counts of a person's practice ratings on one criterion: ``given`` in all, ``same`` as expected, ``within_one``
+    level, ``higher`` and ``lower`` than expected."""
 
     metric: str
     given: int
     same: int
-    near: int
+    within_one: int
     higher: int
     lower: int
 
 
-def told(item: PracticeItem, given: Levels) -> tuple[Told, ...]:
-    """The criteria of an item, those that differ first and the furthest of them at the top."""
-    found = [Told(name, given.get(name), item.ratings[name]) for name in METRICS]  # type: ignore[index]
-    return tuple(sorted(found, key=lambda one: -5 if one.distance is None else -one.distance))
+def practice_feedback(item: PracticeItem, levels: Levels) -> tuple[PracticeFeedback, ...]:
+    """Feedback on all criteria of an example, largest distance first; unjudged criteria lead."""
+    rows = [PracticeFeedback(name, levels.get(name), item.ratings[name]) for name in METRICS]  # type: ignore[index]
+    return tuple(sorted(rows, key=lambda row: -5 if row.distance is None else -row.distance))
 
 
-def tally(items: tuple[PracticeItem, ...], given: Mapping[str, Levels]) -> tuple[Tally, ...]:
-    """The criteria over all items that were rated; what could not be judged is not counted."""
-    everything = [one for item in items if item.id in given for one in told(item, given[item.id])]
-    return tuple(_tally(name, [one for one in everything if one.metric == name]) for name in METRICS)
+def tally_ratings(items: tuple[PracticeItem, ...], levels_by_item: Mapping[str, Levels]) -> tuple[Tally, ...]:
+    """Count the ratings of each criterion over all rated examples, without unjudged ones."""
+    rows = [
+        row for item in items if item.id in levels_by_item for row in practice_feedback(item, levels_by_item[item.id])
+    ]
+    return tuple(_tally(name, [row for row in rows if row.metric == name]) for name in METRICS)
 
 
-def _tally(metric: str, found: list[Told]) -> Tally:
-    apart = [one.own - one.expected.level for one in found if one.own is not None]
+def _tally(metric: str, rows: list[PracticeFeedback]) -> Tally:
+    gaps = [row.own_level - row.expected.level for row in rows if row.own_level is not None]
     return Tally(
         metric,
-        given=len(apart),
-        same=sum(gap == 0 for gap in apart),
-        near=sum(abs(gap) <= 1 for gap in apart),
-        higher=sum(gap > 0 for gap in apart),
-        lower=sum(gap < 0 for gap in apart),
+        given=len(gaps),
+        same=sum(gap == 0 for gap in gaps),
+        within_one=sum(abs(gap) <= 1 for gap in gaps),
+        higher=sum(gap > 0 for gap in gaps),
+        lower=sum(gap < 0 for gap in gaps),
     )

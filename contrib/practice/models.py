@@ -1,17 +1,15 @@
-"""Progress of a person with the practice examples, which enters no figure."""
+"""A person's progress with the practice examples, which enters no figure."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import User
-from evaluation.storage.append_only import Row
+from evaluation.storage.append_only import TimestampedModel
 
 
-class PracticeProgress(Row):
-    """A person's levels by example and criterion, of the current time through; emptied when they begin again.
-
-    ``rounds`` counts how often all examples were gone through. It goes with the person.
-    """
+class PracticeProgress(TimestampedModel):
+    """A person's levels by example and criterion in the current pass; emptied on restart. ``rounds`` counts completed
+    passes."""
 
     user = models.OneToOneField(User, verbose_name=_("person"), on_delete=models.CASCADE, related_name="practice")
     given = models.JSONField(_("levels given"), default=dict)

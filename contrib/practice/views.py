@@ -1,5 +1,5 @@
-"""Practice: ten examples with feedback. Everybody who is logged in has their own way through them, which is kept beside
-the ratings, never among them."""
+"""Pages of practice: ten examples with feedback. Each logged-in user has own progress, which is stored apart from
+ratings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from contrib.practice.items import FAMILY, METRICS, Levels, PracticeItem, Tally, Told, practice_items, tally, told
+from contrib.practice.items import (
+    FAMILY,
+    METRICS,
+    Levels,
+    PracticeFeedback,
+    PracticeItem,
+    Tally,
+    practice_feedback,
+    practice_items,
+    tally_ratings,
+)
 from contrib.practice.models import PracticeProgress
 from evaluation.accounts.access import person, signed_in_post
 from evaluation.judging.catalogue import judge_metric
@@ -26,74 +36,71 @@ from evaluation.models import User
 from review.charts.axis import ScaleLine, scale_line
 from review.ratings.card import CardMetric, KeyAction, LevelText, Passage
 from review.ratings.forms import CANNOT_JUDGE
-from review.ratings.pages.card import Keys, keys_of
+from review.ratings.pages.card import Keys, user_keys
 from review.ratings.pages.item import MetricField, metric_field
 
-NOT_HERE = (KeyAction.FLAG, KeyAction.ESCALATE, KeyAction.COMMENT, KeyAction.SUGGEST, KeyAction.UNDO)
+UNUSED_ACTIONS = (KeyAction.FLAG, KeyAction.ESCALATE, KeyAction.COMMENT, KeyAction.SUGGEST, KeyAction.UNDO)
 LEVELS: dict[str, int | None] = {CANNOT_JUDGE: None} | {str(level): level for level in range(1, 6)}
 
 
-def practice_of(user: User) -> PracticeProgress:
-    """The person's way so far."""
+def practice_progress(user: User) -> PracticeProgress:
     return PracticeProgress.objects.filter(user=user).first() or PracticeProgress(user=user)
 
 
-def rated(practice: PracticeProgress) -> int:
-    """How many of the examples have been rated this time."""
+def count_rated(practice: PracticeProgress) -> int:
+    """Number of examples rated in the current pass."""
     return sum(item.id in practice.given for item in practice_items())
 
 
-def next_after(practice: PracticeProgress, place: int) -> int | None:
-    """The place (from 1) of the next example without a rating, searched onwards and around; ``None``: all rated."""
+def next_unrated(practice: PracticeProgress, position: int) -> int | None:
+    """Number (from 1) of the next unrated example after ``position``, wrapping around; ``None`` if all are rated."""
     items = practice_items()
-    ahead = [(place + step) % len(items) for step in range(len(items))]
-    return next((at + 1 for at in ahead if items[at].id not in practice.given), None)
+    indexes = [(position + step) % len(items) for step in range(len(items))]
+    return next((index + 1 for index in indexes if items[index].id not in practice.given), None)
 
 
 @transaction.atomic
 def practise(user: User, item: PracticeItem, levels: Levels) -> None:
-    """Keep the levels of an example. What was rated already stays as it is: the feedback has been seen."""
-    row, _made = PracticeProgress.objects.select_for_update().get_or_create(user=user)
+    """Store the levels of an example. Rated examples never change, because their feedback was shown."""
+    row, _created = PracticeProgress.objects.select_for_update().get_or_create(user=user)
     if item.id in row.given:
         return
     row.given = {**row.given, item.id: {name: levels[name] for name in METRICS}}
-    row.rounds += rated(row) == len(practice_items())
+    row.rounds += count_rated(row) == len(practice_items())
     row.save(update_fields=["given", "rounds"])
 
 
-class ToldView(NamedTuple):
-    """A criterion with both levels, what the expected level means, and why it is this one."""
+class FeedbackView(NamedTuple):
+    """Feedback on a criterion in words: both levels, the meaning of the expected one, and its reason."""
 
     title: str
-    own: str
+    own_level: str
     expected: str
     meaning: str
-    why: str
-    same: bool
+    reason: str
+    is_same: bool
     line: ScaleLine | None
 
 
 @dataclass(frozen=True, slots=True)
 class PracticePage:
-    """An example on the screen of a reviewer, with ``fields`` to rate it by; or, after the person rated it, what the
-    authors say of it: the criteria rated ``apart`` and ``alike``. ``following`` is where skipping leads, ``None`` to
-    the list."""
+    """An example with ``fields`` to rate it, or, after the rating, the feedback: ``differences`` and ``matches``.
+    ``next_number`` is the example after skipping, ``None`` for the list."""
 
     number: int
     total: int
-    rated: int
+    rated_count: int
     item: PracticeItem
     contexts: tuple[Passage, ...]
     keys: Keys
-    following: int | None
+    next_number: int | None
     fields: tuple[MetricField, ...] = ()
     error: str = ""
-    apart: tuple[ToldView, ...] = ()
-    alike: tuple[ToldView, ...] = ()
+    differences: tuple[FeedbackView, ...] = ()
+    matches: tuple[FeedbackView, ...] = ()
 
     @property
     def answer(self) -> str:
-        """The answer as the person reads it."""
         return self.item.answer.in_language(_language())
 
 
@@ -101,78 +108,84 @@ class PracticePage:
 @never_cache
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
-    """Where the person stands with the examples: how many of the criteria of each were rated as expected."""
-    practice, items = practice_of(person(request)), practice_items()
-    given = practice.given
-    shown = {
-        "rated": rated(practice),
+    """Show the progress, and by example how many criteria were rated as expected."""
+    practice, items = practice_progress(person(request)), practice_items()
+    levels_by_item = practice.given
+    context = {
+        "rated": count_rated(practice),
         "total": len(items),
-        "following": next_after(practice, 0),
+        "following": next_unrated(practice, 0),
         "places": [
-            (item.question, sum(one.same for one in told(item, given[item.id])) if item.id in given else None)
+            (
+                item.question,
+                sum(feedback.is_same for feedback in practice_feedback(item, levels_by_item[item.id]))
+                if item.id in levels_by_item
+                else None,
+            )
             for item in items
         ],
-        "tallies": [_tallied(one) for one in tally(items, given) if one.given],
+        "tallies": [
+            _tally_row(metric_tally) for metric_tally in tally_ratings(items, levels_by_item) if metric_tally.given
+        ],
     }
-    return render(request, "practice/start.html", shown)
+    return render(request, "practice/start.html", context)
 
 
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def example(request: HttpRequest, number: int) -> HttpResponse:
-    """An example to rate, or, once it is rated, what its authors say of it. The screen comes again where a criterion is
-    missing."""
+    """Show an example to rate, or its feedback once it is rated. A form without every criterion is shown again."""
     if not 1 <= number <= len(practice_items()):
         raise Http404
-    me, item = person(request), practice_items()[number - 1]
+    user, item = person(request), practice_items()[number - 1]
     if request.method == "POST":
-        said = {name: request.POST.get(f"value:{name}", "") for name in METRICS}
-        levels = {name: LEVELS[text] for name, text in said.items() if text in LEVELS}
+        posted_values = {name: request.POST.get(f"value:{name}", "") for name in METRICS}
+        levels = {name: LEVELS[text] for name, text in posted_values.items() if text in LEVELS}
         if missing := [name for name in METRICS if name not in levels]:
             error = gettext("Rate every criterion, or say that you cannot judge it.")
-            return _card(request, number, practice_of(me), levels, missing, error)
-        practise(me, item, levels)
+            return _example_page(request, number, practice_progress(user), levels, missing, error)
+        practise(user, item, levels)
         return redirect("practice-example", number)
-    practice = practice_of(me)
+    practice = practice_progress(user)
     if item.id not in practice.given:
-        return _card(request, number, practice)
-    views = [_told(one) for one in told(item, practice.given[item.id])]
+        return _example_page(request, number, practice)
+    views = [_feedback_view(feedback) for feedback in practice_feedback(item, practice.given[item.id])]
     page = PracticePage(
         number=number,
         total=len(practice_items()),
-        rated=rated(practice),
+        rated_count=count_rated(practice),
         item=item,
         contexts=_passages(item),
-        keys=keys_of(me),
-        following=next_after(practice, number),
-        apart=tuple(one for one in views if not one.same),
-        alike=tuple(one for one in views if one.same),
+        keys=user_keys(user),
+        next_number=next_unrated(practice, number),
+        differences=tuple(view for view in views if not view.is_same),
+        matches=tuple(view for view in views if view.is_same),
     )
     return render(request, "practice/feedback.html", {"page": page})
 
 
-def _card(
+def _example_page(
     request: HttpRequest,
     number: int,
     practice: PracticeProgress,
-    given: Levels | None = None,
+    levels: Levels | None = None,
     missing: Collection[str] = (),
     error: str = "",
 ) -> HttpResponse:
-    """An example to be rated, with what a refused form held; the person's keys without those that mean nothing here."""
-    item, keys = practice_items()[number - 1], keys_of(person(request))
-    idle, following = {keys.labels[str(action)] for action in NOT_HERE}, next_after(practice, number)
+    """Render an example to rate, with the levels of a refused form, and without keys that do nothing here."""
+    item, keys = practice_items()[number - 1], user_keys(person(request))
+    unused_labels, next_number = {keys.labels[str(action)] for action in UNUSED_ACTIONS}, next_unrated(practice, number)
     page = PracticePage(
         number=number,
         total=len(practice_items()),
-        rated=rated(practice),
+        rated_count=count_rated(practice),
         item=item,
         contexts=_passages(item),
-        keys=keys._replace(lines=tuple(line for line in keys.lines if line[0] not in idle)),
-        following=None if following == number else following,
+        keys=keys._replace(lines=tuple(line for line in keys.lines if line[0] not in unused_labels)),
+        next_number=None if next_number == number else next_number,
         fields=tuple(
-            metric_field(_metric(name), _entered(name, given or {}), missing=name in missing) for name in METRICS
+            metric_field(_metric(name), _field_text(name, levels or {}), missing=name in missing) for name in METRICS
         ),
         error=error,
     )
@@ -180,8 +193,8 @@ def _card(
 
 
 @signed_in_post
-def again(request: HttpRequest) -> HttpResponse:
-    """Empty the examples and begin with the first."""
+def restart(request: HttpRequest) -> HttpResponse:
+    """Clear the progress and start with the first example."""
     PracticeProgress.objects.filter(user=person(request)).update(given={})
     return redirect("practice-example", 1)
 
@@ -193,8 +206,8 @@ def _language() -> str:
 def _passages(item: PracticeItem) -> tuple[Passage, ...]:
     language = _language()
     return tuple(
-        Passage(number, one.source.in_language(language), one.text.in_language(language), "")
-        for number, one in enumerate(item.passages, start=1)
+        Passage(number, passage.source.in_language(language), passage.text.in_language(language), "")
+        for number, passage in enumerate(item.passages, start=1)
     )
 
 
@@ -203,9 +216,9 @@ def _title(metric: str) -> str:
 
 
 def _metric(name: str) -> CardMetric:
-    """The criterion as the real screen asks for it, from the shipped rubric."""
+    """The criterion as on the review screen, from the shipped rubric."""
     language = "ko" if _language().startswith("ko") else "en"
-    spec, asked = judge_metric(name), shipped_rubric(FAMILY, language).metric(name)
+    spec, rubric_metric = judge_metric(name), shipped_rubric(FAMILY, language).metric(name)
     return CardMetric(
         name=name,
         title=_title(name),
@@ -214,44 +227,53 @@ def _metric(name: str) -> CardMetric:
         low=spec.scale.low,
         high=spec.scale.high,
         labels=(),
-        question=asked.question.strip(),
-        levels=tuple(LevelText(level.value, level.text) for level in asked.levels),
+        question=rubric_metric.question.strip(),
+        levels=tuple(LevelText(level.value, level.text) for level in rubric_metric.levels),
         language=language,
     )
 
 
-def _entered(name: str, given: Levels) -> str:
-    if name not in given:
+def _field_text(name: str, levels: Levels) -> str:
+    if name not in levels:
         return ""
-    level = given[name]
+    level = levels[name]
     return CANNOT_JUDGE if level is None else str(level)
 
 
-def _told(one: Told) -> ToldView:
-    level, scale = one.expected.level, judge_metric(one.metric).scale
-    return ToldView(
-        title=_title(one.metric),
-        own=gettext("cannot judge") if one.own is None else str(one.own),
+def _feedback_view(feedback: PracticeFeedback) -> FeedbackView:
+    level, scale = feedback.expected.level, judge_metric(feedback.metric).scale
+    return FeedbackView(
+        title=_title(feedback.metric),
+        own_level=gettext("cannot judge") if feedback.own_level is None else str(feedback.own_level),
         expected=str(level),
-        meaning=next(each.text for each in _metric(one.metric).levels if each.value == level),
-        why=one.expected.why.in_language(_language()),
-        same=one.same,
-        line=None if one.own is None else scale_line(scale, expert=one.own, judge=level),
+        meaning=next(level_text.text for level_text in _metric(feedback.metric).levels if level_text.value == level),
+        reason=feedback.expected.why.in_language(_language()),
+        is_same=feedback.is_same,
+        line=None if feedback.own_level is None else scale_line(scale, expert=feedback.own_level, judge=level),
     )
 
 
 LENIENT, STRICT, EVEN = _("more often higher"), _("more often lower"), _("neither way")
 
 
-def _tallied(one: Tally) -> tuple[str, str, str, str]:
-    """A criterion over all rated examples: its title, how many were the same and how many near, and which way."""
-    same, near = (gettext("%(count)d of %(total)d") % {"count": n, "total": one.given} for n in (one.same, one.near))
-    leaning = LENIENT if one.higher > one.lower else STRICT if one.lower > one.higher else EVEN
-    return _title(one.metric), same, near, str(leaning)
+def _tally_row(metric_tally: Tally) -> tuple[str, str, str, str]:
+    """Title of a criterion, counts of equal and near ratings, and the direction of the differences."""
+    same, within_one = (
+        gettext("%(count)d of %(total)d") % {"count": n, "total": metric_tally.given}
+        for n in (metric_tally.same, metric_tally.within_one)
+    )
+    leaning = (
+        LENIENT
+        if metric_tally.higher > metric_tally.lower
+        else STRICT
+        if metric_tally.lower > metric_tally.higher
+        else EVEN
+    )
+    return _title(metric_tally.metric), same, within_one, str(leaning)
 
 
 urlpatterns = [
     path("practice/", start, name="practice"),
-    path("practice/again/", again, name="practice-again"),
+    path("practice/again/", restart, name="practice-again"),
     path("practice/<int:number>/", example, name="practice-example"),
 ]

@@ -1,4 +1,4 @@
-"""Retrieval truth that experts repair: a pool of what several systems retrieved, blind ratings of a sample of it, and
-corrected figures. ``pooling`` makes a repair, ``rating`` is a person's way through it, ``results`` what came of it,
-``accepting`` takes its labels over into the question set.
-"""
+"""Expert repair of retrieval labels: a pool of retrieved passages, blind ratings of a sample, and corrected figures.
+
+``pooling`` creates a repair, ``rating`` serves passages to raters, ``results`` computes figures, ``accepting`` copies
+the labels into the question set."""

@@ -1,4 +1,4 @@
-"""REST: retrieval truth that experts repair: making a pool, taking a passage, grading, and what came of it."""
+"""REST: retrieval repairs: create a pool, get and rate passages, results."""
 
 from __future__ import annotations
 
@@ -16,58 +16,58 @@ from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from contrib.retrieval_truth.accepting import accept_labels
 from contrib.retrieval_truth.models import AcceptedLabels, PassageRating, RetrievalRepair
-from contrib.retrieval_truth.pooling import MOST_SYSTEMS, make_repair
-from contrib.retrieval_truth.rating import REPAIRS, PassageCard, card_of, rate, set_open
+from contrib.retrieval_truth.pooling import MAX_SYSTEMS, make_repair
+from contrib.retrieval_truth.rating import REPAIRS, PassageCard, next_card, rate_passage, set_open
 from contrib.retrieval_truth.results import (
     REPAIR_EXPORTS,
     RepairResult,
     export_repair,
-    refuse_early,
+    refuse_unfinished_rater,
     results_for,
 )
-from contrib.retrieval_truth.views import DEEPEST, LARGEST, LONGEST_NAME
+from contrib.retrieval_truth.views import MAX_DEPTH, MAX_NAME_LENGTH, MAX_SIZE
 from evaluation.accounts import access
-from evaluation.accounts.access import LARGEST_ID
+from evaluation.accounts.access import MAX_ID
 from evaluation.core.roles import Action
 from evaluation.models import Run
-from evaluation.rest.endpoints import StrictSerializer, ViewSet, part, person, verb, written_by
-from evaluation.rest.fields import TOO_OFTEN, optional_text, row_id
+from evaluation.rest.endpoints import StrictSerializer, ViewSet, detail_action, detail_view, request_user, responds_with
+from evaluation.rest.fields import RATE_LIMIT_RESPONSE, id_field, optional_text
 from evaluation.rest.requests import Pages
-from evaluation.runs.exports import download, take_export, take_figures
+from evaluation.runs.exports import count_export, count_figures, download_response
 from review.queues.api import people_named
 
 
 class RepairBody(StrictSerializer):
-    """A repair of what the systems of ``runs`` retrieved. ``reviewers`` are user names; they read the name."""
+    """Body of a new repair of the systems of ``runs``. ``reviewers`` are user names; they see the name."""
 
-    runs = serializers.ListField(child=row_id(), min_length=2, max_length=MOST_SYSTEMS)
-    name = serializers.CharField(max_length=LONGEST_NAME)
+    runs = serializers.ListField(child=id_field(), min_length=2, max_length=MAX_SYSTEMS)
+    name = serializers.CharField(max_length=MAX_NAME_LENGTH)
     reviewers = serializers.ListField(child=serializers.CharField(max_length=150), min_length=1, max_length=500)
-    size = serializers.IntegerField(min_value=1, max_value=LARGEST, default=200)
-    k = serializers.IntegerField(min_value=1, max_value=DEEPEST, default=10)
+    size = serializers.IntegerField(min_value=1, max_value=MAX_SIZE, default=200)
+    k = serializers.IntegerField(min_value=1, max_value=MAX_DEPTH, default=10)
     partly_counts = serializers.BooleanField(default=False)
     first_relevant = serializers.BooleanField(default=False)
     guideline = optional_text()
-    seed = serializers.IntegerField(min_value=0, max_value=LARGEST_ID, required=False, allow_null=True, default=None)
+    seed = serializers.IntegerField(min_value=0, max_value=MAX_ID, required=False, allow_null=True, default=None)
 
 
 class GradeBody(StrictSerializer):
-    """What the caller says of a passage."""
+    """The caller's grade of a passage."""
 
-    passage = row_id()
+    passage = id_field()
     grade = serializers.ChoiceField(choices=PassageRating.Grade.values)
     reason = optional_text()
     seconds = serializers.FloatField(required=False, allow_null=True, default=None, min_value=0, max_value=86_400)
 
 
 class PassageQuery(StrictSerializer):
-    """A passage that was drawn, to look at it again; without one the next."""
+    """A drawn passage to view again; without it the next one."""
 
-    passage = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID)
+    passage = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MAX_ID)
 
 
 class RepairShown(serializers.ModelSerializer[RetrievalRepair]):
-    """A repair as its reviewers see it: neither runs nor systems."""
+    """A repair as reviewers see it, without runs and systems."""
 
     open = serializers.SerializerMethodField()
 
@@ -75,13 +75,12 @@ class RepairShown(serializers.ModelSerializer[RetrievalRepair]):
         model = RetrievalRepair
         fields = ("id", "name", "guideline", "k", "partly_counts", "first_relevant", "size", "open", "created_at")
 
-    def get_open(self, found: RetrievalRepair) -> bool:
-        """Whether it takes ratings."""
-        return found.closed_at is None
+    def get_open(self, repair: RetrievalRepair) -> bool:
+        return repair.closed_at is None
 
 
 class PassageCardShown(serializers.Serializer[Any]):
-    """A passage as this caller sees it; ``grade`` and ``reason`` are the caller's own so far."""
+    """A passage as the caller sees it; ``grade`` and ``reason`` are the caller's own."""
 
     passage = serializers.IntegerField(source="passage.pk")
     question = serializers.CharField()
@@ -93,15 +92,15 @@ class PassageCardShown(serializers.Serializer[Any]):
 
 
 class RepairResultShown(DataclassSerializer[RepairResult]):
-    """Corrected precision, recall and nDCG at k by system (``minus`` empty) and by two systems, with intervals; hit and
-    MRR where they are known."""
+    """Corrected precision, recall and nDCG at k by system (``minus`` empty) and by pair of systems, with intervals; hit
+    and MRR where known."""
 
     class Meta:
         dataclass = RepairResult
 
 
 class AcceptedShown(serializers.ModelSerializer[AcceptedLabels]):
-    """The version of the question set that took the labels over."""
+    """The version of the question set that accepted the labels."""
 
     class Meta:
         model = AcceptedLabels
@@ -115,88 +114,91 @@ class RepairExportQuery(StrictSerializer):
 
 
 class RepairViewSet(ViewSet):
-    """The repairs the caller leads or is named in."""
+    """Repairs that the caller leads or rates in."""
 
     pagination_class = Pages
 
-    @written_by(RepairShown, paged=True)
+    @responds_with(RepairShown, paged=True)
     def list(self, request: Request) -> QuerySet[RetrievalRepair]:
         """One page, newest first."""
-        return REPAIRS.of(request.user)
+        return REPAIRS.visible_to(request.user)
 
-    @written_by(RepairShown, status=201, body=RepairBody)
+    @responds_with(RepairShown, status=201, body=RepairBody)
     def create(self, request: Request) -> RetrievalRepair:
-        """Pool what the runs' systems retrieved and draw the passages to rate."""
+        """Pool the passages that the runs' systems retrieved, and draw those to rate."""
         body = self.body()
         runs = [
             access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk)
             for pk in dict.fromkeys(body.pop("runs"))
         ]
         people = people_named(body.pop("reviewers"), runs[0].project_id)
-        return make_repair(runs, reviewers=people, by=person(request), **body)
+        return make_repair(runs, reviewers=people, by=request_user(request), **body)
 
-    @written_by(RepairShown)
+    @responds_with(RepairShown)
     def retrieve(self, request: Request, pk: int) -> RetrievalRepair:
         """The repair."""
         return REPAIRS.get(request.user, pk)
 
-    @part(PassageCardShown, query=PassageQuery, others={204: None})
+    @detail_view(PassageCardShown, query=PassageQuery, other_responses={204: None})
     def next(self, request: Request, pk: int) -> PassageCard | None:
-        """The card; 204 when nothing is left for the caller."""
-        found, wanted = REPAIRS.to_rate(request.user, pk), self.asked(request.query_params.dict())["passage"]
-        card = card_of(found, person(request), wanted)
-        if card is None and wanted:
+        """Return the next passage; 204 if none is left for the caller."""
+        repair, passage_id = (
+            REPAIRS.for_rater(request.user, pk),
+            self.validated_query(request.query_params.dict())["passage"],
+        )
+        card = next_card(repair, request_user(request), passage_id)
+        if card is None and passage_id:
             raise Http404
         return card
 
-    @verb(REPAIRS.to_rate, PassageCardShown, body=GradeBody)
-    def rate(self, found: RetrievalRepair, body: dict[str, Any]) -> PassageCard | None:
-        """Store the grade: the passage as it stands now. The same one twice is one decision."""
-        me, passage = person(self.request), found.passages.filter(pk=body.pop("passage"), sampled=True).first()
+    @detail_action(REPAIRS.for_rater, PassageCardShown, body=GradeBody)
+    def rate(self, repair: RetrievalRepair, body: dict[str, Any]) -> PassageCard | None:
+        """Store the grade and return the updated passage. Repeating a grade changes nothing."""
+        user, passage = request_user(self.request), repair.passages.filter(pk=body.pop("passage"), sampled=True).first()
         if passage is None:
             raise Http404
-        rate(found, passage, me, **body)
-        return card_of(found, me, passage.pk)
+        rate_passage(repair, passage, user, **body)
+        return next_card(repair, user, passage.pk)
 
-    @part(RepairResultShown, others={429: TOO_OFTEN})
+    @detail_view(RepairResultShown, other_responses={429: RATE_LIMIT_RESPONSE})
     def figures(self, request: Request, pk: int) -> RepairResult:
-        """The corrected figures. A lead who rates too has to rate what is left first."""
-        found = REPAIRS.for_lead(request.user, pk)
-        take_figures(person(request))
-        return results_for(found, person(request))
+        """Return the corrected figures. A lead who also rates must first rate the remaining passages."""
+        repair = REPAIRS.for_lead(request.user, pk)
+        count_figures(request_user(request))
+        return results_for(repair, request_user(request))
 
     @extend_schema(
         parameters=[RepairExportQuery],
         responses={
             (200, "application/json"): OpenApiTypes.STR,
             (200, "text/csv"): OpenApiTypes.STR,
-            429: TOO_OFTEN,
+            429: RATE_LIMIT_RESPONSE,
         },
     )
     @action(detail=True, pagination_class=None, query=("format",))
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:
-        """The figures (``json``) or the pool with probabilities and ratings (``csv``)."""
-        found, asked = REPAIRS.for_lead(request.user, pk), RepairExportQuery(data=request.query_params.dict())
-        asked.is_valid(raise_exception=True)
-        refuse_early(found, person(request))
-        take_export(person(request))
-        return download(export_repair(found, asked.validated_data["format"]))
+        """Export the figures (``json``) or the pool with probabilities and ratings (``csv``)."""
+        repair, query = REPAIRS.for_lead(request.user, pk), RepairExportQuery(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        refuse_unfinished_rater(repair, request_user(request))
+        count_export(request_user(request))
+        return download_response(export_repair(repair, query.validated_data["format"]))
 
-    @verb(REPAIRS.for_lead)
-    def close(self, found: RetrievalRepair) -> None:
+    @detail_action(REPAIRS.for_lead)
+    def close(self, repair: RetrievalRepair) -> None:
         """Close."""
-        set_open(found, is_open=False, by=person(self.request))
+        set_open(repair, is_open=False, by=request_user(self.request))
 
-    @verb(REPAIRS.for_lead)
-    def reopen(self, found: RetrievalRepair) -> None:
+    @detail_action(REPAIRS.for_lead)
+    def reopen(self, repair: RetrievalRepair) -> None:
         """Reopen."""
-        set_open(found, is_open=True, by=person(self.request))
+        set_open(repair, is_open=True, by=request_user(self.request))
 
-    @verb(REPAIRS.for_lead, AcceptedShown)
-    def accept(self, found: RetrievalRepair) -> AcceptedLabels:
-        """Take the labels over into a new version of the question set."""
-        refuse_early(found, person(self.request))
-        return accept_labels(found, by=person(self.request))
+    @detail_action(REPAIRS.for_lead, AcceptedShown)
+    def accept(self, repair: RetrievalRepair) -> AcceptedLabels:
+        """Copy the labels into a new version of the question set."""
+        refuse_unfinished_rater(repair, request_user(self.request))
+        return accept_labels(repair, by=request_user(self.request))
 
 
 router = SimpleRouter(use_regex_path=False)

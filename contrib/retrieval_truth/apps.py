@@ -13,5 +13,4 @@ class RetrievalTruthConfig(AppConfig):
     verbose_name = _("Retrieval truth")
 
     def ready(self) -> None:
-        """Register the extensions of the core."""
         register(self.label, self.name)

@@ -1,20 +1,18 @@
-"""Retrieval truth that experts repair: the pooled passages with their probabilities of being drawn, the ratings, and
-what was taken over into question sets."""
+"""Retrieval repairs: pooled passages with their sampling probabilities, ratings, and accepted labels."""
 
 from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Project, Question, QuestionSet, Run, User
-from evaluation.storage.append_only import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, TimestampedModel
 
 
-class RetrievalRepair(Row, Authored):
-    """A pool of what several runs' systems retrieved to depth ``k`` for the questions of one version of a set.
+class RetrievalRepair(TimestampedModel, Authored):
+    """A pool of the passages that several runs retrieved to depth ``k`` for the questions of one version of a set.
 
-    ``partly_counts`` says on which side *partly* stands. ``first_relevant``: passages that hit and MRR depend on were
-    drawn with certainty. Only ``closed_at`` ever changes.
-    """
+    ``partly_counts``: *partly relevant* counts as relevant. ``first_relevant``: passages that decide hit and MRR were
+    drawn with certainty. Only ``closed_at`` ever changes."""
 
     project = models.ForeignKey(Project, on_delete=PROTECT, related_name="retrieval_repairs")
     question_set = models.ForeignKey(QuestionSet, on_delete=PROTECT, related_name="+")
@@ -49,8 +47,8 @@ class RepairSystem(AppendOnly):
         constraints = [models.UniqueConstraint(fields=["repair", "position"], name="one_system_per_place")]
 
 
-class RepairMember(Row):
-    """Somebody who rates passages of a repair."""
+class RepairMember(TimestampedModel):
+    """A rater of a repair."""
 
     repair = models.ForeignKey(RetrievalRepair, on_delete=PROTECT, related_name="members")
     reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="+")
@@ -60,12 +58,11 @@ class RepairMember(Row):
 
 
 class PooledPassage(AppendOnly):
-    """A passage of the pool: every one of them keeps its stratum and probability, drawn or not.
+    """A passage of the pool with its stratum and probability, drawn or not.
 
-    ``ranks`` has its first rank by system, 0 where it was not among the first k. ``label`` is the relevance that the
-    question set knew (0 or 1), ``judge`` the share of an LLM judge's verdicts that called it relevant, ``guess`` what
-    was guessed of it before anybody rated.
-    """
+    ``ranks`` holds its first rank by system, 0 if not among the first k. ``label`` is the relevance in the question set
+    (0 or 1), ``judge`` the share of judge verdicts that call it relevant, ``guess`` the predicted relevance before
+    ratings."""
 
     class Stratum(models.TextChoices):
         LABELLED = "labelled", _("has a label")
@@ -99,7 +96,7 @@ class PooledPassage(AppendOnly):
 
 
 class PassageRating(AppendOnly):
-    """What an expert says of a passage, blind: of several rows by one person the highest round counts."""
+    """An expert's blind rating of a passage; the highest round of a person counts."""
 
     class Grade(models.TextChoices):
         RELEVANT = "relevant", _("Relevant")
@@ -124,7 +121,7 @@ class PassageRating(AppendOnly):
 
 
 class AcceptedLabels(AppendOnly, Authored):
-    """A lead took the labels of a repair over into a new version of the question set."""
+    """The acceptance of a repair's labels into a new version of the question set, by a lead."""
 
     repair = models.ForeignKey(RetrievalRepair, on_delete=PROTECT, related_name="accepted")
     question_set = models.ForeignKey(QuestionSet, on_delete=PROTECT, related_name="+")

@@ -1,5 +1,4 @@
-"""Making a repair: what the systems of several runs retrieved, pooled by question, and the draw of what experts
-rate."""
+"""Creates a repair: pools the passages retrieved by several runs by question, and draws a sample for experts."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from django.db import transaction
 
 from contrib.retrieval_truth.models import PooledPassage, RepairMember, RepairSystem, RetrievalRepair
 from evaluation.accounts import access, audit
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.judging.formulas import RELEVANT, SUPPORTED
 from evaluation.models import Answer, Finding, Question, Run, User
@@ -22,15 +21,18 @@ from review.evidence.answers import new_seed
 from review.statistics.retrieval_truth.drawing import PassageDraw, draw_passages
 from review.statistics.retrieval_truth.pool import Pool
 
-MOST_SYSTEMS = 8
-NOT_RELEVANT = "not_relevant_chunk_ids"  # in a question's metadata: what experts rated and found not relevant
-JUDGED_BY = "context_precision"  # the metric whose verdicts on passages steer the draw
-Key = tuple[int, str, str]  # question, chunk id, hash of the text where there is no id
+MAX_SYSTEMS = 8
+# Key in a question's metadata for passages that experts rated as not relevant.
+NOT_RELEVANT = "not_relevant_chunk_ids"
+# Metric whose verdicts on passages guide the draw.
+VERDICT_METRIC = "context_precision"
+# Question, chunk id, and hash of the text without a chunk id.
+Key = tuple[int, str, str]
 
 
 @dataclass(slots=True)
-class Pooled:
-    """A passage while the pool is made."""
+class PoolEntry:
+    """A passage while the pool is built."""
 
     ranks: list[int]
     text: str = ""
@@ -52,23 +54,21 @@ def make_repair(
     seed: int | None = None,
     by: User | None = None,
 ) -> RetrievalRepair:
-    """Pool what the runs' systems retrieved among the first ``k`` for the questions that all of them answered, with the
-    passages that the question set names as relevant, and draw ``size`` of those without a label.
+    """Pool the first ``k`` passages of each run for the questions that all answered, and draw ``size`` unlabelled ones.
 
-    A passage is one by its chunk id, without one by its text. Verdicts of ``context_precision`` in these runs are the
-    judge's word.
+    The pool includes the passages that the question set names as relevant. Passages are identified by their chunk id,
+    else by their text. Verdicts of ``context_precision`` in these runs guide the draw.
 
     :raises Refused: ``repair_runs`` (two to eight), ``several_projects``, ``several_question_sets``,
         ``pairs_same_answers``, ``no_reviewers``, ``not_in_project``, ``repair_exists``, ``nothing_retrieved``,
-        ``passages_without_text``, ``nothing_to_rate``, ``too_few_for_first``.
-    """
+        ``passages_without_text``, ``nothing_to_rate``, ``too_few_for_first``."""
     people = list(dict.fromkeys(reviewers))
-    _check(runs, people, name)
-    pool = _pool(runs, k)
-    arrays = arrays_of(list(pool.items()), k)
-    drawn = draw_passages(arrays, size, seed := new_seed() if seed is None else seed, first_relevant=first_relevant)
+    _validate(runs, people, name)
+    pool = _build_pool(runs, k)
+    arrays = pool_arrays(list(pool.items()), k)
+    draw = draw_passages(arrays, size, seed := new_seed() if seed is None else seed, first_relevant=first_relevant)
     first = runs[0]
-    made = RetrievalRepair.objects.create(
+    repair = RetrievalRepair.objects.create(
         project_id=first.project_id,
         question_set_id=first.answer_set.question_set_id,
         name=name,
@@ -80,132 +80,135 @@ def make_repair(
         seed=seed,
         created_by=by,
     )
-    RepairMember.objects.bulk_create(RepairMember(repair=made, reviewer=person) for person in people)
+    RepairMember.objects.bulk_create(RepairMember(repair=repair, reviewer=person) for person in people)
     RepairSystem.objects.bulk_create(
-        RepairSystem(repair=made, run=run, position=place, name=str(run.answer_set.system_version))
-        for place, run in enumerate(runs)
+        RepairSystem(repair=repair, run=run, position=position, name=str(run.answer_set.system_version))
+        for position, run in enumerate(runs)
     )
-    PooledPassage.objects.bulk_create(_rows(made, pool, drawn), batch_size=500)
-    audit.record(by, "repair_made", made, runs=[run.pk for run in runs], drawn=int(drawn.sampled.sum()))
-    return made
+    PooledPassage.objects.bulk_create(_rows(repair, pool, draw), batch_size=500)
+    audit.record(by, "repair_made", repair, runs=[run.pk for run in runs], drawn=int(draw.sampled.sum()))
+    return repair
 
 
-def _check(runs: Sequence[Run], people: Sequence[User], name: str) -> None:
-    if not 2 <= len(runs) <= MOST_SYSTEMS:
-        raise Refused("repair_runs", most=MOST_SYSTEMS)
+def _validate(runs: Sequence[Run], people: Sequence[User], name: str) -> None:
+    if not 2 <= len(runs) <= MAX_SYSTEMS:
+        raise DomainError("repair_runs", most=MAX_SYSTEMS)
     if len({run.project_id for run in runs}) > 1:
-        raise Refused("several_projects")
+        raise DomainError("several_projects")
     if len({run.answer_set.question_set_id for run in runs}) > 1:
-        raise Refused("several_question_sets")
+        raise DomainError("several_question_sets")
     if len({run.answer_set_id for run in runs}) < len(runs):
-        raise Refused("pairs_same_answers")
+        raise DomainError("pairs_same_answers")
     if not people:
-        raise Refused("no_reviewers")
-    outside = [one.username for one in people if not access.may(one, runs[0].project_id, Action.RATE)]
+        raise DomainError("no_reviewers")
+    outside = [reviewer.username for reviewer in people if not access.may(reviewer, runs[0].project_id, Action.RATE)]
     if outside:
-        raise Refused("not_in_project", people=", ".join(outside))
+        raise DomainError("not_in_project", people=", ".join(outside))
     if RetrievalRepair.objects.filter(project=runs[0].project_id, name=name).exists():
-        raise Refused("repair_exists", name=name)
+        raise DomainError("repair_exists", name=name)
 
 
-def _pool(runs: Sequence[Run], k: int) -> dict[Key, Pooled]:
+def _build_pool(runs: Sequence[Run], k: int) -> dict[Key, PoolEntry]:
     by_run = [ranked_answers(run) for run in runs]
     shared = set.intersection(*(set(answers) for answers in by_run))
     if not shared:
-        raise Refused("nothing_retrieved")
-    pool: dict[Key, Pooled] = {}
+        raise DomainError("nothing_retrieved")
+    pool: dict[Key, PoolEntry] = {}
     for question in Question.objects.filter(pk__in=shared).order_by("position"):
-        of_question = _labelled(question, len(runs))
+        question_pool = _labelled_passages(question, len(runs))
         for system, answers in enumerate(by_run):
-            add_ranking(of_question, question.pk, system, len(runs), answers[question.pk], k)
-        pool |= of_question
+            add_ranking(question_pool, question.pk, system, len(runs), answers[question.pk], k)
+        pool |= question_pool
     _add_verdicts(pool, runs)
-    missing = [key for key, one in pool.items() if one.label is None and not one.text.strip()]
+    missing = [key for key, entry in pool.items() if entry.label is None and not entry.text.strip()]
     if missing:
-        raise Refused("passages_without_text", count=len(missing), chunk=missing[0][1])
+        raise DomainError("passages_without_text", count=len(missing), chunk=missing[0][1])
     return pool
 
 
 def ranked_answers(run: Run) -> dict[int, Answer]:
-    """The first answer to each question that came with a retrieval, by the question's key."""
+    """Return the first answer with a retrieval to each question, by question id."""
     rows = Answer.objects.filter(answer_set=run.answer_set_id, status="ok", retrieves=True)
-    chosen = rows.order_by("-sample", "round").prefetch_related("contexts")
-    return {answer.question_id: answer for answer in chosen}  # the lowest sample and its last round stay
+    answers = rows.order_by("-sample", "round").prefetch_related("contexts")
+    # Later rows replace earlier ones: the lowest sample in its last round remains.
+    return {answer.question_id: answer for answer in answers}
 
 
-def _labelled(question: Question, systems: int) -> dict[Key, Pooled]:
-    """The passages the set knows: relevant ones, and those that an earlier repair found not to be."""
-    known = dict.fromkeys(question.metadata.get(NOT_RELEVANT, []), 0.0)
-    known |= dict.fromkeys(question.read().ground_truth_chunk_ids, 1.0)
-    return {(question.pk, chunk, ""): Pooled([0] * systems, label=label) for chunk, label in known.items()}
+def _labelled_passages(question: Question, systems: int) -> dict[Key, PoolEntry]:
+    """Return the labelled passages of a question: relevant ones, and those that an earlier repair found irrelevant."""
+    labels = dict.fromkeys(question.metadata.get(NOT_RELEVANT, []), 0.0)
+    labels |= dict.fromkeys(question.read().ground_truth_chunk_ids, 1.0)
+    return {(question.pk, chunk, ""): PoolEntry([0] * systems, label=label) for chunk, label in labels.items()}
 
 
-def add_ranking(pool: dict[Key, Pooled], question: int, system: int, systems: int, answer: Answer, k: int) -> None:
-    """Put the first k places of a ranking into the pool; a passage that comes twice has its first rank."""
-    said = list(answer.contexts.all())
-    texts = {context.chunk_id: context.text for context in said if context.chunk_id}
-    ranked = [(context.chunk_id, context.text) for context in said]
+def add_ranking(pool: dict[Key, PoolEntry], question: int, system: int, systems: int, answer: Answer, k: int) -> None:
+    """Add the first ``k`` passages of a ranking to the pool; a repeated passage keeps its first rank."""
+    contexts = list(answer.contexts.all())
+    texts = {context.chunk_id: context.text for context in contexts if context.chunk_id}
+    ranked = [(context.chunk_id, context.text) for context in contexts]
     if answer.retrieved_ids is not None:
         ranked = [(chunk, texts.get(chunk, "")) for chunk in answer.retrieved_ids]
     for rank, (chunk, text) in enumerate(ranked[:k], start=1):
-        one = pool.setdefault(passage_key(question, chunk, text), Pooled([0] * systems))
-        one.ranks[system] = one.ranks[system] or rank
-        one.text = one.text or text
+        entry = pool.setdefault(passage_key(question, chunk, text), PoolEntry([0] * systems))
+        entry.ranks[system] = entry.ranks[system] or rank
+        entry.text = entry.text or text
 
 
 def passage_key(question: int, chunk: str, text: str) -> Key:
-    """What makes a passage one: its id, else its text whatever the white space."""
+    """Return the identity of a passage: its id, else its text with white space ignored."""
     return question, chunk, "" if chunk else hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
 
 
-def _add_verdicts(pool: Mapping[Key, Pooled], runs: Sequence[Run]) -> None:
-    """Every verdict of a judge on a passage of these runs' answers."""
-    found = Finding.objects.filter(score__run__in=runs, score__metric__name=JUDGED_BY, kind="context")
-    places: dict[int, list[tuple[int | None, bool]]] = defaultdict(list)
-    for key, position, said in found.values_list("score__answer", "context", "verdict"):
-        places[key].append((position, said in {RELEVANT, SUPPORTED}))
-    for answer in Answer.objects.filter(pk__in=places).prefetch_related("contexts"):
+def _add_verdicts(pool: Mapping[Key, PoolEntry], runs: Sequence[Run]) -> None:
+    """Add the judges' verdicts on passages in these runs."""
+    findings = Finding.objects.filter(score__run__in=runs, score__metric__name=VERDICT_METRIC, kind="context")
+    verdicts_by_answer: dict[int, list[tuple[int | None, bool]]] = defaultdict(list)
+    for key, position, verdict_text in findings.values_list("score__answer", "context", "verdict"):
+        verdicts_by_answer[key].append((position, verdict_text in {RELEVANT, SUPPORTED}))
+    for answer in Answer.objects.filter(pk__in=verdicts_by_answer).prefetch_related("contexts"):
         contexts = list(answer.contexts.all())
-        for position, verdict in places[answer.pk]:
+        for position, verdict in verdicts_by_answer[answer.pk]:
             if position is not None and position < len(contexts):
                 context = contexts[position]
-                one = pool.get(passage_key(answer.question_id, context.chunk_id, context.text))
-                if one is not None:
-                    one.verdicts.append(verdict)
+                entry = pool.get(passage_key(answer.question_id, context.chunk_id, context.text))
+                if entry is not None:
+                    entry.verdicts.append(verdict)
 
 
-def arrays_of(passages: Sequence[tuple[Key, Pooled]], k: int) -> Pool:
-    """The pool for the statistics, aligned with the passages; questions are numbered in the order they come."""
-    numbers = {question: at for at, question in enumerate(dict.fromkeys(key[0] for key, _ in passages))}
-    nothing = math.nan
+def pool_arrays(passages: Sequence[tuple[Key, PoolEntry]], k: int) -> Pool:
+    """Convert the pool to arrays in the order of the passages; questions are numbered in order of appearance."""
+    numbers = {question: index for index, question in enumerate(dict.fromkeys(key[0] for key, _ in passages))}
+    missing = math.nan
     return Pool(
         question=np.array([numbers[key[0]] for key, _ in passages], dtype=np.intp),
-        ranks=np.array([one.ranks for _, one in passages], dtype=np.intp).T,
-        known=np.array([nothing if one.label is None else one.label for _, one in passages]),
-        judge=np.array([sum(one.verdicts) / len(one.verdicts) if one.verdicts else nothing for _, one in passages]),
+        ranks=np.array([entry.ranks for _, entry in passages], dtype=np.intp).T,
+        known=np.array([missing if entry.label is None else entry.label for _, entry in passages]),
+        judge=np.array(
+            [sum(entry.verdicts) / len(entry.verdicts) if entry.verdicts else missing for _, entry in passages]
+        ),
         k=k,
     )
 
 
-def _rows(made: RetrievalRepair, pool: Mapping[Key, Pooled], drawn: PassageDraw) -> list[PooledPassage]:
+def _rows(repair: RetrievalRepair, pool: Mapping[Key, PoolEntry], draw: PassageDraw) -> list[PooledPassage]:
     rows = []
-    for at, ((question, chunk, digest), one) in enumerate(pool.items()):
-        probability = float(drawn.probability[at])
+    for index, ((question, chunk, digest), entry) in enumerate(pool.items()):
+        probability = float(draw.probability[index])
         stratum = PooledPassage.Stratum.DRAWN if probability < 1 else PooledPassage.Stratum.CERTAIN
         rows.append(
             PooledPassage(
-                repair=made,
+                repair=repair,
                 question_id=question,
                 chunk_id=chunk,
                 text_hash=digest,
-                text=one.text,
-                ranks=one.ranks,
-                label=one.label,
-                judge=sum(one.verdicts) / len(one.verdicts) if one.verdicts else None,
-                guess=float(drawn.guess[at]),
-                stratum=stratum if one.label is None else PooledPassage.Stratum.LABELLED,
+                text=entry.text,
+                ranks=entry.ranks,
+                label=entry.label,
+                judge=sum(entry.verdicts) / len(entry.verdicts) if entry.verdicts else None,
+                guess=float(draw.guess[index]),
+                stratum=stratum if entry.label is None else PooledPassage.Stratum.LABELLED,
                 probability=probability,
-                sampled=bool(drawn.sampled[at]),
+                sampled=bool(draw.sampled[index]),
             )
         )
     return rows

@@ -1,4 +1,4 @@
-"""What came of a repair: corrected figures by system and by two systems, and the ratings behind them as files."""
+"""Results of a repair: corrected figures by system and by pair of systems, and exports."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from contrib.retrieval_truth.models import PassageRating, PooledPassage, RetrievalRepair
-from contrib.retrieval_truth.rating import CANNOT, card_of, newest_ratings
-from evaluation.core.errors import Refused
-from evaluation.formats.export import Cell, ExportFile, Exports, csv_chunks
+from contrib.retrieval_truth.rating import CANNOT_JUDGE, latest_ratings, next_card
+from evaluation.core.errors import DomainError
+from evaluation.formats.export import CellValue, ExportFile, Exports, csv_chunks
 from evaluation.models import User
 from review.statistics.agreement.statistic import Array
 from review.statistics.retrieval_truth.drawing import PassageDraw
-from review.statistics.retrieval_truth.estimating import Corrected, estimate, first_relevant
-from review.statistics.retrieval_truth.pool import Metric, Pool, figures
+from review.statistics.retrieval_truth.estimating import CorrectedFigure, estimate, first_relevant_figures
+from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric, pool_figures
 
 
 @dataclass(frozen=True, slots=True)
 class RepairedFigure:
-    """A corrected figure of ``system``, or of it minus ``minus``. ``before`` is the figure while passages without a
-    label count as not relevant, as a run shows it. Without a value ``withheld`` says why."""
+    """A corrected figure of ``system``, or of its difference from ``minus``.
+
+    ``before`` is the figure by labels only, which counts unlabelled passages as not relevant, as in a run. Without a
+    value, ``withheld`` is the reason."""
 
     metric: str
     system: str
@@ -39,8 +41,7 @@ class RepairedFigure:
 
 @dataclass(frozen=True, slots=True)
 class FirstFigure:
-    """Hit and MRR at k of a system; left out (``None``) while the first relevant passage of ``undecided`` questions is
-    not known."""
+    """Hit and MRR at k of a system; ``None`` while the first relevant passage of ``undecided`` questions is unknown."""
 
     system: str
     hit_at_k: float | None
@@ -50,9 +51,11 @@ class FirstFigure:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """Everything that is told of a repair. ``target``: intervals are about this pool of these questions. ``cannot``
-    counts passages that only *cannot judge* was said of. ``better`` and ``worse`` name the two systems of which nDCG
-    tells one ahead, with the 5% held over all differences; empty where it cannot tell."""
+    """Results of a repair.
+
+    ``target``: intervals refer to this pool of these questions. ``cannot`` counts passages with only *cannot judge*
+    ratings. ``better`` and ``worse`` name two systems whose nDCG differs significantly, at 5% over all differences;
+    empty without such a pair."""
 
     repair: int
     name: str
@@ -73,91 +76,90 @@ class RepairResult:
     first: list[FirstFigure]
 
 
-def results_for(found: RetrievalRepair, reader: User) -> RepairResult:
-    """The results for a lead.
+def results_for(repair: RetrievalRepair, reader: User) -> RepairResult:
+    """Return the results for a lead.
 
-    :raises Refused: what :func:`refuse_early` refuses.
-    """
-    refuse_early(found, reader)
-    return results(found)
-
-
-def refuse_early(found: RetrievalRepair, reader: User) -> None:
-    """Nobody reads what others said before having said everything.
-
-    :raises Refused: ``passages_left``, while the reader rates in the repair too and passages are left for them.
-    """
-    rates = found.closed_at is None and found.members.filter(reviewer=reader).exists()
-    if rates and card_of(found, reader) is not None:
-        raise Refused("passages_left")
+    :raises Refused: see :func:`refuse_unfinished_rater`."""
+    refuse_unfinished_rater(repair, reader)
+    return compute_results(repair)
 
 
-def relevance(found: RetrievalRepair) -> tuple[dict[int, float], set[int]]:
-    """The relevance of each rated passage by key, the mean over its raters, and the passages of which only *cannot
-    judge* was said."""
-    worth = {
+def refuse_unfinished_rater(repair: RetrievalRepair, reader: User) -> None:
+    """Refuse a reader who still has passages to rate, so that others' ratings do not influence them.
+
+    :raises Refused: ``passages_left``."""
+    is_rater = repair.closed_at is None and repair.members.filter(reviewer=reader).exists()
+    if is_rater and next_card(repair, reader) is not None:
+        raise DomainError("passages_left")
+
+
+def relevance(repair: RetrievalRepair) -> tuple[dict[int, float], set[int]]:
+    """Return the mean relevance of each rated passage by id, and the passages with only *cannot judge* ratings."""
+    grade_values = {
         PassageRating.Grade.RELEVANT: 1.0,
-        PassageRating.Grade.PARTLY: float(found.partly_counts),
+        PassageRating.Grade.PARTLY: float(repair.partly_counts),
         PassageRating.Grade.NOT: 0.0,
     }
-    given: dict[int, list[float]] = defaultdict(list)
-    touched = set()
-    for (passage, _), row in newest_ratings(found).items():
-        touched.add(passage)
-        if row.grade != CANNOT:
-            given[passage].append(worth[PassageRating.Grade(row.grade)])
-    return {passage: math.fsum(all_of) / len(all_of) for passage, all_of in given.items()}, touched - set(given)
+    grades: dict[int, list[float]] = defaultdict(list)
+    rated_passages = set()
+    for (passage, _), row in latest_ratings(repair).items():
+        rated_passages.add(passage)
+        if row.grade != CANNOT_JUDGE:
+            grades[passage].append(grade_values[PassageRating.Grade(row.grade)])
+    return {passage: math.fsum(values) / len(values) for passage, values in grades.items()}, rated_passages - set(
+        grades
+    )
 
 
-def results(found: RetrievalRepair) -> RepairResult:
-    """The figures as they stand now."""
-    rows = list(found.passages.order_by("pk").defer("text"))
-    pool = pool_of(found, rows)
-    drawn = draw_of(rows)
-    known, unjudged = relevance(found)
+def compute_results(repair: RetrievalRepair) -> RepairResult:
+    """Compute the current figures."""
+    rows = list(repair.passages.order_by("pk").defer("text"))
+    pool = load_pool(repair, rows)
+    draw = load_draw(rows)
+    relevances, unjudged = relevance(repair)
     cannot = len(unjudged)
-    rated = np.array([known.get(row.pk, math.nan) for row in rows])
-    repaired = estimate(pool, drawn, rated, cannot=cannot)
-    names = list(found.systems.order_by("position").values_list("name", flat=True))
-    better, worse = _ahead(pool, drawn, rated, cannot, names)
+    rated = np.array([relevances.get(row.pk, math.nan) for row in rows])
+    estimates = estimate(pool, draw, rated, unjudgeable=cannot)
+    names = list(repair.systems.order_by("position").values_list("name", flat=True))
+    better, worse = _leading_pair(pool, draw, rated, cannot, names)
     return RepairResult(
-        repair=found.pk,
-        name=found.name,
-        k=found.k,
-        partly_counts=found.partly_counts,
+        repair=repair.pk,
+        name=repair.name,
+        k=repair.k,
+        partly_counts=repair.partly_counts,
         target="this_run",
         recall_relative_to="pool",
         pooled=len(rows),
-        unlabelled=repaired.unlabelled,
-        drawn=repaired.drawn,
-        rated=repaired.rated,
+        unlabelled=estimates.unlabelled,
+        drawn=estimates.drawn,
+        rated=estimates.rated,
         cannot=cannot,
-        questions=repaired.questions,
-        with_relevant=repaired.with_relevant,
+        questions=estimates.questions,
+        with_relevant=estimates.with_relevant,
         better=better,
         worse=worse,
-        figures=_figures(repaired.figures, _before(pool), names),
+        figures=_figures(estimates.figures, _label_figures(pool), names),
         first=[
-            FirstFigure(names[one.system], one.hit, one.reciprocal_rank, one.undecided)
-            for one in first_relevant(pool, rated)
+            FirstFigure(names[figure.system], figure.hit, figure.reciprocal_rank, figure.undecided)
+            for figure in first_relevant_figures(pool, rated)
         ],
     )
 
 
-def pool_of(found: RetrievalRepair, rows: Sequence[PooledPassage]) -> Pool:
-    """The stored pool for the statistics."""
-    numbers = {question: at for at, question in enumerate(dict.fromkeys(row.question_id for row in rows))}
+def load_pool(repair: RetrievalRepair, rows: Sequence[PooledPassage]) -> Pool:
+    """Convert the stored pool to arrays."""
+    numbers = {question: index for index, question in enumerate(dict.fromkeys(row.question_id for row in rows))}
     return Pool(
         question=np.array([numbers[row.question_id] for row in rows], dtype=np.intp),
         ranks=np.array([row.ranks for row in rows], dtype=np.intp).T,
         known=np.array([math.nan if row.label is None else row.label for row in rows]),
         judge=np.array([math.nan if row.judge is None else row.judge for row in rows]),
-        k=found.k,
+        k=repair.k,
     )
 
 
-def draw_of(rows: Sequence[PooledPassage]) -> PassageDraw:
-    """What is stored of the draw, aligned with the pool."""
+def load_draw(rows: Sequence[PooledPassage]) -> PassageDraw:
+    """Convert the stored draw to arrays, aligned with the pool."""
     return PassageDraw(
         guess=np.array([row.guess for row in rows]),
         probability=np.array([row.probability for row in rows]),
@@ -165,46 +167,53 @@ def draw_of(rows: Sequence[PooledPassage]) -> PassageDraw:
     )
 
 
-def _before(pool: Pool) -> Array:
-    return by_labels(pool, np.nan_to_num(pool.known))
+def _label_figures(pool: Pool) -> Array:
+    return figures_from_labels(pool, np.nan_to_num(pool.known))
 
 
-def by_labels(pool: Pool, known: Array) -> Array:
-    """The figures by relevances that are taken for all there is, by metric, then by system and difference."""
-    relevant = pool.sums(known)
-    return figures(pool, known, np.maximum(relevant, 1.0), np.asarray(relevant > 0)).value.ravel()
+def figures_from_labels(pool: Pool, relevances: Array) -> Array:
+    """Compute figures from complete relevances, by metric, then by system and difference."""
+    relevant = pool.sums(relevances)
+    return pool_figures(pool, relevances, np.maximum(relevant, 1.0), np.asarray(relevant > 0)).value.ravel()
 
 
-def _figures(corrected: Sequence[Corrected], before: Array, names: Sequence[str]) -> list[RepairedFigure]:
+def _figures(corrected: Sequence[CorrectedFigure], label_figures: Array, names: Sequence[str]) -> list[RepairedFigure]:
     return [
         RepairedFigure(
-            metric=one.metric.value,
-            system=names[one.system],
-            minus="" if one.other is None else names[one.other],
-            before=float(was),
-            value=one.value,
-            low=one.low,
-            high=one.high,
-            method=one.method.value if one.method else "",
-            withheld=one.withheld.value if one.withheld else "",
+            metric=figure.metric.value,
+            system=names[figure.system],
+            minus="" if figure.other is None else names[figure.other],
+            before=float(label_value),
+            value=figure.value,
+            low=figure.low,
+            high=figure.high,
+            method=figure.method.value if figure.method else "",
+            withheld=figure.withheld.value if figure.withheld else "",
         )
-        for one, was in zip(corrected, before, strict=True)
+        for figure, label_value in zip(corrected, label_figures, strict=True)
     ]
 
 
-def _ahead(pool: Pool, drawn: PassageDraw, rated: Array, cannot: int, names: Sequence[str]) -> tuple[str, str]:
-    """The system with the highest nDCG and the one it is farthest ahead of, where their interval, at 5% over all
-    differences (Bonferroni), holds no 0."""
+def _leading_pair(pool: Pool, draw: PassageDraw, rated: Array, cannot: int, names: Sequence[str]) -> tuple[str, str]:
+    """Return the systems with the largest significant difference in nDCG, the better one first; empty strings without
+    one.
+
+    Intervals hold 5% over all differences (Bonferroni)."""
     differences = pool.systems * (pool.systems - 1) // 2
-    told = estimate(pool, drawn, rated, 1.0 - 0.05 / max(1, differences), cannot=cannot).figures
-    sure = []
-    for one in told:
-        if one.metric is Metric.NDCG and one.other is not None and one.low is not None and one.high is not None:
-            if one.low > 0:
-                sure.append((one.value or 0.0, names[one.system], names[one.other]))
-            elif one.high < 0:
-                sure.append((-(one.value or 0.0), names[one.other], names[one.system]))
-    return max(sure)[1:] if sure else ("", "")
+    corrected = estimate(pool, draw, rated, 1.0 - 0.05 / max(1, differences), unjudgeable=cannot).figures
+    leads = []
+    for difference in corrected:
+        if (
+            difference.metric is RetrievalMetric.NDCG
+            and difference.other is not None
+            and difference.low is not None
+            and difference.high is not None
+        ):
+            if difference.low > 0:
+                leads.append((difference.value or 0.0, names[difference.system], names[difference.other]))
+            elif difference.high < 0:
+                leads.append((-(difference.value or 0.0), names[difference.other], names[difference.system]))
+    return max(leads)[1:] if leads else ("", "")
 
 
 HEADER = (
@@ -213,33 +222,33 @@ HEADER = (
 )  # fmt: skip
 
 
-def export_repair(found: RetrievalRepair, format_name: str) -> ExportFile:
-    """The figures (``json``) or the pool with its probabilities and ratings (``csv``).
+def export_repair(repair: RetrievalRepair, format_name: str) -> ExportFile:
+    """Export the figures (``json``) or the pool with probabilities and ratings (``csv``).
 
-    :raises UnknownName: for a format that is not among :data:`REPAIR_EXPORTS`.
-    """
-    return REPAIR_EXPORTS.write(format_name, f"retrieval-repair-{found.pk}", found)
-
-
-def _csv(found: RetrievalRepair) -> Iterator[bytes]:
-    return csv_chunks(HEADER, _rows(found))
+    :raises UnknownName: for a format that is not among :data:`REPAIR_EXPORTS`."""
+    return REPAIR_EXPORTS.write(format_name, f"retrieval-repair-{repair.pk}", repair)
 
 
-def _rows(found: RetrievalRepair) -> Iterator[list[Cell]]:
-    known, _ = relevance(found)
-    said: dict[int, list[str]] = defaultdict(list)
-    for rating in newest_ratings(found).values():
-        said[rating.passage_id].append(f"{rating.rater.get_username()}: {rating.grade}")
-    for row in found.passages.order_by("pk").select_related("question").iterator(chunk_size=500):
+def _csv(repair: RetrievalRepair) -> Iterator[bytes]:
+    return csv_chunks(HEADER, _rows(repair))
+
+
+def _rows(repair: RetrievalRepair) -> Iterator[list[CellValue]]:
+    relevances, _ = relevance(repair)
+    ratings_by_passage: dict[int, list[str]] = defaultdict(list)
+    for rating in latest_ratings(repair).values():
+        ratings_by_passage[rating.passage_id].append(f"{rating.rater.get_username()}: {rating.grade}")
+    for row in repair.passages.order_by("pk").select_related("question").iterator(chunk_size=500):
         ranks = " ".join(map(str, row.ranks))
         yield [
             row.question.external_id, row.question.text, row.chunk_id, row.text, ranks, row.label, row.judge, row.guess,
-            row.stratum, row.probability, row.sampled, known.get(row.pk), "; ".join(sorted(said[row.pk])),
+            row.stratum, row.probability, row.sampled, relevances.get(row.pk),
+            "; ".join(sorted(ratings_by_passage[row.pk])),
         ]  # fmt: skip
 
 
-def _json(found: RetrievalRepair) -> Iterator[bytes]:
-    yield json.dumps(asdict(results(found)), ensure_ascii=False, indent=1).encode()
+def _json(repair: RetrievalRepair) -> Iterator[bytes]:
+    yield json.dumps(asdict(compute_results(repair)), ensure_ascii=False, indent=1).encode()
 
 
 REPAIR_EXPORTS = Exports("an export", {"json": _json, "csv": _csv})

@@ -1,1 +1,1 @@
-"""Codes after the password, installed where ``CONCORD_SECOND_FACTOR`` asks for them."""
+"""Codes after the password; installed if ``CONCORD_SECOND_FACTOR`` requires them."""

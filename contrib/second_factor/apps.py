@@ -1,4 +1,4 @@
-"""Codes after the password."""
+"""App of codes after the password."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
@@ -13,5 +13,4 @@ class SecondFactorConfig(AppConfig):
     verbose_name = _("Second factor")
 
     def ready(self) -> None:
-        """Register the extensions of the core."""
         register(self.label, self.name)

@@ -1,14 +1,12 @@
-"""A second factor of log-ins (``CONCORD_SECOND_FACTOR``): codes of an app (TOTP, RFC 6238) and recovery codes, on
-``allauth.mfa``, which is imported where it is set up alone.
+"""Second factor of logins (``CONCORD_SECOND_FACTOR``): TOTP codes (RFC 6238) and recovery codes, on ``allauth.mfa``.
 
-The table is allauth's; of its pages and passkeys nothing is used. Secrets lie in the
-database as keys of endpoints do: encrypted under the site's secret. A code counts once, whichever process reads it,
-since the last step of time that was used is kept under a lock.
+``allauth`` is imported only if it is configured. Its table is used, but not its pages and passkeys. Secrets are stored
+encrypted with the site's secret, like keys of endpoints. Each code counts once across processes, because the last used
+time step is stored under a lock.
 
-Between password and code nobody is logged in: the session keeps for ten minutes who it would be, and nothing reads that
-but the page that asks for the code. A session that is in holds the number of the factor whose code was given, which
-every request is held to; no other door leads around that, and a factor set up elsewhere ends older sessions.
-"""
+Between password and code nobody is logged in: the session holds the pending user for ten minutes, and only the page
+that asks for the code reads it. A logged-in session holds the id of the verified factor, which every request is checked
+against. A factor set up elsewhere therefore ends older sessions."""
 
 from __future__ import annotations
 
@@ -45,53 +43,51 @@ from django.views.decorators.http import require_http_methods
 from evaluation.accounts import audit
 from evaluation.accounts.access import person, roles_anywhere, signed_in_get, signed_in_post
 from evaluation.accounts.logging_in import (
-    BY_PROVIDER,
     LOGGED_IN,
+    PROVIDER_SESSION_KEY,
     LimitedBackend,
-    address_of,
-    failed,
-    succeeded,
-    wait_until,
+    blocked_until,
+    client_address,
+    record_failure,
+    record_success,
 )
-from evaluation.core.errors import Refused
-from evaluation.core.roles import Action, allowed
+from evaluation.core.errors import DomainError
+from evaluation.core.roles import Action, is_allowed
 from evaluation.judges.secrets import seal, unseal
 from evaluation.models import User
 
 log = logging.getLogger("concord.second_factor")
 BACKEND = settings.AUTHENTICATION_BACKENDS[0]
 TOTP, RECOVERY = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
-SECONDS_TO_ANSWER = 600
+CODE_SECONDS = 600
 RECOVERY_CODES = 10
-STEP_SECONDS, STEPS_OFF = 30, 1  # clocks of phones may be half a minute off
-#: What a session holds: whom it waits for, the factor whose code was given, and a secret that is being set up.
-WAITING, GIVEN, SECRET = "second_factor_waiting", "second_factor", "second_factor_secret"
-#: Where somebody may go who has to set one up first.
-OPEN = ("second-factor", "second-factor-set-up", "logout", "language", "favicon")
+# Clocks of phones may be off by half a minute.
+STEP_SECONDS, CLOCK_STEPS = 30, 1
+#: Session keys: the pending login, the verified factor, and a secret during set-up.
+WAITING, VERIFIED, SECRET = "second_factor_waiting", "second_factor", "second_factor_secret"
+#: URL names that remain accessible to people who must first set up a factor.
+OPEN_VIEWS = ("second-factor", "second-factor-set-up", "logout", "language", "favicon")
 BY_CODE, BY_RECOVERY_CODE = "code", "recovery_code"
 
 
 class Adapter(DefaultMFAAdapter):
-    """How allauth keeps secrets and names the site to apps."""
+    """Encrypts secrets for allauth, and names the site in authenticator apps."""
 
     def encrypt(self, text: str) -> str:
-        """Sealed like a key of an endpoint, for second factors alone."""
+        """Encrypt like a key of an endpoint, with a purpose of its own."""
         return seal(text, origin="second factor", secret=settings.SECRET_KEY)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """The text, also where the site's secret has been exchanged.
+        """Decrypt with the current or an earlier secret of the site.
 
-        :raises Refused: ``key_unreadable`` where none of the secrets opens it.
-        """
+        :raises Refused: ``key_unreadable`` if none of the secrets fits."""
         secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
         return unseal(encrypted_text, origin="second factor", secrets=secrets)
 
     def get_totp_label(self, user: Any) -> str:
-        """The name one logs in by."""
         return str(user.username)
 
     def get_totp_issuer(self) -> str:
-        """The host of the site, where it is known."""
         return urlsplit(settings.CONCORD_SITE_URL).hostname or "Concord"
 
 
@@ -106,7 +102,7 @@ class CodeForm(forms.Form):
 
 
 class PasswordForm(forms.Form):
-    """The own password, so that a session left open does not suffice."""
+    """The user's password, so that an unattended session does not suffice."""
 
     password = forms.CharField(
         label=_("Password"), widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}), strip=False
@@ -120,120 +116,123 @@ class SetUpForm(CodeForm, PasswordForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        del self.fields["code"].widget.attrs["autofocus"]  # there is something to read and to scan before it
+        # The user first reads the instructions and scans the picture above the field.
+        del self.fields["code"].widget.attrs["autofocus"]
 
 
-def required(who: User) -> bool:
-    """Whether the person needs a second factor."""
-    told = settings.CONCORD_SECOND_FACTOR
-    return told == "all" or (told == "leads" and allowed(roles_anywhere(who), Action.MANAGE_REVIEW))
+def requires_factor(user: User) -> bool:
+    """Return whether the user must have a second factor."""
+    policy = settings.CONCORD_SECOND_FACTOR
+    return policy == "all" or (policy == "leads" and is_allowed(roles_anywhere(user), Action.MANAGE_REVIEW))
 
 
-def _factor(who: User) -> Authenticator | None:
-    return Authenticator.objects.filter(user=who, type=TOTP).first()
+def _get_factor(user: User) -> Authenticator | None:
+    return Authenticator.objects.filter(user=user, type=TOTP).first()
 
 
-def has(who: User) -> bool:
-    """Whether the person has one."""
-    return _factor(who) is not None
+def has_factor(user: User) -> bool:
+    return _get_factor(user) is not None
 
 
-def reset(who: User, by: User) -> None:
-    """Take it away, for somebody who lost the app and the codes."""
-    _take_away(who)
-    audit.record(by, "second_factor.reset", who)
+def reset_factor(user: User, actor: User) -> None:
+    """Remove the factor of a user who lost app and codes."""
+    _remove_factors(user)
+    audit.record(actor, "second_factor.reset", user)
 
 
-def ask(request: HttpRequest, who: User, target: str) -> HttpResponse | None:
-    """To the page that asks for the code; nothing, where the person has no second factor and is in."""
-    if not has(who):
-        audit.record(who, LOGGED_IN, who)
+def request_code(request: HttpRequest, user: User, target: str) -> HttpResponse | None:
+    """Redirect to the page that asks for the code; ``None`` if the user has no second factor and may be logged in."""
+    if not has_factor(user):
+        audit.record(user, LOGGED_IN, user)
         return None
     request.session.flush()
     request.session[WAITING] = {
-        "person": who.pk,
-        "hash": who.get_session_auth_hash(),
-        "until": time.time() + SECONDS_TO_ANSWER,
+        "person": user.pk,
+        "hash": user.get_session_auth_hash(),
+        "until": time.time() + CODE_SECONDS,
         "next": target,
     }
     return redirect("second-factor-code")
 
 
-def admit(request: HttpRequest) -> HttpResponse | None:
-    """End a session without the code of the factor its person has; lead who needs one and has none to its set-up."""
-    who = request.user
-    if not isinstance(who, User) or request.session.get(BY_PROVIDER):
+def check_session(request: HttpRequest) -> HttpResponse | None:
+    """End a session without its verified factor; redirect a user who must set one up."""
+    user = request.user
+    if not isinstance(user, User) or request.session.get(PROVIDER_SESSION_KEY):
         return None
-    factor = _factor(who)
+    factor = _get_factor(user)
     if factor is not None:
-        if request.session.get(GIVEN) != factor.pk:
+        if request.session.get(VERIFIED) != factor.pk:
             logout(request)
         return None
-    if not required(who) or request.path in {reverse(name) for name in OPEN}:
+    if not requires_factor(user) or request.path in {reverse(name) for name in OPEN_VIEWS}:
         return None
     if request.path.startswith(("/api/", "/evaluation/")):
         request.user = AnonymousUser()
         return None
-    there = request.get_full_path() if request.method in {"GET", "HEAD"} else ""
-    return redirect(f"{reverse('second-factor')}?{urlencode({'next': there})}")
+    next_url = request.get_full_path() if request.method in {"GET", "HEAD"} else ""
+    return redirect(f"{reverse('second-factor')}?{urlencode({'next': next_url})}")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask_for_code(request: HttpRequest) -> HttpResponse:
-    """Ask whoever gave a right password for the code, and let them in; 429 while too many have been wrong."""
-    waiting = request.session.get(WAITING, {})
-    who = _waited_for(waiting)
-    if who is None and request.method == "POST":
+    """Ask for the code after a correct password and log in; 429 after too many wrong codes."""
+    pending = request.session.get(WAITING, {})
+    user = _pending_user(pending)
+    if user is None and request.method == "POST":
         messages.warning(request, gettext("Too much time has passed. Please log in again."))
         return redirect("second-factor-code")
-    if who is None:
-        return redirect_to_login(waiting["next"]) if waiting else redirect("login")
+    if user is None:
+        return redirect_to_login(pending["next"]) if pending else redirect("login")
     form, status = CodeForm(request.POST or None), 200
     if request.method == "POST" and form.is_valid():
-        counted, address = f"code {who.username}", address_of(request)
-        if not wait_until(counted, address):
-            if how := _spend(who, form.cleaned_data["code"]):
-                return _let_in(request, who, waiting["next"], counted, address, how)
-            failed(counted, address, person=who.pk, by=BY_CODE)
+        attempt_name, address = f"code {user.username}", client_address(request)
+        if not blocked_until(attempt_name, address):
+            if method := _consume_code(user, form.cleaned_data["code"]):
+                return _complete_login(request, user, pending["next"], attempt_name, address, method)
+            record_failure(attempt_name, address, person=user.pk, by=BY_CODE)
             form.add_error("code", gettext("The code is wrong, or was used before."))
-        if wait_until(counted, address):
+        if blocked_until(attempt_name, address):
             form.add_error("code", gettext("Too many attempts to log in failed. Try again in some minutes."))
             status = 429
     return render(request, "second_factor/code.html", {"form": form}, status=status)
 
 
-def _waited_for(waiting: dict[str, Any]) -> User | None:
-    """Who gave a right password in this session, not long ago, that is still theirs."""
-    if waiting.get("until", 0) < time.time():
+def _pending_user(pending: dict[str, Any]) -> User | None:
+    """Return the user whose password was accepted recently in this session and is unchanged."""
+    if pending.get("until", 0) < time.time():
         return None
-    who = User.objects.filter(pk=waiting["person"]).first()
-    if who is None or not LimitedBackend().user_can_authenticate(who):
+    user = User.objects.filter(pk=pending["person"]).first()
+    if user is None or not LimitedBackend().user_can_authenticate(user):
         return None
-    return who if constant_time_compare(waiting["hash"], who.get_session_auth_hash()) else None
+    return user if constant_time_compare(pending["hash"], user.get_session_auth_hash()) else None
 
 
-def _let_in(request: HttpRequest, who: User, target: str, counted: str, address: str, how: str) -> HttpResponse:
-    factor = _factor(who)
-    request.session.flush()  # nobody who knew the key from before knows the one after
-    login(request, who, backend=BACKEND)
-    request.session[GIVEN] = factor.pk if factor else None
-    succeeded(who, counted, address, by=how)
-    if how == BY_RECOVERY_CODE:
-        left = _codes_left(who)
-        audit.record(who, "second_factor.recovery_code_used", who, left=left)
-        text = ngettext("%(left)s recovery code is left.", "%(left)s recovery codes are left.", left)
-        messages.warning(request, text % {"left": left})
+def _complete_login(
+    request: HttpRequest, user: User, target: str, attempt_name: str, address: str, method: str
+) -> HttpResponse:
+    factor = _get_factor(user)
+    # A new session key, so that an earlier key gives no access.
+    request.session.flush()
+    login(request, user, backend=BACKEND)
+    request.session[VERIFIED] = factor.pk if factor else None
+    record_success(user, attempt_name, address, by=method)
+    if method == BY_RECOVERY_CODE:
+        remaining = _count_codes(user)
+        audit.record(user, "second_factor.recovery_code_used", user, left=remaining)
+        text = ngettext("%(left)s recovery code is left.", "%(left)s recovery codes are left.", remaining)
+        messages.warning(request, text % {"left": remaining})
     return redirect(target)
 
 
-def _spend(who: User, text: str) -> str:
-    """What kind of code the text is, which from now on is used; nothing for one that does not count."""
+def _consume_code(user: User, text: str) -> str:
+    """Mark a valid code as used; return its kind, or an empty string for an invalid code."""
     text = "".join(text.split()).replace("-", "")
     try:
         with transaction.atomic():
-            rows = {row.type: row for row in Authenticator.objects.select_for_update().filter(user=who)}
+            rows = {row.type: row for row in Authenticator.objects.select_for_update().filter(user=user)}
             if (factor := rows.get(TOTP)) and (
-                step := _step_of(Adapter().decrypt(factor.data["secret"]), text, after=factor.data["used"])
+                step := _matching_step(Adapter().decrypt(factor.data["secret"]), text, after=factor.data["used"])
             ):
                 factor.data["used"] = step
                 factor.last_used_at = timezone.now()
@@ -247,44 +246,44 @@ def _spend(who: User, text: str) -> str:
                     codes.data["unused"] = unused
                     codes.save()
                     return BY_RECOVERY_CODE
-    except Refused:
+    except DomainError:
         log.error("a second factor was kept under another SECRET_KEY: an administrator has to reset it")
     return ""
 
 
 def code_at(secret: str, step: int) -> str:
-    """The code of a step of time, six digits (RFC 4226, 5.3)."""
+    """Return the six-digit code of a time step (RFC 4226, 5.3)."""
     digest = hmac.digest(base64.b32decode(secret), step.to_bytes(8), "sha1")
     start = digest[-1] & 0x0F
     return f"{(int.from_bytes(digest[start : start + 4]) & 0x7FFFFFFF) % 1_000_000:06}"
 
 
-def _step_of(secret: str, code: str, after: int = 0) -> int:
-    """Of which step of time a code is, later than the one before; 0 for none."""
+def _matching_step(secret: str, code: str, after: int = 0) -> int:
+    """Return the time step of a code, later than ``after``; 0 without a match."""
     now = int(time.time()) // STEP_SECONDS
-    steps = range(max(now - STEPS_OFF, after + 1), now + STEPS_OFF + 1)
+    steps = range(max(now - CLOCK_STEPS, after + 1), now + CLOCK_STEPS + 1)
     return next((step for step in steps if constant_time_compare(code, code_at(secret, step))), 0)
 
 
-def _codes_left(who: User) -> int:
-    codes = Authenticator.objects.filter(user=who, type=RECOVERY).first()
+def _count_codes(user: User) -> int:
+    codes = Authenticator.objects.filter(user=user, type=RECOVERY).first()
     return len(codes.data["unused"]) if codes else 0
 
 
-def _new_codes(who: User) -> list[str]:
-    Authenticator.objects.filter(user=who, type=RECOVERY).delete()
+def _create_codes(user: User) -> list[str]:
+    Authenticator.objects.filter(user=user, type=RECOVERY).delete()
     codes = [f"{secrets.randbelow(10**8):08}" for _ in range(RECOVERY_CODES)]
     data = {"unused": [Adapter().encrypt(code) for code in codes]}
-    Authenticator.objects.create(user=who, type=RECOVERY, data=data)
+    Authenticator.objects.create(user=user, type=RECOVERY, data=data)
     return [f"{code[:4]} {code[4:]}" for code in codes]
 
 
-def _take_away(who: User) -> bool:
-    return bool(Authenticator.objects.filter(user=who).delete()[0])
+def _remove_factors(user: User) -> bool:
+    return bool(Authenticator.objects.filter(user=user).delete()[0])
 
 
-def _next(request: HttpRequest) -> str:
-    """Where somebody wanted to get to, within the site."""
+def _next_url(request: HttpRequest) -> str:
+    """Return the URL to continue to, restricted to this site."""
     target = request.POST.get("next", "") or request.GET.get("next", "")
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
     return target if safe else ""
@@ -292,97 +291,98 @@ def _next(request: HttpRequest) -> str:
 
 @signed_in_get
 def own_factor(request: HttpRequest) -> HttpResponse:
-    """The own second factor, or what is needed to set one up."""
-    me = person(request)
-    return _own_page(request, me, PasswordForm() if has(me) else SetUpForm())
+    """Show the user's second factor, or its set-up."""
+    user = person(request)
+    return _render_own_page(request, user, PasswordForm() if has_factor(user) else SetUpForm())
 
 
-def _own_page(request: HttpRequest, me: User, form: forms.Form, status: int = 200) -> HttpResponse:
-    page: dict[str, Any] = {"form": form, "next": _next(request), "factor": _factor(me)}
-    if page["factor"]:
-        page["left"] = _codes_left(me)
-    elif me.has_usable_password():
-        secret = _secret_to_set_up(request)
-        address = Adapter().build_totp_url(me, secret)
-        picture = segno.make(address, error="m").svg_inline(scale=4, dark="#000", light="#fff")
+def _render_own_page(request: HttpRequest, user: User, form: forms.Form, status: int = 200) -> HttpResponse:
+    context: dict[str, Any] = {"form": form, "next": _next_url(request), "factor": _get_factor(user)}
+    if context["factor"]:
+        context["left"] = _count_codes(user)
+    elif user.has_usable_password():
+        secret = _setup_secret(request)
+        totp_url = Adapter().build_totp_url(user, secret)
+        picture = segno.make(totp_url, error="m").svg_inline(scale=4, dark="#000", light="#fff")
         groups = " ".join(secret[start : start + 4] for start in range(0, len(secret), 4))
-        page |= {"address": address, "picture": SafeString(picture), "secret": groups}
-    page["only"] = not page["factor"] and required(me) and not request.session.get(BY_PROVIDER)
-    return render(request, "second_factor/own.html", page, status=status)
+        context |= {"address": totp_url, "picture": SafeString(picture), "secret": groups}
+    context["only"] = not context["factor"] and requires_factor(user) and not request.session.get(PROVIDER_SESSION_KEY)
+    return render(request, "second_factor/own.html", context, status=status)
 
 
-def _secret_to_set_up(request: HttpRequest) -> str:
-    """The one this session shows until it is used, kept as unreadable as one that is."""
+def _setup_secret(request: HttpRequest) -> str:
+    """Return this session's set-up secret, stored encrypted until it is used."""
     if SECRET not in request.session:
         request.session[SECRET] = Adapter().encrypt(base64.b32encode(secrets.token_bytes(20)).decode())
     return Adapter().decrypt(request.session[SECRET])
 
 
-def _with_password(
+def _require_password(
     form_class: type[forms.Form],
 ) -> Callable[[Callable[[HttpRequest, User, Any], HttpResponse | None]], Callable[..., HttpResponse]]:
-    """A view of a form with the own password; an answer of none is the page again, with the form's errors."""
+    """Decorate a form view that requires the user's password. If it returns ``None``, the page shows the form's
+    errors."""
 
     def decorate(view: Callable[[HttpRequest, User, Any], HttpResponse | None]) -> Callable[..., HttpResponse]:
         def checked(request: HttpRequest) -> HttpResponse:
-            me, form = person(request), form_class(request.POST)
+            user, form = person(request), form_class(request.POST)
             if form.is_valid():
-                if authenticate(request, username=me.username, password=form.cleaned_data["password"]) != me:
+                if authenticate(request, username=user.username, password=form.cleaned_data["password"]) != user:
                     form.add_error("password", gettext("The password is wrong, or there were too many attempts."))
-                elif answer := view(request, me, form):
-                    return answer
-            return _own_page(request, me, form, status=400)
+                elif response := view(request, user, form):
+                    return response
+            return _render_own_page(request, user, form, status=400)
 
         return signed_in_post(checked)
 
     return decorate
 
 
-@_with_password(SetUpForm)
-def set_up(request: HttpRequest, me: User, form: SetUpForm) -> HttpResponse | None:
-    """Take the secret whose first code is right; the recovery codes are shown this once."""
-    if has(me):
+@_require_password(SetUpForm)
+def set_up_factor(request: HttpRequest, user: User, form: SetUpForm) -> HttpResponse | None:
+    """Store the secret if its first code is correct, and show the recovery codes once."""
+    if has_factor(user):
         return redirect("second-factor")
-    secret = _secret_to_set_up(request)
-    step = _step_of(secret, "".join(form.cleaned_data["code"].split()))
+    secret = _setup_secret(request)
+    step = _matching_step(secret, "".join(form.cleaned_data["code"].split()))
     if not step:
         form.add_error("code", gettext("The code is wrong. Does the clock of the phone go right?"))
         return None
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=me.pk)
-        if has(me):
+        User.objects.select_for_update().get(pk=user.pk)
+        if has_factor(user):
             return redirect("second-factor")
         data = {"secret": Adapter().encrypt(secret), "used": step}
-        factor = Authenticator.objects.create(user=me, type=TOTP, data=data)
-        codes = _new_codes(me)
-        audit.record(me, "second_factor.set_up", me)
+        factor = Authenticator.objects.create(user=user, type=TOTP, data=data)
+        codes = _create_codes(user)
+        audit.record(user, "second_factor.set_up", user)
     del request.session[SECRET]
-    request.session[GIVEN] = factor.pk
+    request.session[VERIFIED] = factor.pk
     request.session.cycle_key()
-    return _shown_once(request, codes)
+    return _render_codes(request, codes)
 
 
-@_with_password(PasswordForm)
-def make_codes(request: HttpRequest, me: User, form: PasswordForm) -> HttpResponse:
-    """Other recovery codes; those from before are worth nothing."""
-    if not has(me):
+@_require_password(PasswordForm)
+def create_codes(request: HttpRequest, user: User, form: PasswordForm) -> HttpResponse:
+    """Replace the recovery codes; earlier ones become invalid."""
+    if not has_factor(user):
         return redirect("second-factor")
     with transaction.atomic():
-        codes = _new_codes(me)
-        audit.record(me, "second_factor.codes_made", me)
-    return _shown_once(request, codes)
+        codes = _create_codes(user)
+        audit.record(user, "second_factor.codes_made", user)
+    return _render_codes(request, codes)
 
 
-def _shown_once(request: HttpRequest, codes: list[str]) -> HttpResponse:
-    target = _next(request) or resolve_url("account")
+def _render_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
+    target = _next_url(request) or resolve_url("account")
     return render(request, "second_factor/codes.html", {"codes": codes, "next": target})
 
 
-@_with_password(PasswordForm)
-def remove(request: HttpRequest, me: User, form: PasswordForm) -> HttpResponse:
-    """Log in by the password alone from now on, or set up another."""
-    if _take_away(me):
-        audit.record(me, "second_factor.removed", me)
+@_require_password(PasswordForm)
+def remove_factor(request: HttpRequest, user: User, form: PasswordForm) -> HttpResponse:
+    """Remove the user's second factor."""
+    if _remove_factors(user):
+        audit.record(user, "second_factor.removed", user)
         messages.success(request, gettext("The second factor is removed."))
     return redirect("second-factor")
 
@@ -390,7 +390,7 @@ def remove(request: HttpRequest, me: User, form: PasswordForm) -> HttpResponse:
 urlpatterns = [
     path("login/code/", ask_for_code, name="second-factor-code"),
     path("account/second-factor/", own_factor, name="second-factor"),
-    path("account/second-factor/set-up/", set_up, name="second-factor-set-up"),
-    path("account/second-factor/codes/", make_codes, name="second-factor-codes"),
-    path("account/second-factor/remove/", remove, name="second-factor-remove"),
+    path("account/second-factor/set-up/", set_up_factor, name="second-factor-set-up"),
+    path("account/second-factor/codes/", create_codes, name="second-factor-codes"),
+    path("account/second-factor/remove/", remove_factor, name="second-factor-remove"),
 ]

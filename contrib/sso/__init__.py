@@ -1,1 +1,1 @@
-"""Log-in by an OpenID Connect provider, installed where ``CONCORD_OIDC_ISSUER`` names one."""
+"""Login by an OpenID Connect provider; installed if ``CONCORD_OIDC_ISSUER`` names one."""

@@ -1,4 +1,4 @@
-"""Log-in by an OpenID Connect provider."""
+"""App of login by an OpenID Connect provider."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
@@ -13,5 +13,4 @@ class SsoConfig(AppConfig):
     verbose_name = _("Single sign-on")
 
     def ready(self) -> None:
-        """Register the extensions of the core."""
         register(self.label, self.name)

@@ -1,4 +1,4 @@
-"""Extensions of the core: addresses alone."""
+"""Registers URLs."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
-"""Logging in by an OpenID Connect provider (``CONCORD_OIDC_…``), on ``django-allauth``, which is imported where it is
-set up alone.
+"""Login by an OpenID Connect provider (``CONCORD_OIDC_…``), on ``django-allauth``, imported only if configured.
 
-An identity opens an account that an administrator has made; it never makes one and never gives a role. Which account
-is a row of allauth's table: made by the person, logged in and with their password, or (``CONCORD_OIDC_MATCH_EMAIL``)
-by the verified e-mail address the first time. No claim but the subject is kept.
+An identity logs in to an existing account; it never creates one and never grants a role. The link is a row of allauth's
+table. A logged-in user creates it with their password, or (``CONCORD_OIDC_MATCH_EMAIL``) the first login with the
+verified e-mail address does. Only the subject claim is stored.
 
-States, PKCE and the exchange of the code are allauth's; what its client leaves out is checked here: the nonce, the
-signature of the ID token, and that all was said by the issuer of the settings.
-"""
+allauth handles states, PKCE and the code exchange. This module adds the checks that its client lacks: the nonce, the
+signature of the ID token, and the issuer."""
 
 from __future__ import annotations
 
@@ -39,260 +37,265 @@ from django.views.decorators.http import require_POST, require_safe
 from evaluation.accounts import audit
 from evaluation.accounts.access import person, signed_in_get, signed_in_post
 from evaluation.accounts.logging_in import (
-    BY_PROVIDER,
+    PROVIDER_SESSION_KEY,
     LimitedBackend,
-    address_of,
-    failed,
-    succeeded,
-    wait_until,
+    blocked_until,
+    client_address,
+    record_failure,
+    record_success,
 )
 from evaluation.models import User
 
 log = logging.getLogger("concord.sso")
 BACKEND = settings.AUTHENTICATION_BACKENDS[0]
-#: How an ID token may be signed: by keys that the provider alone has.
-SIGNED_BY = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-CLOCKS_APART = 60  # seconds
-LOGIN, LINK = "login", "connect"  # allauth's names of the two ways
+#: Accepted signatures of ID tokens: asymmetric ones, whose keys only the provider has.
+SIGNATURE_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+CLOCK_SKEW_SECONDS = 60  # seconds
+# allauth's names of the two processes.
+LOGIN, LINK = "login", "connect"
 
 
-class Client(OpenIDConnectOAuth2Adapter):
-    """What asks the provider, and believes what it signed."""
+class OIDCClient(OpenIDConnectOAuth2Adapter):
+    """OpenID Connect client that verifies the provider's signatures."""
 
     def get_provider(self) -> Provider:
-        """The one of the settings."""
-        return provider_of(self.request)
+        return configured_provider(self.request)
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
-        """Where the provider sends people back to; it knows the address."""
+        """Return the callback URL, which is registered with the provider."""
         site = settings.CONCORD_SITE_URL or request.build_absolute_uri("/")
         return f"{site.rstrip('/')}{reverse('sso-callback')}"
 
     @cached_property
     def openid_config(self) -> dict[str, Any]:
-        """What the provider says of itself.
+        """The provider's discovery document.
 
-        :raises OAuth2Error: where it is somebody else than the issuer of the settings.
-        """
+        :raises OAuth2Error: if its issuer differs from the configured one."""
         issuer = settings.CONCORD_OIDC["issuer"]
-        told = self._json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-        if told.get("issuer") != issuer:
+        config = self._get_json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+        if config.get("issuer") != issuer:
             raise OAuth2Error("another issuer")
-        return told
+        return config
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> SocialLogin:
-        """Who it is, with ``claims``.
+        """Return the verified identity with its ``claims``.
 
-        :raises OAuth2Error: for an ID token that is not the issuer's, not for us, or not of now.
-        """
+        :raises OAuth2Error: for an ID token of another issuer or audience, or outside its validity."""
         try:
-            claims = self._claims(app.client_id, kwargs["response"]["id_token"])
+            claims = self._verify_claims(app.client_id, kwargs["response"]["id_token"])
             if "email" not in claims and "userinfo_endpoint" in self.openid_config:
-                more = self._json(self.openid_config["userinfo_endpoint"], Authorization=f"Bearer {token.token}")
-                claims = {**more, **claims} if more.get("sub") == claims["sub"] else claims
+                userinfo = self._get_json(
+                    self.openid_config["userinfo_endpoint"], Authorization=f"Bearer {token.token}"
+                )
+                claims = {**userinfo, **claims} if userinfo.get("sub") == claims["sub"] else claims
         except (jwt.PyJWTError, KeyError, TypeError) as error:
             raise OAuth2Error(f"the ID token cannot be believed: {error}") from error
-        found = self.get_provider().sociallogin_from_response(request, {"id_token": {"sub": claims["sub"]}})
-        found.account.extra_data = {}
-        found.claims = claims
-        return found
+        social_login = self.get_provider().sociallogin_from_response(request, {"id_token": {"sub": claims["sub"]}})
+        social_login.account.extra_data = {}
+        social_login.claims = claims
+        return social_login
 
-    def _claims(self, client: str, token: str) -> dict[str, Any]:
-        keys = jwt.PyJWKSet.from_dict(self._json(self.openid_config["jwks_uri"]))
-        name = jwt.get_unverified_header(token).get("kid")
-        key = keys.keys[0] if name is None and len(keys.keys) == 1 else keys[str(name)]
+    def _verify_claims(self, client: str, token: str) -> dict[str, Any]:
+        keys = jwt.PyJWKSet.from_dict(self._get_json(self.openid_config["jwks_uri"]))
+        key_id = jwt.get_unverified_header(token).get("kid")
+        key = keys.keys[0] if key_id is None and len(keys.keys) == 1 else keys[str(key_id)]
         claims: dict[str, Any] = jwt.decode(
             token,
             key,
-            algorithms=SIGNED_BY,
+            algorithms=SIGNATURE_ALGORITHMS,
             audience=client,
             issuer=self.openid_config["issuer"],
-            leeway=CLOCKS_APART,
+            leeway=CLOCK_SKEW_SECONDS,
             options={"require": ["iss", "sub", "aud", "exp", "iat"]},
         )
         if claims.get("azp", client) != client:
             raise OAuth2Error("an ID token for somebody else")
         return claims
 
-    def _json(self, address: str, **headers: str) -> dict[str, Any]:
+    def _get_json(self, url: str, **headers: str) -> dict[str, Any]:
         with Adapter(self.request).get_requests_session() as session:
-            answer = session.get(address, headers=headers)
-            answer.raise_for_status()
-            told: dict[str, Any] = answer.json()
-        return told
+            response = session.get(url, headers=headers)
+            response.raise_for_status()
+            content: dict[str, Any] = response.json()
+        return content
 
 
 class Provider(OpenIDConnectProvider):
-    """The provider of the settings; PKCE always."""
+    """The configured provider, always with PKCE."""
 
-    oauth2_adapter_class = Client
+    oauth2_adapter_class = OIDCClient
     pkce_enabled_default = True
 
 
-def provider_of(request: HttpRequest) -> Provider:
-    """The provider of the settings. Links are kept under its issuer: another provider's subjects are others."""
-    told = settings.CONCORD_OIDC
+def configured_provider(request: HttpRequest) -> Provider:
+    """Return the configured provider. Links are stored under its issuer, because subjects of another provider
+    differ."""
+    config = settings.CONCORD_OIDC
     app = SocialApp(
         provider=Provider.id,
-        provider_id=told["issuer"],
-        name=told["name"],
-        client_id=told["client"],
-        secret=told["secret"],
+        provider_id=config["issuer"],
+        name=config["name"],
+        client_id=config["client"],
+        secret=config["secret"],
     )
     return Provider(request, app=app)
 
 
 class Adapter(DefaultSocialAccountAdapter):
-    """What allauth calls when somebody comes back; it does nothing of its own after that."""
+    """Hooks that allauth calls on return from the provider; each ends with a response."""
 
-    def on_authentication_error(self, request: HttpRequest, provider: Any, **told: Any) -> NoReturn:
-        """Say that it did not work, without saying why to whoever made it fail."""
-        log.warning("a log-in by the provider failed: %s %s", told.get("error"), told.get("exception") or "")
+    def on_authentication_error(self, request: HttpRequest, provider: Any, **details: Any) -> NoReturn:
+        """Refuse without a reason, which might help an attacker."""
+        log.warning("a log-in by the provider failed: %s %s", details.get("error"), details.get("exception") or "")
         refuse(request, gettext("The log-in did not work. Please try again."))
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> NoReturn:
-        """Log in or link, whoever it is."""
+        """Log in the linked user, or create the requested link."""
         claims, state, link = sociallogin.claims, sociallogin.state, sociallogin.account
         if not constant_time_compare(str(claims.get("nonce", "")), state["nonce"]):
             self.on_authentication_error(request, sociallogin.provider, error="nonce")
         if state["process"] == LINK:
-            raise ImmediateHttpResponse(_link(request, link, state["person"]))
-        who = link.user if link.pk else _by_email(link, claims)
-        if who is None or not LimitedBackend().user_can_authenticate(who):
+            raise ImmediateHttpResponse(_link_account(request, link, state["person"]))
+        user = link.user if link.pk else _match_by_email(link, claims)
+        if user is None or not LimitedBackend().user_can_authenticate(user):
             refuse(request, gettext("No account of this site is linked with who you are there."), claims["sub"])
-        login(request, who, backend=BACKEND)
-        request.session[BY_PROVIDER] = True
-        succeeded(who, _counted(request, claims["sub"]), address_of(request))
+        login(request, user, backend=BACKEND)
+        request.session[PROVIDER_SESSION_KEY] = True
+        record_success(user, _attempt_name(request, claims["sub"]), client_address(request))
         raise ImmediateHttpResponse(redirect(state["next"]))
 
 
-def _by_email(link: SocialAccount, claims: Mapping[str, Any]) -> User | None:
-    """Whose account it is by a verified e-mail address, linked from now on: the only active person of that address, who
-    is no administrator of the site and has no link."""
+def _match_by_email(link: SocialAccount, claims: Mapping[str, Any]) -> User | None:
+    """Link the identity to the account with its verified e-mail address, and return the user.
+
+    Requires exactly one active user with that address, who is no superuser and has no link."""
     email = claims.get("email")
     if not settings.CONCORD_OIDC["match_email"] or claims.get("email_verified") is not True or not email:
         return None
-    people = list(User.objects.filter(email__iexact=email, is_active=True, is_service=False)[:2])
-    if len(people) != 1 or people[0].is_superuser or SocialAccount.objects.filter(user=people[0]).exists():
+    users = list(User.objects.filter(email__iexact=email, is_active=True, is_service=False)[:2])
+    if len(users) != 1 or users[0].is_superuser or SocialAccount.objects.filter(user=users[0]).exists():
         return None
-    link.user = people[0]
+    link.user = users[0]
     link.save()
-    audit.record(people[0], "login.linked", people[0], by="email")
-    return people[0]
+    audit.record(users[0], "login.linked", users[0], by="email")
+    return users[0]
 
 
-def _link(request: HttpRequest, link: SocialAccount, whose: int) -> HttpResponse:
-    me = request.user
-    if not isinstance(me, User) or me.pk != whose:
+def _link_account(request: HttpRequest, link: SocialAccount, user_id: int) -> HttpResponse:
+    user = request.user
+    if not isinstance(user, User) or user.pk != user_id:
         refuse(request, gettext("You logged out meanwhile."))
-    if link.pk and link.user_id != me.pk:
+    if link.pk and link.user_id != user.pk:
         refuse(request, gettext("Somebody else's account is linked with who you are there."))
     if not link.pk:
-        link.user = me
+        link.user = user
         link.save()
-        audit.record(me, "login.linked", me, by="person")
+        audit.record(user, "login.linked", user, by="person")
     messages.success(request, gettext("Your account is linked."))
     return redirect("sso")
 
 
 def refuse(request: HttpRequest, text: str, subject: str = "") -> NoReturn:
-    """Count a failure like that of a password, of the subject or the address, and say so.
+    """Record a failed attempt of the subject or the address, and show the message.
 
-    :raises ImmediateHttpResponse: always.
-    """
-    failed(_counted(request, subject), address_of(request))
-    page = {"text": text, "name": settings.CONCORD_OIDC["name"]}
-    raise ImmediateHttpResponse(render(request, "sso/refused.html", page, status=403))
-
-
-def _counted(request: HttpRequest, subject: str = "") -> str:
-    """The name of an attempt: never one that a failure of somebody else could lock."""
-    return f"oidc {subject or address_of(request)}"
+    :raises ImmediateHttpResponse: always."""
+    record_failure(_attempt_name(request, subject), client_address(request))
+    context = {"text": text, "name": settings.CONCORD_OIDC["name"]}
+    raise ImmediateHttpResponse(render(request, "sso/refused.html", context, status=403))
 
 
-def _has_to_wait(request: HttpRequest) -> HttpResponse | None:
-    if not wait_until(_counted(request), address_of(request)):
+def _attempt_name(request: HttpRequest, subject: str = "") -> str:
+    """Return the name under which attempts are counted; it never blocks another user's login."""
+    return f"oidc {subject or client_address(request)}"
+
+
+def _throttle_response(request: HttpRequest) -> HttpResponse | None:
+    if not blocked_until(_attempt_name(request), client_address(request)):
         return None
     text = gettext("Too many attempts to log in failed. Try again in some minutes.")
     return render(request, "429.html", {"text": text}, status=429)
 
 
-def _go(request: HttpRequest, process: str, **kept: Any) -> HttpResponse:
-    """To the provider, with what is to be known on the way back; 429 for a while after too many failures.
+def _redirect_to_provider(request: HttpRequest, process: str, **state: Any) -> HttpResponse:
+    """Send the browser to the provider with the state of the return; 429 after too many failures.
 
-    By a page that leads on, not by a redirect: some browsers hold every step after a form to ``form-action``, and which
-    origins a provider sends people on to, nobody here knows."""
-    if waits := _has_to_wait(request):
-        return waits
+    A page leads there instead of a redirect: some browsers apply ``form-action`` to every redirect after a form, and
+    the origins of the provider's own redirects are unknown."""
+    if throttled := _throttle_response(request):
+        return throttled
     nonce, name = secrets.token_urlsafe(32), settings.CONCORD_OIDC["name"]
     try:
-        there = provider_of(request).redirect(request, process, auth_params={"nonce": nonce}, nonce=nonce, **kept)
-        answer = render(request, "sso/go.html", {"name": name, "address": there.url})
-    except (OSError, ValueError, KeyError, OAuth2Error) as error:  # requests' errors are OSErrors
+        location = configured_provider(request).redirect(
+            request, process, auth_params={"nonce": nonce}, nonce=nonce, **state
+        )
+        response = render(request, "sso/go.html", {"name": name, "address": location.url})
+    # Errors of `requests` are OSErrors.
+    except (OSError, ValueError, KeyError, OAuth2Error) as error:
         log.error("the provider of log-ins does not answer as it should: %s", error)
-        page = {"text": gettext("Nobody can be asked there at the moment."), "name": name}
-        answer = render(request, "sso/refused.html", page, status=503)
-    return answer
+        context = {"text": gettext("Nobody can be asked there at the moment."), "name": name}
+        response = render(request, "sso/refused.html", context, status=503)
+    return response
 
 
 @require_POST
-def start(request: HttpRequest) -> HttpResponse:
-    """To the provider, to log in."""
+def start_login(request: HttpRequest) -> HttpResponse:
+    """Start a login at the provider."""
     target = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure()):
         target = resolve_url(settings.LOGIN_REDIRECT_URL)
-    return _go(request, LOGIN, next_url=target)
+    return _redirect_to_provider(request, LOGIN, next_url=target)
 
 
 @require_safe
 def callback(request: HttpRequest) -> HttpResponse:
-    """Back from the provider."""
-    if waits := _has_to_wait(request):
-        return waits
-    provider = provider_of(request)
+    """Handle the return from the provider."""
+    if throttled := _throttle_response(request):
+        return throttled
+    provider = configured_provider(request)
     try:
-        answer: HttpResponse = OAuth2CallbackView.adapter_view(Client(request, provider.sub_id))(request)
-    except (OSError, ValueError, KeyError, TypeError) as error:  # an answer of any shape
+        response: HttpResponse = OAuth2CallbackView.adapter_view(OIDCClient(request, provider.sub_id))(request)
+    # The provider's response may have any shape.
+    except (OSError, ValueError, KeyError, TypeError) as error:
         try:
             Adapter(request).on_authentication_error(request, provider, exception=error)
-        except ImmediateHttpResponse as said:
-            answer = said.response
-    return answer
+        except ImmediateHttpResponse as redirection:
+            response = redirection.response
+    return response
 
 
 @signed_in_get
 def own_link(request: HttpRequest) -> HttpResponse:
-    """Whether the own account is linked, and the forms to change that."""
+    """Show whether the user's account is linked, and the forms to change it."""
     linked = SocialAccount.objects.filter(user=person(request), provider=settings.CONCORD_OIDC["issuer"]).exists()
     return render(request, "sso/link.html", {"linked": linked, "name": settings.CONCORD_OIDC["name"]})
 
 
 @signed_in_post
-def make_link(request: HttpRequest) -> HttpResponse:
-    """To the provider, to link the own account; with the password, so that a session left open does not suffice."""
-    me = person(request)
-    if authenticate(request, username=me.username, password=request.POST.get("password", "")) != me:
+def link_account(request: HttpRequest) -> HttpResponse:
+    """Start linking the user's account; requires the password, so that an unattended session does not suffice."""
+    user = person(request)
+    if authenticate(request, username=user.username, password=request.POST.get("password", "")) != user:
         messages.error(request, gettext("The password is wrong, or there were too many attempts."))
         return redirect("sso")
-    return _go(request, LINK, person=me.pk)
+    return _redirect_to_provider(request, LINK, person=user.pk)
 
 
 @signed_in_post
-def end_link(request: HttpRequest) -> HttpResponse:
-    """End the own link, where there is a password left to log in with."""
-    me = person(request)
-    if not me.has_usable_password():
+def unlink_account(request: HttpRequest) -> HttpResponse:
+    """Remove the user's link if they have a password to log in with."""
+    user = person(request)
+    if not user.has_usable_password():
         messages.error(request, gettext("You have no password. Ask an administrator for a link to choose one first."))
-    elif SocialAccount.objects.filter(user=me, provider=settings.CONCORD_OIDC["issuer"]).delete()[0]:
-        audit.record(me, "login.unlinked", me)
+    elif SocialAccount.objects.filter(user=user, provider=settings.CONCORD_OIDC["issuer"]).delete()[0]:
+        audit.record(user, "login.unlinked", user)
         messages.success(request, gettext("Your account is linked no more."))
     return redirect("sso")
 
 
 urlpatterns = [
-    path("login/sso/", start, name="sso-start"),
+    path("login/sso/", start_login, name="sso-start"),
     path("login/sso/callback/", callback, name="sso-callback"),
     path("account/sso/", own_link, name="sso"),
-    path("account/sso/link/", make_link, name="sso-link"),
-    path("account/sso/unlink/", end_link, name="sso-unlink"),
+    path("account/sso/link/", link_account, name="sso-link"),
+    path("account/sso/unlink/", unlink_account, name="sso-unlink"),
 ]

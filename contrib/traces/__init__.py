@@ -1,4 +1,3 @@
-"""OpenTelemetry traces as questions and answers: of a file, or sent by OTLP and waiting for their import.
+"""OpenTelemetry traces as questions and answers, from a file or received by OTLP.
 
-``otlp`` reads traces, ``importing`` samples, masks and stores them.
-"""
+``otlp`` parses traces; ``importing`` samples, masks and stores them."""

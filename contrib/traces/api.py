@@ -1,4 +1,4 @@
-"""``otlp/v1/traces``: where OpenTelemetry's exporters send traces; ``traces/``: what waits of them, and its import."""
+"""REST: ``otlp/v1/traces`` for OpenTelemetry exporters; ``traces/`` for pending traces and their import."""
 
 import zlib
 from typing import Any
@@ -15,26 +15,27 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 from rest_framework.serializers import CharField, DateTimeField, FloatField, IntegerField, ListField, Serializer
 
-from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, receive, waiting
-from contrib.traces.otlp import PERSONAL, protobuf_answer
-from evaluation.rest.endpoints import Endpoint, StrictSerializer, ViewSet, person, project_for, written_by
-from evaluation.rest.requests import Body, FileBody, TooLarge
+from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, pending_traces, store_received
+from contrib.traces.otlp import PERSONAL, protobuf_response
+from evaluation.rest.endpoints import StrictAPIView, StrictSerializer, ViewSet, project_for, request_user, responds_with
+from evaluation.rest.requests import FileBody, TooLarge, UploadedBody
 from evaluation.runs.answer_files import score_by_rules
 from evaluation.runs.api import ANSWER_SETS, ImportedAnswersSerializer
 from evaluation.runs.serializers import RunState
 
 PROTOBUF = "application/x-protobuf"
-AT_ONCE_SECONDS = 10.0  # what rules may take within a request
+# Time limit of rule metrics within a request.
+RULES_SECONDS = 10.0
 
 
 class ProjectQuery(StrictSerializer):
-    """Which project."""
+    """The project."""
 
     project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
 
 
 class ImportSerializer(ProjectQuery):
-    """Which traces become a version of a question set and its answers."""
+    """Traces to import as a version of a question set with its answers."""
 
     system = CharField(max_length=200, help_text="the `service.name` of those who sent them")
     questions = CharField(default="", max_length=200, help_text="name of the question set; else `SYSTEM traces`")
@@ -57,7 +58,7 @@ class ImportSerializer(ProjectQuery):
 
 
 class WaitingSerializer(Serializer[Any]):
-    """The traces of a system that wait for their import; after a day they are gone."""
+    """Pending traces of a system; deleted after a day."""
 
     system = CharField()
     traces = IntegerField()
@@ -68,33 +69,31 @@ class WaitingSerializer(Serializer[Any]):
 class TraceViewSet(ViewSet):
     """Traces that systems sent."""
 
-    @written_by(WaitingSerializer, many=True, query=ProjectQuery)
+    @responds_with(WaitingSerializer, many=True, query=ProjectQuery)
     def list(self, request: Request) -> list[dict[str, Any]]:
-        """What waits, by system."""
-        return waiting(project_for(person(request), self.asked().get("project")))
+        """Pending traces, by system."""
+        return pending_traces(project_for(request_user(request), self.validated_query().get("project")))
 
-    @written_by(ImportedAnswersSerializer, status=201, body=ImportSerializer)
+    @responds_with(ImportedAnswersSerializer, status=201, body=ImportSerializer)
     def create(self, request: Request) -> Response:
-        """Import the traces of a system that are whole: 201 with their answer set and its run; 409 where there are
-        none."""
+        """Import the complete traces of a system: 201 with their answer set and its run; 409 without any."""
         body = self.body()
-        done = import_received(
-            project_for(person(request), body.get("project")),
+        imported = import_received(
+            project_for(request_user(request), body.get("project")),
             body["system"],
             name=body["questions"],
             sampling=Sampling(body["rate"], tuple(body["rules"]), tuple(body["mask"])),
             quiet_seconds=body["quiet_seconds"],
-            by=person(request),
+            by=request_user(request),
         )
-        run = score_by_rules(done.answers.run, seconds=AT_ONCE_SECONDS)
+        run = score_by_rules(imported.answers.run, seconds=RULES_SECONDS)
         answer_set = ANSWER_SETS.get(pk=run.answer_set_id)
-        found = {"answer_set": answer_set, "run": RunState.of(run, request), "imported": done.answers}
-        return Response(found, status=201)
+        result = {"answer_set": answer_set, "run": RunState.of(run, request), "imported": imported.answers}
+        return Response(result, status=201)
 
 
-class OtlpView(Endpoint):
-    """OTLP over HTTP, in JSON or protobuf, also compressed by gzip: the project is that of the token, or named in the
-    address."""
+class OtlpView(StrictAPIView):
+    """OTLP over HTTP, as JSON or protobuf, optionally gzipped. The project is that of the token, or in the query."""
 
     parser_classes = (FileBody,)  # type: ignore[assignment]
     query = ("project",)
@@ -105,32 +104,34 @@ class OtlpView(Endpoint):
         responses={200: OpenApiTypes.OBJECT},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Keep the traces until they are imported. As OTLP has it, the answer tells how many spans were of no use."""
-        named = ProjectQuery().run_validation(request.query_params.dict())
-        lost = receive(project_for(person(request), named.get("project")), _plain(request), person(request))
+        """Store the traces until they are imported. As OTLP specifies, the response reports the number of rejected
+        spans."""
+        query = ProjectQuery().run_validation(request.query_params.dict())
+        rejected = store_received(
+            project_for(request_user(request), query.get("project")), _decompress(request), request_user(request)
+        )
         if request.content_type == PROTOBUF:
-            return HttpResponse(protobuf_answer(lost), content_type=PROTOBUF)
-        return Response({"partialSuccess": {"rejectedSpans": str(lost)}} if lost else {})
+            return HttpResponse(protobuf_response(rejected), content_type=PROTOBUF)
+        return Response({"partialSuccess": {"rejectedSpans": str(rejected)}} if rejected else {})
 
 
-def _plain(request: Request) -> bytes:
-    """The body, unpacked.
+def _decompress(request: Request) -> bytes:
+    """Return the decompressed body.
 
-    :raises ParseError: for what is no gzip though it says so.
-    :raises TooLarge: beyond the limit of uploads, before it is unpacked as a whole.
-    """
-    content = request.data.content if isinstance(request.data, Body) else b""
+    :raises ParseError: for invalid gzip.
+    :raises TooLarge: beyond the size limit of uploads, without decompressing the whole body."""
+    content = request.data.content if isinstance(request.data, UploadedBody) else b""
     if request.headers.get("Content-Encoding", "identity") in {"", "identity"}:
         return content
     limit = settings.CONCORD_UPLOAD_BYTES
-    unpacking = zlib.decompressobj(wbits=31)
+    decompressor = zlib.decompressobj(wbits=31)
     try:
-        plain = unpacking.decompress(content, limit + 1)
+        decompressed = decompressor.decompress(content, limit + 1)
     except zlib.error as error:
         raise ParseError(_("The body is no gzip.")) from error
-    if len(plain) > limit:
+    if len(decompressed) > limit:
         raise TooLarge(limit)
-    return plain
+    return decompressed
 
 
 router = SimpleRouter(use_regex_path=False)

@@ -1,4 +1,4 @@
-"""Traces of systems, imported as questions and answers."""
+"""App that imports traces of systems as questions and answers."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
@@ -14,12 +14,12 @@ class TracesConfig(AppConfig):
     verbose_name = _("Traces")
 
     def ready(self) -> None:
-        """Register the extensions of the core."""
+        """Register the extensions of the core and the record format."""
         register(self.label, self.name)
-        FORMATS[self.label] = _records
+        FORMATS[self.label] = _record_format
 
 
-def _records() -> RecordFormat:
+def _record_format() -> RecordFormat:
     from contrib.traces.otlp import RECORDS
 
     return RECORDS

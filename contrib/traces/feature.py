@@ -1,4 +1,4 @@
-"""Extensions of the core: addresses, and the card of a new evaluation."""
+"""Registers URLs, and the card on the page of a new evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of traces."""
+"""Form for importing traces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from contrib.traces.importing import Sampling
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.datasets.forms import UploadForm
 from evaluation.messages.sentences import explain_refusal
 
@@ -18,16 +18,16 @@ PERSONAL_TITLES = [
     ("resident_number", _("resident registration numbers")),
     ("card", _("card numbers")),
 ]
-MOST_RULES = 20
+MAX_RULES = 20
 
 
-def _one_a_line(label: Any, help_text: Any) -> forms.CharField:
+def _lines_field(label: Any, help_text: Any) -> forms.CharField:
     area = forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
     return forms.CharField(label=label, help_text=help_text, widget=area, required=False, max_length=10_000)
 
 
 class TracesForm(UploadForm):
-    """A file of traces, which of them are taken and what is masked."""
+    """A file of traces, the sampling, and the masks."""
 
     map = group_by = encoding = qrels = None  # type: ignore[assignment]  # Django's way to have none of a form above
     file = forms.FileField(
@@ -49,7 +49,7 @@ class TracesForm(UploadForm):
         required=False,
         help_text=_("Left empty, “SYSTEM traces”. A known name makes its next version."),
     )
-    rules = _one_a_line(
+    rules = _lines_field(
         _("Take all traces for which one of these is true"),
         _("One JMESPath expression a line, such as error != '' or latency_seconds > `20`."),
     )
@@ -68,18 +68,18 @@ class TracesForm(UploadForm):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("What looks like a key or a password is always masked, before anything is stored."),
     )
-    patterns = _one_a_line(
+    patterns = _lines_field(
         _("Mask by patterns of your own"), _("One a line: # is a digit, * at the end the rest of the word: EMP-####")
     )
 
     @property
     def sampling(self) -> Sampling | None:
-        """What a valid form asks for; none where a rule is no expression, which its field then says."""
-        said = self.cleaned_data
-        rules, patterns = ([line.strip() for line in said[name].splitlines()] for name in ("rules", "patterns"))
+        """Sampling of a valid form; ``None`` with a form error for an invalid rule."""
+        cleaned = self.cleaned_data
+        rules, patterns = ([line.strip() for line in cleaned[name].splitlines()] for name in ("rules", "patterns"))
         try:
-            masks = [*said["personal"], *filter(None, patterns)]
-            return Sampling(said["rate"], tuple(filter(None, rules))[:MOST_RULES], tuple(masks))
-        except Refused as refused:
-            self.add_error("rules", explain_refusal(refused))
+            masks = [*cleaned["personal"], *filter(None, patterns)]
+            return Sampling(cleaned["rate"], tuple(filter(None, rules))[:MAX_RULES], tuple(masks))
+        except DomainError as error:
+            self.add_error("rules", explain_refusal(error))
             return None

@@ -1,4 +1,4 @@
-"""Pages of traces: which are taken and what is masked, a preview, and the import."""
+"""Pages of traces: selection and masks, preview, and import."""
 
 from __future__ import annotations
 
@@ -9,72 +9,74 @@ from django.shortcuts import redirect, render
 from django.urls import path
 
 from contrib.traces.forms import TracesForm
-from contrib.traces.importing import FILE_NAME, TRACE_FILE, confirm_traces, keep_traces, preview_traces, waiting
+from contrib.traces.importing import FILE_NAME, TRACE_FILE, confirm_traces, pending_traces, preview_traces, store_upload
 from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
-from evaluation.core.errors import InvalidFile, Refused
+from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Action
 from evaluation.datasets.pages import UploadPage
-from evaluation.datasets.views import uploaded
+from evaluation.datasets.views import fetch_upload
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import ImportBatch
-from evaluation.runs.answer_files import SHOWN
-from evaluation.runs.views import answers_url, say_imported
+from evaluation.runs.answer_files import PREVIEW_ROWS
+from evaluation.runs.views import answers_url, notify_imported
 
 
 @signed_in_form
 def new_traces(request: HttpRequest) -> HttpResponse:
-    """A file of traces: questions that were asked and what the system answered, sampled and masked."""
+    """Upload a file of traces, or choose a system's pending ones, with sampling and masks."""
     projects = list(access.projects_with(request.user, Action.EVALUATE).order_by("name"))
     if not projects:
         raise PermissionDenied
-    sent = waiting(*projects)
+    pending = pending_traces(*projects)
     if request.method != "POST":
-        start = {"project": request.GET.get("project"), "system": request.GET.get("system", "")}
-        page = UploadPage(TracesForm(projects=projects, initial={name: one for name, one in start.items() if one}))
-        return render(request, "traces/new.html", {"page": page, "sent": sent})
+        initial = {"project": request.GET.get("project"), "system": request.GET.get("system", "")}
+        page = UploadPage(
+            TracesForm(projects=projects, initial={name: value for name, value in initial.items() if value})
+        )
+        return render(request, "traces/new.html", {"page": page, "sent": pending})
     form = TracesForm(request.POST, request.FILES, projects=projects)
     page, sampling = UploadPage(form), form.sampling if form.is_valid() else None
     if sampling is not None:
-        said, file = form.cleaned_data, form.cleaned_data["file"]
+        cleaned, file = form.cleaned_data, form.cleaned_data["file"]
         project, by, name = form.chosen_project, person(request), file.name if file else FILE_NAME
         data = file.read() if file else None
         try:
-            batch = keep_traces(project, said["system"], data, name, sampling, name=said["name"], by=by)
+            batch = store_upload(project, cleaned["system"], data, name, sampling, name=cleaned["name"], by=by)
             return redirect("traces-preview", batch.uuid)
-        except InvalidFile as refused:
-            page = UploadPage(form, name, refused.problems)
-        except Refused as refused:
-            form.add_error("system", explain_refusal(refused))
-    return render(request, "traces/new.html", {"page": page, "sent": sent}, status=400)
+        except InvalidFile as error:
+            page = UploadPage(form, name, error.problems)
+        except DomainError as error:
+            form.add_error("system", explain_refusal(error))
+    return render(request, "traces/new.html", {"page": page, "sent": pending}, status=400)
 
 
 @signed_in_get
 def traces_preview(request: HttpRequest, uuid: str) -> HttpResponse:
-    """What confirming would import."""
-    batch = uploaded(request, uuid, TRACE_FILE)
+    """Preview the import."""
+    batch = fetch_upload(request, uuid, TRACE_FILE)
     if batch.state == ImportBatch.State.CONFIRMED and batch.result_id:
         return redirect(answers_url(batch.result_id))
     try:
-        found = preview_traces(batch)
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
+        traces = preview_traces(batch)
+    except DomainError as error:
+        messages.error(request, explain_refusal(error))
         return redirect("traces-new")
-    first = found.answers.answers[:SHOWN]
-    return render(request, "traces/preview.html", {"batch": batch, "found": found, "first": first})
+    first_answers = traces.answers.answers[:PREVIEW_ROWS]
+    return render(request, "traces/preview.html", {"batch": batch, "found": traces, "first": first_answers})
 
 
 @signed_in_post
 def traces_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Import what was previewed; workers compute its rule metrics while the person goes on."""
-    batch = uploaded(request, uuid, TRACE_FILE)
+    """Import the previewed traces; workers compute the rule metrics."""
+    batch = fetch_upload(request, uuid, TRACE_FILE)
     try:
-        done = confirm_traces(batch, person(request))
-    except Refused as refused:
-        messages.error(request, explain_refusal(refused))
+        imported = confirm_traces(batch, person(request))
+    except DomainError as error:
+        messages.error(request, explain_refusal(error))
         return redirect("traces-new")
-    if done is not None:
-        say_imported(request, done.answers)
+    if imported is not None:
+        notify_imported(request, imported.answers)
     return redirect(answers_url(batch.result_id or 0))
 
 

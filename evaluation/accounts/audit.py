@@ -1,5 +1,6 @@
-"""The audit log: a chain in which every event covers the one before it, and seals among them that cover scores, ratings
-and decisions. What it can and cannot show: ``docs/operations.md``, "Has anything been changed?"."""
+"""Audit log: a hash chain of events, and seals in it that cover scores, ratings and decisions.
+
+``docs/operations.md`` ("Has anything been changed?") says which changes it can detect."""
 
 import hashlib
 from collections.abc import Iterator
@@ -18,26 +19,27 @@ from evaluation.storage import integrity
 from evaluation.storage.append_only import AppendOnly
 
 GENESIS = "0" * 64
-_LOCK = 7_141_200  # an arbitrary number that names this lock among PostgreSQL's advisory locks
+# Arbitrary key of PostgreSQL's advisory lock.
+_LOCK = 7_141_200
 SEALED = "rows.sealed"
-ROWS_A_SEAL = 1000
-#: Younger rows are left for later: a transaction that is still open may bring rows with lower keys.
-SETTLED = timedelta(hours=1)
-SEALS_A_SWEEP = 50
+ROWS_PER_SEAL = 1000
+#: Rows are sealed an hour after creation, because an open transaction may still commit rows with lower keys.
+SEAL_DELAY = timedelta(hours=1)
+MAX_SEALS_PER_SWEEP = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What should not be: ``code`` (its sentence stands in ``evaluation/messages/reasons.py``) and what it is about."""
+    """An integrity problem: ``code`` (worded in ``evaluation/messages/reasons.py``) and the affected object."""
 
     code: str
-    about: str
+    subject: str
 
 
 def record(actor: User | None, verb: str, subject: models.Model, **detail: Any) -> AuditEvent:
     """Append an event. ``detail`` holds ids, versions and hashes only, never personal text."""
     with transaction.atomic():
-        _wait_for_turn()
+        _lock_chain()
         last = AuditEvent.objects.order_by("-id").values_list("hash", flat=True).first() or GENESIS
         event = AuditEvent(
             actor=actor,
@@ -52,84 +54,91 @@ def record(actor: User | None, verb: str, subject: models.Model, **detail: Any) 
     return event
 
 
-def head() -> str:
-    """The newest event as ``NUMBER:HASH``, to be kept elsewhere: :func:`flaws` then sees a tail that was cut off."""
+def chain_head() -> str:
+    """Return the newest event as ``NUMBER:HASH``; stored elsewhere, it lets :func:`flaws` detect a truncated log."""
     last = AuditEvent.objects.order_by("-id").first()
     return f"{last.pk}:{last.hash}" if last else f"0:{GENESIS}"
 
 
-def flaws(kept: str = "") -> Iterator[Flaw]:
-    """All that was changed behind the product's back, as far as the database can tell: events, sealed rows, triggers.
+def flaws(expected_head: str = "") -> Iterator[Flaw]:
+    """Yield every detectable change to events, sealed rows and triggers.
 
-    :param kept: a :func:`head` of earlier, or nothing.
-    """
+    :param expected_head: an earlier :func:`chain_head`, or empty."""
     yield from _broken_events()
-    number, _, digest = kept.partition(":")
-    if kept and kept != f"0:{GENESIS}" and not AuditEvent.objects.filter(pk=int(number), hash=digest).exists():
-        yield Flaw("head_missing", kept)
+    number, _, digest = expected_head.partition(":")
+    if (
+        expected_head
+        and expected_head != f"0:{GENESIS}"
+        and not AuditEvent.objects.filter(pk=int(number), hash=digest).exists()
+    ):
+        yield Flaw("head_missing", expected_head)
     for event in AuditEvent.objects.filter(verb=SEALED).order_by("id").iterator():
         model = apps.get_model(event.object_type)
         after, last = int(event.detail["after"]), int(event.object_id)
         if _digest_of_rows(model, event.detail["columns"], after, last) != event.detail["digest"]:
             yield Flaw("rows_differ", f"{model._meta.db_table} {after + 1}-{last}")
     try:
-        yield from (Flaw(f"trigger_{what}", name) for name, what in integrity.altered().items())
-    except ProgrammingError as error:  # the database's role is not the owner of the tables
+        yield from (Flaw(f"trigger_{change}", name) for name, change in integrity.altered_triggers().items())
+    # The database's role does not own the tables.
+    except ProgrammingError as error:
         yield Flaw("triggers_unchecked", str(error).splitlines()[0])
 
 
-def seal(before: datetime | None = None, at_most: int | None = None) -> int:
-    """Append digests of the rows of sealed tables that have none, a thousand to an event; how many rows that were.
+def seal_rows(before: datetime | None = None, max_events: int | None = None) -> int:
+    """Append digests of unsealed rows, a thousand rows an event; returns the number of rows.
 
-    :param before: rows made from then on are left out, as are all after the first of them; nothing: none is.
-    :param at_most: events for one table; nothing: any number.
-    """
+    :param before: leaves out rows created from then on and all rows after the first of them; ``None`` seals all.
+    :param max_events: limit for one table; ``None`` for no limit."""
     rows = 0
-    for model in _tables():
-        made = 0
-        while (at_most is None or made < at_most) and (count := _seal(model, before)):
-            rows, made = rows + count, made + 1
+    for model in _sealed_models():
+        events = 0
+        while (max_events is None or events < max_events) and (count := _seal(model, before)):
+            rows, events = rows + count, events + 1
     return rows
 
 
 def unsealed_rows() -> int:
-    """Rows of sealed tables that no seal covers yet."""
-    return sum(_unsealed(model).count() for model in _tables())
+    """Count the rows of sealed tables that no seal covers yet."""
+    return sum(_unsealed(model).count() for model in _sealed_models())
 
 
-def seal_settled() -> None:
-    """The background's part: seal what is older than an hour, once anything has waited for two."""
+def seal_old_rows() -> None:
+    """Seal rows older than an hour, as soon as one is older than two. Runs periodically."""
     now = timezone.now()
-    oldest = [_unsealed(model).values_list("created_at", flat=True).first() for model in _tables()]
-    if any(one is not None and one < now - 2 * SETTLED for one in oldest):
-        seal(now - SETTLED, SEALS_A_SWEEP)
+    oldest_unsealed = [_unsealed(model).values_list("created_at", flat=True).first() for model in _sealed_models()]
+    if any(created_at is not None and created_at < now - 2 * SEAL_DELAY for created_at in oldest_unsealed):
+        seal_rows(now - SEAL_DELAY, MAX_SEALS_PER_SWEEP)
 
 
-def _tables() -> list[type[AppendOnly]]:
-    return [model for model in apps.get_models() if issubclass(model, AppendOnly) and model.in_seals]
+def _sealed_models() -> list[type[AppendOnly]]:
+    return [model for model in apps.get_models() if issubclass(model, AppendOnly) and model.is_digested]
 
 
 def _seal(model: type[AppendOnly], before: datetime | None) -> int:
     with transaction.atomic():
-        _wait_for_turn()
-        after, rows = _sealed_to(model), _unsealed(model)
-        young = rows.filter(created_at__gte=before).values_list("pk", flat=True).first() if before else None
-        keys = list((rows if young is None else rows.filter(pk__lt=young)).values_list("pk", flat=True)[:ROWS_A_SEAL])
+        _lock_chain()
+        after, rows = _last_sealed_key(model), _unsealed(model)
+        first_young_key = rows.filter(created_at__gte=before).values_list("pk", flat=True).first() if before else None
+        keys = list(
+            (rows if first_young_key is None else rows.filter(pk__lt=first_young_key)).values_list("pk", flat=True)[
+                :ROWS_PER_SEAL
+            ]
+        )
         if keys:
-            columns = [one.attname for one in model._meta.concrete_fields if one.name not in model.erasable]
+            columns = [field.attname for field in model._meta.concrete_fields if field.name not in model.erasable]
             digest = _digest_of_rows(model, columns, after, keys[-1])
             last = model._base_manager.get(pk=keys[-1])
             record(None, SEALED, last, after=after, rows=len(keys), columns=columns, digest=digest)
     return len(keys)
 
 
-def _sealed_to(model: type[AppendOnly]) -> int:
+def _last_sealed_key(model: type[AppendOnly]) -> int:
     events = AuditEvent.objects.filter(verb=SEALED, object_type=model._meta.label_lower).order_by("-id")
     return int(events.values_list("object_id", flat=True).first() or 0)
 
 
 def _unsealed(model: type[AppendOnly]) -> models.QuerySet[Any]:
-    return model._base_manager.filter(pk__gt=_sealed_to(model)).order_by("pk")
+    return model._base_manager.filter(pk__gt=_last_sealed_key(model)).order_by("pk")
 
 
 def _digest_of_rows(model: type[models.Model], columns: list[str], after: int, last: int) -> str:
@@ -150,8 +159,8 @@ def _broken_events() -> Iterator[Flaw]:
         last = event.hash
 
 
-def _wait_for_turn() -> None:
-    """So that no two events follow the same one."""
+def _lock_chain() -> None:
+    """Lock the chain, so that two events never have the same predecessor."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])

@@ -1,4 +1,4 @@
-"""Forms of log-in and of own tokens."""
+"""Forms for login and for personal tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access, audit
-from evaluation.accounts.logging_in import LONGEST_TOKEN, minutes_to_wait, new_token
+from evaluation.accounts.logging_in import MAX_TOKEN_LIFETIME, minutes_to_wait, new_token
 from evaluation.core.roles import Action
 from evaluation.models import ApiToken, Project, User
 
@@ -20,13 +20,13 @@ THROTTLED = "throttled"
 
 
 class LogInForm(AuthenticationForm):
-    """Name and password; says how long to wait after too many attempts."""
+    """Login form; after too many attempts it reports how long to wait."""
 
-    # Django's own text has both particles in Korean ("이름와/과").
+    # Django's Korean text shows both variants of a particle ("이름와/과").
     error_messages = {**AuthenticationForm.error_messages, "invalid_login": _("Name or password is wrong.")}
 
     def get_invalid_login_error(self) -> forms.ValidationError:
-        """Why the log-in failed, without telling whether the name exists."""
+        """Return the error, without revealing whether the name exists."""
         minutes = minutes_to_wait(self.cleaned_data.get("username", ""), self.request)
         if not minutes:
             return super().get_invalid_login_error()
@@ -35,34 +35,34 @@ class LogInForm(AuthenticationForm):
 
     @property
     def throttled(self) -> bool:
-        """Whether the form was refused because of too many attempts."""
+        """Whether too many attempts have failed."""
         return self.has_error(NON_FIELD_ERRORS, THROTTLED)
 
 
 class OwnTokenForm(forms.Form):
-    """A new token of one's own: where, what for, how long."""
+    """A new personal token: project, scope and lifetime."""
 
     name = forms.CharField(label=_("Name"), max_length=100, help_text=_("What it is for, such as the program's name."))
     project = forms.ModelChoiceField(Project.objects.none(), label=_("Project"), empty_label=None)
     scope = forms.ChoiceField(label=_("What it may do"), choices=[("read", _("Read")), ("write", _("Write"))])
-    days = forms.IntegerField(label=_("Days until it ends"), min_value=1, max_value=LONGEST_TOKEN.days, initial=90)
+    days = forms.IntegerField(label=_("Days until it ends"), min_value=1, max_value=MAX_TOKEN_LIFETIME.days, initial=90)
 
     def __init__(self, person: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.person = person
         self.fields["project"].queryset = access.projects_with(person, Action.RATE)  # type: ignore[attr-defined]
 
-    def made(self) -> tuple[str, ApiToken]:
-        """The new token, and its text, which is kept nowhere."""
-        asked, (text, digest) = self.cleaned_data, new_token()
+    def create_token(self) -> tuple[str, ApiToken]:
+        """Create the token; returns its text, which is not stored, and its row."""
+        cleaned, (text, digest) = self.cleaned_data, new_token()
         token = ApiToken.objects.create(
             user=self.person,
             made_by=self.person,
             sha256=digest,
-            name=asked["name"],
-            project=asked["project"],
-            scope=asked["scope"],
-            expires_at=timezone.now() + timedelta(days=asked["days"]),
+            name=cleaned["name"],
+            project=cleaned["project"],
+            scope=cleaned["scope"],
+            expires_at=timezone.now() + timedelta(days=cleaned["days"]),
         )
         audit.record(self.person, "token.made", token)
         return text, token

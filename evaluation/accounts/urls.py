@@ -1,4 +1,4 @@
-"""Addresses of log-in and account."""
+"""URLs of login and account."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ urlpatterns: list[URLPattern] = [
     path("login/", views.SignIn.as_view(), name="login"),
     path("logout/", views.SignOut.as_view(), name="logout"),
     path("account/", login_required(views.Account.as_view()), name="account"),
-    path("account/kept/", views.kept, name="kept"),
-    path("account/tokens/", views.make_token, name="token-make"),
+    path("account/kept/", views.data_retention, name="kept"),
+    path("account/tokens/", views.create_token, name="token-make"),
     path("account/tokens/<int:pk>/revoke/", views.revoke_token, name="token-revoke"),
     path("password/<uidb64>/<token>/", views.ChoosePassword.as_view(), name="password-choose"),
     path("language/", views.choose_language, name="language"),

@@ -1,4 +1,4 @@
-"""Log-in, account, tokens and language."""
+"""Login, account, personal tokens and language."""
 
 from __future__ import annotations
 
@@ -24,21 +24,20 @@ from evaluation.accounts.forms import LogInForm, OwnTokenForm
 from evaluation.extensions import second_factor
 from evaluation.models import ApiToken, User
 
-YEAR = 365 * 24 * 3600
+YEAR_SECONDS = 365 * 24 * 3600
 
 
-def let_in(request: HttpRequest, who: User, target: str) -> HttpResponse:
-    """Log somebody in whose password is right and lead them on, or ask for what the site wants to know
-    beside it."""
+def complete_login(request: HttpRequest, user: User, target: str) -> HttpResponse:
+    """Log in a user whose password is correct, or return the page that asks for the second factor."""
     factor = second_factor()
-    if factor and (asked := factor.ask(request, who, target)):
-        return asked
-    login(request, who)
+    if factor and (challenge := factor.ask(request, user, target)):
+        return challenge
+    login(request, user)
     return HttpResponseRedirect(target)
 
 
 class SignIn(LoginView):
-    """Our own log-in page; whoever is logged in goes on to where they wanted."""
+    """Login page; redirects users who are already logged in."""
 
     template_name = "evaluation/accounts/login.html"
     authentication_form = LogInForm
@@ -46,11 +45,10 @@ class SignIn(LoginView):
     extra_context = {"sso_name": settings.CONCORD_OIDC.get("name")}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """In, or on to what else is asked."""
-        return let_in(self.request, form.get_user(), self.get_success_url())
+        return complete_login(self.request, form.get_user(), self.get_success_url())
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        """The page again; 429 while too many attempts have failed."""
+        """Show the form again, with status 429 while too many attempts have failed."""
         response = super().form_invalid(form)
         if isinstance(form, LogInForm) and form.throttled:
             response.status_code = 429
@@ -58,36 +56,34 @@ class SignIn(LoginView):
 
 
 class SignOut(LogoutView):
-    """Ends the session; POST only, so that no link of another site can do it."""
+    """Logout. POST only, so that a link on another site cannot trigger it."""
 
 
 class ChoosePassword(PasswordResetConfirmView):
-    """Where the link of an invitation leads: a password is chosen, and the person is logged in."""
+    """Target of an invitation link: the person chooses a password and is logged in."""
 
     template_name = "evaluation/accounts/choose_password.html"
     success_url = reverse_lazy("home")
 
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
-        """The password is theirs from now on."""
         super().form_valid(form)
         audit.record(form.user, "password.chosen", form.user)
-        return let_in(self.request, form.user, str(self.success_url))
+        return complete_login(self.request, form.user, str(self.success_url))
 
 
 class Account(PasswordChangeView):
-    """The own password and the own tokens."""
+    """Account page: password and personal tokens."""
 
     template_name = "evaluation/accounts/account.html"
     success_url = reverse_lazy("account")
     extra_context = {**SignIn.extra_context, "second_factor": settings.CONCORD_SECOND_FACTOR != "off"}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The form of the password, the tokens, and a form for a new one."""
-        me = person(self.request)
-        return super().get_context_data(**own_tokens(me, OwnTokenForm(me)), **kwargs)
+        user = person(self.request)
+        return super().get_context_data(**token_context(user, OwnTokenForm(user)), **kwargs)
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        """The new password; all other sessions of the person end."""
+        """Change the password; all other sessions of the person end."""
         response = super().form_valid(form)
         audit.record(form.user, "password.changed", form.user)
         messages.success(self.request, gettext("Your password is changed. You are logged out everywhere else."))
@@ -95,33 +91,33 @@ class Account(PasswordChangeView):
 
 
 @signed_in_get
-def kept(request: HttpRequest) -> HttpResponse:
-    """What is kept of people and their work, and for how long."""
+def data_retention(request: HttpRequest) -> HttpResponse:
+    """Show which personal data the site stores, and for how long."""
     days = settings.CONCORD_REPLY_DAYS
     sessions = settings.SESSION_COOKIE_AGE // 86_400
     return render(request, "evaluation/accounts/kept.html", {"reply_days": days, "session_days": sessions})
 
 
-def own_tokens(person: User, form: OwnTokenForm) -> dict[str, Any]:
-    """The person's tokens that still work, the newest first, and the form for another."""
+def token_context(person: User, form: OwnTokenForm) -> dict[str, Any]:
+    """Return the person's valid tokens, newest first, and the form for another."""
     tokens = ApiToken.objects.filter(user=person, revoked_at=None, expires_at__gt=timezone.now())
     return {"tokens": tokens.select_related("project").order_by("-pk"), "token_form": form}
 
 
 @signed_in_post
-def make_token(request: HttpRequest) -> HttpResponse:
-    """A token of one's own; its text is shown this once and kept nowhere."""
-    me = person(request)
-    form = OwnTokenForm(me, request.POST)
+def create_token(request: HttpRequest) -> HttpResponse:
+    """Create a personal token and show its text once."""
+    user = person(request)
+    form = OwnTokenForm(user, request.POST)
     if not form.is_valid():
-        return render(request, Account.template_name, {"form": PasswordChangeForm(me), **own_tokens(me, form)})
-    text, token = form.made()
+        return render(request, Account.template_name, {"form": PasswordChangeForm(user), **token_context(user, form)})
+    text, token = form.create_token()
     return render(request, "evaluation/accounts/token.html", {"token": token, "text": text})
 
 
 @signed_in_post
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
-    """End one of one's own tokens."""
+    """Revoke a personal token."""
     token = get_object_or_404(ApiToken, pk=pk, user=person(request), revoked_at=None)
     token.revoked_at = timezone.now()
     token.save(update_fields=["revoked_at"])
@@ -132,7 +128,7 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def choose_language(request: HttpRequest) -> HttpResponse:
-    """Remember the language in a cookie and, for a known person, with the person; then back to the page."""
+    """Store the language in a cookie and, for a user, in the account; then redirect back."""
     target = request.POST.get("next", "")
     if not url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure()):
         target = reverse("home")
@@ -142,7 +138,7 @@ def choose_language(request: HttpRequest) -> HttpResponse:
         response.set_cookie(
             settings.LANGUAGE_COOKIE_NAME,
             language,
-            max_age=YEAR,
+            max_age=YEAR_SECONDS,
             samesite="Lax",
             secure=request.is_secure(),
             httponly=True,
@@ -154,5 +150,4 @@ def choose_language(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def favicon(request: HttpRequest) -> HttpResponsePermanentRedirect:
-    """Where the icon is."""
     return HttpResponsePermanentRedirect(static("favicon.ico"))

@@ -1,5 +1,5 @@
-"""Clients of systems under test, one file a kind: typed settings, one question asked, the reply mapped to an answer.
+"""Clients of systems under test, one file per kind: typed settings, one question per call, the reply mapped to an
+answer.
 
-A failure is a reply with a reason, never an empty answer. ``Surroundings`` holds what the operator allows. No Django.
-Used by others: ``catalogue`` (connectors by name), ``protocol`` (calls, replies, failures).
-"""
+A failure is a reply with a reason, never an empty answer. ``OperatorPolicy`` holds what the operator allows. No Django.
+Public: ``catalogue`` (connectors by name), ``protocol`` (calls, replies, failures)."""

@@ -1,4 +1,4 @@
-"""The core's connectors by name, and settings that were written down read as their typed model."""
+"""Built-in connectors by name, and validation of stored settings."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from evaluation.connectors.http import HTTP
 from evaluation.connectors.protocol import Connector, Settings
 from evaluation.connectors.python_callable import PYTHON_CALLABLE
 from evaluation.core.errors import ConcordError
-from evaluation.network.outcomes import storable
+from evaluation.network.outcomes import replace_unstorable
 
-CONNECTORS: Mapping[str, Connector] = {one.name: one for one in (HTTP, COMMAND_LINE, CHAT, PYTHON_CALLABLE)}
+CONNECTORS: Mapping[str, Connector] = {
+    connector.name: connector for connector in (HTTP, COMMAND_LINE, CHAT, PYTHON_CALLABLE)
+}
 
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """What is wrong with one setting: its path (``reply.answer``; empty for all together), a code and its parameters
-    (``evaluation/messages/system_settings.py``), and the sentence in English."""
+    """Problem of one setting: path (``reply.answer``; empty for the settings as a whole), message code with parameters
+    (``evaluation/messages/system_settings.py``), and an English sentence."""
 
     field: str
     code: str
@@ -31,37 +33,41 @@ class SettingProblem:
     params: Mapping[str, Any]
 
 
-class BadSettings(ConcordError):
-    """Settings that a connector cannot take, with every problem."""
+class InvalidSettings(ConcordError):
+    """Invalid connector settings, with every problem."""
 
     def __init__(self, problems: Sequence[SettingProblem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(f"{one.field}: {one.message}".removeprefix(": ") for one in self.problems))
+        super().__init__(
+            "; ".join(f"{problem.field}: {problem.message}".removeprefix(": ") for problem in self.problems)
+        )
 
 
-def read_settings(connector: Connector, given: Mapping[str, Any]) -> Settings:
-    """The connector's settings.
+def read_settings(connector: Connector, values: Mapping[str, Any]) -> Settings:
+    """Validate the settings of a connector.
 
-    :raises BadSettings: with every field that does not fit.
-    """
-    if not _is_storable(given):
+    :raises InvalidSettings: with every invalid field."""
+    if not _is_storable(values):
         text = "a text with NUL or half a character, or a number that is none"
-        raise BadSettings([SettingProblem("", "not_storable", text, {})])
+        raise InvalidSettings([SettingProblem("", "not_storable", text, {})])
     try:
-        return connector.settings.model_validate(given)
+        return connector.settings.model_validate(values)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        raise BadSettings(
-            [SettingProblem(".".join(map(str, e["loc"])), e["type"], e["msg"], e.get("ctx", {})) for e in found]
+        errors = error.errors(include_url=False, include_input=False)
+        raise InvalidSettings(
+            [
+                SettingProblem(".".join(map(str, entry["loc"])), entry["type"], entry["msg"], entry.get("ctx", {}))
+                for entry in errors
+            ]
         ) from error
 
 
 def _is_storable(value: Any) -> bool:
-    """Whether a database and a hash can take the value: no NUL, no lone surrogate, only finite numbers."""
+    """Whether a database and a hash accept the value: no NUL, no lone surrogates, only finite numbers."""
     if isinstance(value, str):
-        return storable(value) == value
+        return replace_unstorable(value) == value
     if isinstance(value, Mapping):
-        return all(_is_storable(one) for pair in value.items() for one in pair)
+        return all(_is_storable(member) for pair in value.items() for member in pair)
     if isinstance(value, list):
         return all(map(_is_storable, value))
     return not isinstance(value, float) or math.isfinite(value)

@@ -1,4 +1,4 @@
-"""A chat model behind an OpenAI-compatible endpoint, without retrieval: what a system has to be better than."""
+"""Chat model behind an OpenAI-compatible endpoint, without retrieval: a baseline for systems."""
 
 from __future__ import annotations
 
@@ -13,48 +13,55 @@ from pydantic_core import PydanticCustomError
 
 from evaluation.connectors.http import VARIABLE, HttpSettings, HttpSystem
 from evaluation.connectors.mapping import Find, ReplyMapping
-from evaluation.connectors.protocol import AskFailed, Connector, Settings, Surroundings, SystemCall, Told, turns
+from evaluation.connectors.protocol import (
+    AskFailed,
+    Connector,
+    OperatorPolicy,
+    Settings,
+    SystemAnswer,
+    SystemCall,
+    chat_turns,
+)
 from evaluation.network.completions import (
-    Ending,
+    FinishReason,
+    classify_finish_reason,
     content_text,
-    outcome_of_ending,
-    read_ending,
+    finish_outcome,
     read_server_error,
     read_usage,
     refusal_text,
 )
-from evaluation.network.outcomes import Outcome, storable
+from evaluation.network.outcomes import Outcome, replace_unstorable
 from evaluation.network.transport import Exchange
 
-_OURS = frozenset({"model", "messages", "stream", "stream_options"})
-_PLAIN = {"answer": "choices[0].message.content"}
-_COUNTS = {"tokens_in": "usage.prompt_tokens", "tokens_out": "usage.completion_tokens", "model": "model"}
-_UNFINISHED = {
-    Ending.LENGTH: "truncated",
-    Ending.FILTERED: "filtered",
-    Ending.REFUSED: "model_refused",
-    Ending.ERROR: "server_error",
+_RESERVED_PARAMETERS = frozenset({"model", "messages", "stream", "stream_options"})
+_ANSWER_PATH = {"answer": "choices[0].message.content"}
+_USAGE_PATHS = {"tokens_in": "usage.prompt_tokens", "tokens_out": "usage.completion_tokens", "model": "model"}
+_UNFINISHED_REASONS = {
+    FinishReason.LENGTH: "truncated",
+    FinishReason.FILTERED: "filtered",
+    FinishReason.REFUSED: "model_refused",
+    FinishReason.ERROR: "server_error",
 }
 _MESSAGE = "choices[0].message || choices[0].delta"
 
 
-def plain_address(address: str) -> str:
-    """The base URL of an endpoint, without a slash at its end.
+def checked_base_url(address: str) -> str:
+    """Base URL of an endpoint, without trailing slash.
 
-    :raises PydanticCustomError: ``address_invalid``.
-    """
+    :raises PydanticCustomError: ``address_invalid``."""
     try:
         HttpSettings(address=address, body="{question}")
-        fits = not re.search(r"[?#{}]", address)
+        valid = not re.search(r"[?#{}]", address)
     except ValidationError:
-        fits = False
-    if not fits:
+        valid = False
+    if not valid:
         raise PydanticCustomError("address_invalid", "no plain http(s) address in ASCII, without user")
     return address.rstrip("/")
 
 
 class ChatSettings(Settings):
-    """A model and how it is asked."""
+    """Model and request settings."""
 
     base_url: str = Field(max_length=300, description="https://host/v1; questions go to its chat/completions.")
     model: str = Field(min_length=1, max_length=200, description="The model's name at the endpoint.")
@@ -65,28 +72,28 @@ class ChatSettings(Settings):
 
     @field_validator("base_url")
     @classmethod
-    def _plain(cls, address: str) -> str:
-        return plain_address(address)
+    def _check_base_url(cls, address: str) -> str:
+        return checked_base_url(address)
 
     @field_validator("key_variable")
     @classmethod
-    def _allowed(cls, name: str) -> str:
+    def _check_variable(cls, name: str) -> str:
         if name and not VARIABLE.fullmatch(name):
             raise PydanticCustomError("variable_refused", "{name}: variables are named SYSTEM_…", {"name": name})
         return name
 
     @field_validator("parameters")
     @classmethod
-    def _beside(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        if taken := sorted(_OURS & parameters.keys()):
-            raise PydanticCustomError("parameter_refused", "{name} is set elsewhere", {"name": taken[0]})
+    def _check_reserved(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        if reserved := sorted(_RESERVED_PARAMETERS & parameters.keys()):
+            raise PydanticCustomError("parameter_refused", "{name} is set elsewhere", {"name": reserved[0]})
         return parameters
 
     @property
     def as_http(self) -> HttpSettings:
-        """The requests it comes to."""
+        """Equivalent settings of an HTTP system."""
         key = {"Authorization": f"Bearer ${{{self.key_variable}}}"} if self.key_variable else {}
-        answer = {"answer": "choices[0].delta.content"} if self.stream else _PLAIN
+        answer = {"answer": "choices[0].delta.content"} if self.stream else _ANSWER_PATH
         return HttpSettings(
             timeout_seconds=self.timeout_seconds,
             address=f"{self.base_url}/chat/completions",
@@ -95,35 +102,34 @@ class ChatSettings(Settings):
             stream=self.stream,
             delta="choices[0].delta.content",
             end="[DONE]" if self.stream else "",
-            reply=ReplyMapping(contexts="", **answer, **_COUNTS),
+            reply=ReplyMapping(contexts="", **answer, **_USAGE_PATHS),
         )
 
 
 class ChatSystem(HttpSystem):
-    """Asks a chat model."""
+    """Client of a chat model."""
 
-    def __init__(self, settings: ChatSettings, around: Surroundings) -> None:
-        super().__init__(settings.as_http, around)
+    def __init__(self, settings: ChatSettings, policy: OperatorPolicy) -> None:
+        super().__init__(settings.as_http, policy)
         self._chat = settings
 
     def body(self, call: SystemCall) -> Mapping[str, Any]:
-        """Model, messages and parameters."""
-        told = [{"role": "system", "content": self._chat.system_prompt}] if self._chat.system_prompt else []
-        asked = {"role": "user", "content": call.question.text}
+        system_messages = [{"role": "system", "content": self._chat.system_prompt}] if self._chat.system_prompt else []
+        user_message = {"role": "user", "content": call.question.text}
         body = {**self._chat.parameters, "model": self._chat.model}
-        body["messages"] = [*told, *turns(call.question.history), asked]
+        body["messages"] = [*system_messages, *chat_turns(call.question.history), user_message]
         return body | ({"stream": True, "stream_options": {"include_usage": True}} if self._chat.stream else {})
 
-    async def sent(self, call: SystemCall) -> Exchange:
-        """Send the request by the client that judges have."""
+    async def send_request(self, call: SystemCall) -> Exchange:
+        """Send the request with the client that judges use."""
         return await self._llm.stream("/chat/completions", json.dumps(self.body(call)).encode())
 
-    def told(self, find: Find, call: SystemCall) -> Told:
-        """The message; one that was cut off, filtered or refused, or that ended for an unknown reason, is none.
+    def read_answer(self, find: Find, call: SystemCall) -> SystemAnswer:
+        """Read the message. A truncated, filtered or refused message is a failure, as is an unknown finish reason.
 
         :raises AskFailed: ``truncated``, ``filtered``, ``model_refused``, ``unknown_ending``, the outcome of an error
-            that stands in the reply, and what the mapping raises.
-        """
+        object in
+            the reply, and the failures of the mapping."""
         _check_error(find)
         _check_ending(find)
         if refusal := refusal_text(find(_MESSAGE)):
@@ -132,10 +138,10 @@ class ChatSystem(HttpSystem):
 
         def text(expression: str) -> Any:
             value = find(expression)
-            parts = expression == self._settings.reply.answer and isinstance(value, list)
-            return content_text(value) if parts else value
+            is_part_list = expression == self._settings.reply.answer and isinstance(value, list)
+            return content_text(value) if is_part_list else value
 
-        return replace(super().told(text, call), tokens_in=usage.tokens_in, tokens_out=usage.tokens_out)
+        return replace(super().read_answer(text, call), tokens_in=usage.tokens_in, tokens_out=usage.tokens_out)
 
     async def __aenter__(self) -> Self:
         self._llm = self._transport.llm(self._chat.base_url)
@@ -144,23 +150,23 @@ class ChatSystem(HttpSystem):
 
 def _check_error(find: Find) -> None:
     names = ("object", "type", "code", "message")
-    whole = {"error": find("error || choices[0].error"), **{name: find(name) for name in names}}
-    if error := read_server_error(whole):
+    error_fields = {"error": find("error || choices[0].error"), **{name: find(name) for name in names}}
+    if error := read_server_error(error_fields):
         outcome = error.outcome()
-        words = " ".join(map(str, filter(None, [error.status, *error.codes[:1], error.message])))
-        raise AskFailed(str(outcome), detail=words, outcome=outcome)
+        message = " ".join(map(str, filter(None, [error.status, *error.codes[:1], error.message])))
+        raise AskFailed(str(outcome), detail=message, outcome=outcome)
 
 
 def _check_ending(find: Find) -> None:
     reason = find("choices[0].finish_reason")
-    ending = read_ending(reason)
-    if ending is Ending.COMPLETE:
+    ending = classify_finish_reason(reason)
+    if ending is FinishReason.COMPLETE:
         return
-    if ending is Ending.TOOL_CALL:
+    if ending is FinishReason.TOOL_CALL:
         raise AskFailed("no_answer", detail="the model called a tool")
-    if ending in _UNFINISHED:
-        raise AskFailed(_UNFINISHED[ending], outcome=outcome_of_ending(ending))
-    raise AskFailed("unknown_ending", detail=storable(str(reason)), outcome=Outcome.UNKNOWN_ENDING)
+    if ending in _UNFINISHED_REASONS:
+        raise AskFailed(_UNFINISHED_REASONS[ending], outcome=finish_outcome(ending))
+    raise AskFailed("unknown_ending", detail=replace_unstorable(str(reason)), outcome=Outcome.UNKNOWN_ENDING)
 
 
 CHAT = Connector("chat", ChatSettings, ChatSystem)

@@ -1,8 +1,7 @@
-"""A system that is a program: run without a shell, for each question, with limits on time, memory and output.
+"""System that is a program: run per question, without a shell, with limits on time, memory and output.
 
-Only programs that the operator has named can be run, with the arguments he wrote; a system's settings choose one by its
-name. Values in the place of slots are single arguments, whatever they hold.
-"""
+Settings select a program by name; the operator defines the programs and their arguments. Slot values are always single
+arguments."""
 
 from __future__ import annotations
 
@@ -19,27 +18,28 @@ from typing import Any
 
 from pydantic import Field
 
-from evaluation.connectors.mapping import ReplyMapping, searched
+from evaluation.connectors.mapping import ReplyMapping, search_path
 from evaluation.connectors.protocol import (
     AskFailed,
     Connector,
+    OperatorPolicy,
     Settings,
-    Surroundings,
     SystemCall,
     SystemClient,
     SystemReply,
-    failed,
+    failed_reply,
 )
-from evaluation.connectors.slots import SLOT, values
-from evaluation.core.errors import Refused
-from evaluation.network.outcomes import Outcome, excerpt, read_json, storable
+from evaluation.connectors.slots import SLOT, slot_values
+from evaluation.core.errors import DomainError
+from evaluation.network.outcomes import Outcome, excerpt, read_json, replace_unstorable
 
 OUTPUT = "output"
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")
-_ENDING_SECONDS = 5.0
+_INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")
+_EXIT_SECONDS = 5.0
 _ERROR_BYTES = 4_000
-_LONGEST_ARGUMENT = 100_000  # bytes; the kernel takes 128 KiB
-# Limits are set by the process itself before it becomes the program, so that what it starts has them too.
+# Bytes; the kernel limit is 128 KiB.
+_MAX_ARGUMENT_BYTES = 100_000
+# The process sets its limits before it becomes the program, so that child processes inherit them.
 _LAUNCH = (
     "import os, resource, sys; memory, size = map(int, sys.argv[1:3]);"
     "resource.setrlimit(resource.RLIMIT_AS, (memory, memory));"
@@ -50,7 +50,7 @@ _LAUNCH = (
 
 
 class CommandSettings(Settings):
-    """Which of the operator's programs is run, and how its JSON is read."""
+    """Program of the operator, and the mapping of its JSON output."""
 
     command: str = Field(min_length=1, max_length=100, description="Name of a program in CONCORD_SYSTEM_COMMANDS.")
     reply: ReplyMapping = Field(
@@ -62,51 +62,50 @@ class CommandSettings(Settings):
 
 
 class CommandSystem(SystemClient):
-    """Runs a program for each question."""
+    """Client that runs a program for each question."""
 
-    def __init__(self, settings: CommandSettings, around: Surroundings) -> None:
-        if settings.command not in around.commands:
-            raise Refused("command_not_allowed", command=settings.command)
-        self._template: Sequence[str] = around.commands[settings.command]
+    def __init__(self, settings: CommandSettings, policy: OperatorPolicy) -> None:
+        if settings.command not in policy.commands:
+            raise DomainError("command_not_allowed", command=settings.command)
+        self._template: Sequence[str] = policy.commands[settings.command]
         self._settings = settings
         self.deadline = settings.timeout_seconds
-        passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        self._environment = {**passed, **around.variables, "PYTHONIOENCODING": "utf-8"}
+        inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
+        self._environment = {**inherited, **policy.variables, "PYTHONIOENCODING": "utf-8"}
 
     def describe(self, call: SystemCall) -> Mapping[str, Any]:
-        """The arguments."""
         return {"arguments": self._arguments(call, "{output}")}
 
     async def ask(self, call: SystemCall) -> SystemReply:
-        """Run the program, and read what it prints or writes."""
+        """Run the program and read its output or the file that it writes."""
         with tempfile.TemporaryDirectory(prefix="concord-") as folder:
             file = Path(folder) / "reply.json"
             status, out, error = await self._run(self._arguments(call, str(file)), folder)
-            writes = any(f"{{{OUTPUT}}}" in part for part in self._template)
-            if status == 0 and writes:
-                out = _contents(file, self._settings.most_bytes)
+            writes_file = any(f"{{{OUTPUT}}}" in part for part in self._template)
+            if status == 0 and writes_file:
+                out = _read_output_file(file, self._settings.most_bytes)
         raw = excerpt(out)
         if status != 0:
-            detail = f"status {status} {storable(error.decode('utf-8', 'replace')).strip()[-200:]}".strip()
-            return failed(Outcome.SERVER_ERROR, "program_failed", detail, raw=raw)
+            detail = f"status {status} {replace_unstorable(error.decode('utf-8', 'replace')).strip()[-200:]}".strip()
+            return failed_reply(Outcome.SERVER_ERROR, "program_failed", detail, raw=raw)
         value = read_json(out)
         if value is None:
-            return failed(Outcome.WRONG_CONTENT, detail="the program wrote no JSON", raw=raw)
+            return failed_reply(Outcome.WRONG_CONTENT, detail="the program wrote no JSON", raw=raw)
         try:
-            told = self._settings.reply.read(lambda expression: searched(expression, value), call)
+            content = self._settings.reply.read(lambda expression: search_path(expression, value), call)
         except AskFailed as refused:
-            return failed(refused.outcome, refused.code, refused.detail, raw=raw)
-        return SystemReply(Outcome.OK, told=told, raw=raw)
+            return failed_reply(refused.outcome, refused.code, refused.detail, raw=raw)
+        return SystemReply(Outcome.OK, content=content, raw=raw)
 
     def _arguments(self, call: SystemCall, output: str) -> list[str]:
-        told = {name: _argument(value) for name, value in values(call).items()} | {OUTPUT: output}
-        return [_filled(part, told) for part in self._template]
+        arguments = {name: _as_argument(value) for name, value in slot_values(call).items()} | {OUTPUT: output}
+        return [_fill_slots(part, arguments) for part in self._template]
 
     async def _run(self, arguments: Sequence[str], folder: str) -> tuple[int, bytes, bytes]:
-        """Status, output and the end of what was said on standard error. The program and all it started are killed
-        where it takes too long or writes too much."""
-        most = self._settings.most_bytes
-        limits = [str(self._settings.memory_megabytes * 1_000_000), str(most + 1)]
+        """Exit status, output and the end of standard error. The process group is killed on time-out or too much
+        output."""
+        max_bytes = self._settings.most_bytes
+        limits = [str(self._settings.memory_megabytes * 1_000_000), str(max_bytes + 1)]
         process = await asyncio.create_subprocess_exec(
             *[sys.executable, "-I", "-S", "-c", _LAUNCH, *limits, *arguments],
             stdin=asyncio.subprocess.DEVNULL,
@@ -117,65 +116,64 @@ class CommandSystem(SystemClient):
             start_new_session=True,
         )
         try:
-            async with asyncio.TaskGroup() as both:
-                out = both.create_task(_read(process.stdout, most))
-                error = both.create_task(_tail(process.stderr))
+            async with asyncio.TaskGroup() as tasks:
+                out = tasks.create_task(_read_limited(process.stdout, max_bytes))
+                error = tasks.create_task(_tail(process.stderr))
             return await process.wait(), out.result(), error.result()
         except ExceptionGroup as group:
             raise group.exceptions[0] from group
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            with suppress(TimeoutError):  # something that left the program's group may hold its pipes
-                await asyncio.wait_for(_ended(process), _ENDING_SECONDS)
+            # A process that left the program's group may hold its pipes.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_wait_for_exit(process), _EXIT_SECONDS)
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    """The end of a program that was killed. asyncio notices it only once both pipes were read to their ends, and stops
-    reading what nobody takes."""
+async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
+    """Wait for a killed program. asyncio reports the exit only after both pipes are drained."""
     for stream in (process.stdout, process.stderr):
         while stream is not None and await stream.read(65_536):
             pass
     await process.wait()
 
 
-async def _read(stream: asyncio.StreamReader | None, most: int) -> bytes:
-    found = bytearray()
+async def _read_limited(stream: asyncio.StreamReader | None, max_bytes: int) -> bytes:
+    buffer = bytearray()
     while stream is not None and (chunk := await stream.read(65_536)):
-        found += chunk
-        if len(found) > most:
-            raise AskFailed("too_large", detail=f"more than {most} bytes", outcome=Outcome.TOO_LARGE)
-    return bytes(found)
+        buffer += chunk
+        if len(buffer) > max_bytes:
+            raise AskFailed("too_large", detail=f"more than {max_bytes} bytes", outcome=Outcome.TOO_LARGE)
+    return bytes(buffer)
 
 
 async def _tail(stream: asyncio.StreamReader | None) -> bytes:
-    found = b""
+    tail = b""
     while stream is not None and (chunk := await stream.read(65_536)):
-        found = (found + chunk)[-_ERROR_BYTES:]
-    return found
+        tail = (tail + chunk)[-_ERROR_BYTES:]
+    return tail
 
 
-def _contents(file: Path, most: int) -> bytes:
-    """What the program wrote; a link leads nowhere.
+def _read_output_file(file: Path, max_bytes: int) -> bytes:
+    """Content of the output file; links are refused.
 
-    :raises AskFailed: where there is no such file, or a larger one.
-    """
+    :raises AskFailed: if the file is missing or too large."""
     if file.is_symlink() or not file.is_file():
         raise AskFailed("wrong_content", detail="the program wrote no file")
-    if file.stat().st_size > most:
-        raise AskFailed("too_large", detail=f"more than {most} bytes", outcome=Outcome.TOO_LARGE)
+    if file.stat().st_size > max_bytes:
+        raise AskFailed("too_large", detail=f"more than {max_bytes} bytes", outcome=Outcome.TOO_LARGE)
     return file.read_bytes()
 
 
-def _filled(part: str, told: Mapping[str, str]) -> str:
-    return SLOT.sub(lambda match: told.get(match[1], match[0]), part)
+def _fill_slots(part: str, arguments: Mapping[str, str]) -> str:
+    return SLOT.sub(lambda match: arguments.get(match[1], match[0]), part)
 
 
-def _argument(value: Any) -> str:
-    """The value as an argument that no program takes for an option: one that begins with a dash gets a space before."""
+def _as_argument(value: Any) -> str:
+    """Value as an argument that no program reads as an option: a space precedes a leading dash."""
     text = "\n".join(f"{turn['role']}: {turn['content']}" for turn in value) if isinstance(value, list) else str(value)
     text = re.sub("[\0\ud800-\udfff]", "\ufffd", text)
-    if len(text.encode()) > _LONGEST_ARGUMENT:
+    if len(text.encode()) > _MAX_ARGUMENT_BYTES:
         raise AskFailed("bad_request", detail="the question is too long for an argument", outcome=Outcome.BAD_REQUEST)
     return f" {text}" if text.startswith("-") else text
 

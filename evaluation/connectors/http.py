@@ -1,4 +1,4 @@
-"""A system behind an HTTP address: a request with named slots, a JSON reply or a stream of events."""
+"""System behind an HTTP address: a request with named slots, and a JSON reply or an event stream."""
 
 from __future__ import annotations
 
@@ -13,51 +13,52 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from evaluation.connectors.events import Streamed, read_events
-from evaluation.connectors.mapping import Expression, ReplyMapping, searched
+from evaluation.connectors.events import StreamContent, read_events
+from evaluation.connectors.mapping import Expression, ReplyMapping, search_path
 from evaluation.connectors.protocol import (
     AskFailed,
     Connector,
+    OperatorPolicy,
     Settings,
-    Surroundings,
+    SystemAnswer,
     SystemCall,
     SystemClient,
     SystemReply,
-    Told,
-    failed,
+    failed_reply,
 )
-from evaluation.connectors.slots import SLOT, SLOTS, filled, filled_address, unknown_slots, values
-from evaluation.core.errors import Refused
-from evaluation.network.origins import origin_of
-from evaluation.network.outcomes import Outcome, excerpt, outcome_of_status, read_json
+from evaluation.connectors.slots import SLOT, SLOTS, fill_address, fill_slots, slot_values, unknown_slots
+from evaluation.core.errors import DomainError
+from evaluation.network.origins import parse_origin
+from evaluation.network.outcomes import Outcome, excerpt, read_json, status_outcome
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, Exchange, GuardedTransport, HttpResponse
 
 VARIABLE = re.compile(r"SYSTEM_[A-Z0-9_]{1,80}")
-_NAMED_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_VARIABLE_REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "cookie", "te"})
+_RESERVED_HEADERS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "cookie", "te"}
+)
 _SECRET = re.compile(r"authorization|api-?key|token|secret|password", re.IGNORECASE)
 _OK = range(200, 300)
-MOST_BYTES = 64_000_000
-LONGEST_HEADER = 2_000
+MAX_REPLY_BYTES = 64_000_000
+MAX_HEADER_CHARACTERS = 2_000
 
 
-def refused_slots(template: Any) -> Any:
-    """The template, whose slots are all known.
+def check_slots(template: Any) -> Any:
+    """Return the template if all its slots are known.
 
-    :raises PydanticCustomError: ``slot_unknown``, naming the first that is not.
-    """
+    :raises PydanticCustomError: ``slot_unknown`` with the first unknown slot."""
     if unknown := unknown_slots(template):
-        known = ", ".join(f"{{{name}}}" for name in SLOTS)
-        told = {"slot": f"{{{unknown[0]}}}", "known": known}
-        raise PydanticCustomError("slot_unknown", "unknown slot {slot}; there are {known}", told)
+        slot_names = ", ".join(f"{{{name}}}" for name in SLOTS)
+        params = {"slot": f"{{{unknown[0]}}}", "known": slot_names}
+        raise PydanticCustomError("slot_unknown", "unknown slot {slot}; there are {known}", params)
     return template
 
 
 class HttpSettings(Settings):
-    """An HTTP service. Slots such as ``{question}`` stand in the address and in the body; ``${SYSTEM_…}`` in a header
-    is the environment variable of that name."""
+    """HTTP service. Address and body contain slots such as ``{question}``; ``${SYSTEM_…}`` in a header is an
+    environment variable."""
 
     method: Literal["POST", "GET", "PUT"] = Field(default="POST", description="How the address is asked.")
     address: str = Field(max_length=2000, description="https://host/path; slots may stand behind the host.")
@@ -71,157 +72,169 @@ class HttpSettings(Settings):
         default="", max_length=100, description="What a stream's last event says, such as [DONE]; without it: broken."
     )
     reply: ReplyMapping = Field(default_factory=ReplyMapping, description="Where the parts of the answer stand.")
-    most_bytes: int = Field(default=4_000_000, ge=1_000, le=MOST_BYTES, description="Longest reply that is read.")
+    most_bytes: int = Field(default=4_000_000, ge=1_000, le=MAX_REPLY_BYTES, description="Longest reply that is read.")
 
     @field_validator("address")
     @classmethod
-    def _plain(cls, address: str) -> str:
+    def _check_address(cls, address: str) -> str:
         try:
-            origin_of(address.partition("?")[0])
-        except Refused as error:
+            parse_origin(address.partition("?")[0])
+        except DomainError as error:
             raise PydanticCustomError("address_invalid", "no plain http(s) address in ASCII, without user") from error
-        refused_slots(address)
+        check_slots(address)
         return address
 
     @field_validator("headers")
     @classmethod
-    def _sendable(cls, headers: dict[str, str]) -> dict[str, str]:
+    def _check_headers(cls, headers: dict[str, str]) -> dict[str, str]:
         for name, value in headers.items():
-            named = _NAMED_VARIABLE.findall(value)
-            told = {"name": name[:100]}
-            if not _HEADER.fullmatch(name) or name.lower() in _OURS:
-                raise PydanticCustomError("header_refused", "the header {name} cannot be set", told)
-            if re.search(r"[^\x20-\x7e]", value) or len(value) > LONGEST_HEADER:
-                raise PydanticCustomError("header_value", "{name} has a value that no header can hold", told)
-            if not all(VARIABLE.fullmatch(one) for one in named):
-                raise PydanticCustomError("variable_refused", "{name}: variables are named SYSTEM_…", told)
-            if _SECRET.search(name) and not named:
-                raise PydanticCustomError("secret_written", "{name}: write ${{SYSTEM_NAME}}, not the secret", told)
+            variables = _VARIABLE_REFERENCE.findall(value)
+            params = {"name": name[:100]}
+            if not _HEADER.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
+                raise PydanticCustomError("header_refused", "the header {name} cannot be set", params)
+            if re.search(r"[^\x20-\x7e]", value) or len(value) > MAX_HEADER_CHARACTERS:
+                raise PydanticCustomError("header_value", "{name} has a value that no header can hold", params)
+            if not all(VARIABLE.fullmatch(variable) for variable in variables):
+                raise PydanticCustomError("variable_refused", "{name}: variables are named SYSTEM_…", params)
+            if _SECRET.search(name) and not variables:
+                raise PydanticCustomError("secret_written", "{name}: write ${{SYSTEM_NAME}}, not the secret", params)
         return headers
 
     @field_validator("body")
     @classmethod
-    def _known_slots(cls, body: Any) -> Any:
-        return refused_slots(body)
+    def _check_body(cls, body: Any) -> Any:
+        return check_slots(body)
 
     @model_validator(mode="after")
-    def _asks_something(self) -> Self:
+    def _has_question_slot(self) -> Self:
         template = self.address if self.method == "GET" else json.dumps([self.address, self.body])
         if not {"question", "query", "id", "history"} & set(SLOT.findall(template)):
             raise PydanticCustomError("no_question", "no slot for the question in the body or the address")
         return self
 
 
-def resolved(headers: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    """The headers with the values of the variables they name.
+def resolve_headers(headers: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
+    """Headers with their variables replaced.
 
-    :raises Refused: ``variable_missing`` where one is not set, or cannot stand in a header.
-    """
+    :raises Refused: ``variable_missing`` if one is unset or invalid in a header."""
 
     def value(match: re.Match[str]) -> str:
-        found = variables.get(match[1], "")
-        if not found or re.search(r"[^\x20-\x7e]", found):
-            raise Refused("variable_missing", variable=match[1])
-        return found
+        text = variables.get(match[1], "")
+        if not text or re.search(r"[^\x20-\x7e]", text):
+            raise DomainError("variable_missing", variable=match[1])
+        return text
 
-    return {name: _NAMED_VARIABLE.sub(value, given) for name, given in headers.items()}
+    return {name: _VARIABLE_REFERENCE.sub(value, template) for name, template in headers.items()}
 
 
 class HttpSystem(SystemClient):
-    """Asks an address."""
+    """Client of an HTTP address."""
 
-    def __init__(self, settings: HttpSettings, around: Surroundings) -> None:
+    def __init__(self, settings: HttpSettings, policy: OperatorPolicy) -> None:
         self._settings = settings
         self.deadline = settings.timeout_seconds
         deadlines = Deadlines(read=settings.timeout_seconds, total=settings.timeout_seconds)
-        headers = resolved(settings.headers, around.variables)
+        headers = resolve_headers(settings.headers, policy.variables)
         if settings.stream:
             headers = {"Accept": "text/event-stream", **headers}
         self._transport = GuardedTransport(
             settings.address.partition("?")[0],
-            allowed_origins=around.origins,
+            allowed_origins=policy.origins,
             deadlines=deadlines,
-            most_bytes=settings.most_bytes,
+            max_bytes=settings.most_bytes,
             headers=headers,
         )
 
     def describe(self, call: SystemCall) -> Mapping[str, Any]:
-        """Method, address, headers with the names of their variables, and body."""
+        """Method, address, headers with unresolved variables, and body."""
         described = {"method": self._settings.method, "address": self._address(call), "headers": self._settings.headers}
         return described if self._settings.method == "GET" else described | {"body": self.body(call)}
 
     def body(self, call: SystemCall) -> Any:
-        """What is sent as JSON."""
-        return filled(self._settings.body, values(call))
+        return fill_slots(self._settings.body, slot_values(call))
 
     async def ask(self, call: SystemCall) -> SystemReply:
-        """Send the request and read the reply."""
         started = time.monotonic()
-        async with aclosing(await self.sent(call)) as response:
+        async with aclosing(await self.send_request(call)) as response:
             if response.status not in _OK:
-                return self._refused(await response.whole())
+                return self._error_reply(await response.read_whole())
             if self._settings.stream:
-                return await self._streamed(response, call, started)
-            return self._read(await response.whole(), call)
+                return await self._read_stream(response, call, started)
+            return self._read(await response.read_whole(), call)
 
-    async def sent(self, call: SystemCall) -> Exchange:
-        """Send the request; the response as soon as its head is there."""
+    async def send_request(self, call: SystemCall) -> Exchange:
+        """Send the request and return the response once its headers arrive."""
         method = self._settings.method
         body = b"" if method == "GET" else json.dumps(self.body(call)).encode()
         return await self._transport.open(method, self._address(call), body)
 
-    def told(self, find: Any, call: SystemCall) -> Told:
-        """The answer in the reply; ``find`` gives the value of an expression.
+    def read_answer(self, find: Any, call: SystemCall) -> SystemAnswer:
+        """Answer in the reply; ``find`` gives the value of an expression.
 
-        :raises AskFailed: where there is none.
-        """
+        :raises AskFailed: if there is none."""
         return self._settings.reply.read(find, call)
 
     def _address(self, call: SystemCall) -> str:
-        return filled_address(self._settings.address, values(call))
+        return fill_address(self._settings.address, slot_values(call))
 
     def _read(self, response: HttpResponse, call: SystemCall) -> SystemReply:
-        kind = response.headers.get("content-type", "")
-        seen: dict[str, Any] = {"raw": excerpt(response.body), "http_status": response.status}
-        value = read_json(response.body) if "json" in kind.lower() else None
+        content_type = response.headers.get("content-type", "")
+        transport_fields: dict[str, Any] = {"raw": excerpt(response.body), "http_status": response.status}
+        value = read_json(response.body) if "json" in content_type.lower() else None
         if value is None:
-            return failed(Outcome.WRONG_CONTENT, detail=f"no JSON, but {kind[:80] or 'nothing'}", **seen)
-        return self._mapped(lambda expression: searched(expression, value), call, seen)
+            return failed_reply(
+                Outcome.WRONG_CONTENT, detail=f"no JSON, but {content_type[:80] or 'nothing'}", **transport_fields
+            )
+        return self._build_reply(lambda expression: search_path(expression, value), call, transport_fields)
 
-    async def _streamed(self, response: Exchange, call: SystemCall, started: float) -> SystemReply:
-        kind = response.headers.get("content-type", "")
-        if "event-stream" not in kind.lower():
-            whole = await response.whole()
-            detail = f"no stream of events, but {kind[:80] or 'nothing'}"
-            return failed(Outcome.WRONG_CONTENT, detail=detail, raw=excerpt(whole.body), http_status=whole.status)
-        streamed: Streamed = await read_events(response.chunks, self._settings.delta, self._settings.end, started)
-        seen: dict[str, Any] = {"raw": streamed.raw, "http_status": response.status}
+    async def _read_stream(self, response: Exchange, call: SystemCall, started: float) -> SystemReply:
+        content_type = response.headers.get("content-type", "")
+        if "event-stream" not in content_type.lower():
+            full_response = await response.read_whole()
+            detail = f"no stream of events, but {content_type[:80] or 'nothing'}"
+            return failed_reply(
+                Outcome.WRONG_CONTENT, detail=detail, raw=excerpt(full_response.body), http_status=full_response.status
+            )
+        streamed: StreamContent = await read_events(response.chunks, self._settings.delta, self._settings.end, started)
+        transport_fields: dict[str, Any] = {"raw": streamed.raw, "http_status": response.status}
         if streamed.error is not None:
-            return failed(Outcome.WRONG_CONTENT, "system_error", streamed.error, **seen)
+            return failed_reply(Outcome.WRONG_CONTENT, "system_error", streamed.error, **transport_fields)
 
         def find(expression: str) -> Any:
             if expression == self._settings.reply.answer and streamed.pieces:
                 return streamed.text
             return streamed.find(expression)
 
-        return self._mapped(find, call, seen, streamed.first_token_seconds)
+        return self._build_reply(find, call, transport_fields, streamed.first_token_seconds)
 
-    def _mapped(self, find: Any, call: SystemCall, seen: Mapping[str, Any], first: float | None = None) -> SystemReply:
+    def _build_reply(
+        self, find: Any, call: SystemCall, transport_fields: Mapping[str, Any], first_token_seconds: float | None = None
+    ) -> SystemReply:
         try:
-            told = self.told(find, call)
+            content = self.read_answer(find, call)
         except AskFailed as error:
-            return failed(error.outcome, error.code, error.detail, **seen)
-        kept = {} if first is None else {"first_token_seconds": round(first, 4)}
-        from_stream = Told(
-            told.answer, told.confidence, told.tokens_in, told.tokens_out, told.model, first, {**told.metadata, **kept}
+            return failed_reply(error.outcome, error.code, error.detail, **transport_fields)
+        timing = {} if first_token_seconds is None else {"first_token_seconds": round(first_token_seconds, 4)}
+        timed_content = SystemAnswer(
+            content.answer,
+            content.confidence,
+            content.tokens_in,
+            content.tokens_out,
+            content.model,
+            first_token_seconds,
+            {**content.metadata, **timing},
         )
-        return SystemReply(Outcome.OK, told=from_stream, **seen)
+        return SystemReply(Outcome.OK, content=timed_content, **transport_fields)
 
-    def _refused(self, response: HttpResponse) -> SystemReply:
-        outcome = outcome_of_status(response.status)
-        waiting = retry_after_seconds(response.headers, datetime.now(UTC))
-        seen: dict[str, Any] = {"raw": excerpt(response.body), "http_status": response.status, "retry_after": waiting}
-        return failed(outcome, detail=f"HTTP {response.status}", **seen)
+    def _error_reply(self, response: HttpResponse) -> SystemReply:
+        outcome = status_outcome(response.status)
+        retry_after = retry_after_seconds(response.headers, datetime.now(UTC))
+        transport_fields: dict[str, Any] = {
+            "raw": excerpt(response.body),
+            "http_status": response.status,
+            "retry_after": retry_after,
+        }
+        return failed_reply(outcome, detail=f"HTTP {response.status}", **transport_fields)
 
     async def __aexit__(self, *error: object) -> None:
         await self._transport.aclose()

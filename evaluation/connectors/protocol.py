@@ -1,6 +1,4 @@
-"""What every connector does: it is opened with its settings, is asked one question at a time, and gives a reply, good
-or bad. Also the turns of a conversation that came before a question.
-"""
+"""Connector interface: open with settings, ask one question per call, return a reply; and turns before a question."""
 
 from __future__ import annotations
 
@@ -19,17 +17,18 @@ from evaluation.core.samples import AnswerSpec, FrozenModel, QuestionSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import TransportFault
 
-RECORDED = "recorded"  # instead of a connector: answers come from a file, nothing is asked
+# In place of a connector: the answers come from a file.
+RECORDED = "recorded"
 FULL_RAG, RETRIEVAL_ONLY = "full_rag", "retrieval_only"
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-_DETAIL = 300  # characters of a reason's detail
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+# Characters of a reason's detail.
+_MAX_DETAIL = 300
 
 
 class AskFailed(ConcordError):
-    """The system gave no answer; ``code`` is the reason of the failed answer (``evaluation/messages/reasons.py``).
+    """The system gave no answer. ``code`` is the reason of the failed answer (``evaluation/messages/reasons.py``).
 
-    ``outcome`` is how the call ended, which decides whether it is made again.
-    """
+    ``outcome`` decides whether the call is retried."""
 
     def __init__(self, code: str, *, detail: str = "", outcome: Outcome = Outcome.WRONG_CONTENT) -> None:
         self.code, self.detail, self.outcome = code, detail, outcome
@@ -38,8 +37,8 @@ class AskFailed(ConcordError):
 
 @dataclass(frozen=True, slots=True)
 class SystemCall:
-    """One question to a system. ``sample`` tells several answers to one question apart, from 0; ``k`` is how many
-    passages are wanted (1 to 50); of ``retrieval_only`` no answer is expected, only what was retrieved."""
+    """One question to a system. ``sample`` numbers several answers to one question, from 0. ``k`` is the number of
+    requested passages (1 to 50). ``retrieval_only`` expects passages without an answer."""
 
     question: QuestionSpec
     k: int = 5
@@ -48,14 +47,14 @@ class SystemCall:
 
     @property
     def characters(self) -> int:
-        """Of what is told the system."""
+        """Length of question and history."""
         return len(self.question.text) + sum(map(len, self.question.history))
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A system's answer as it was mapped. ``confidence`` is the system's own; ``first_token_seconds`` runs from the
-    request to the first piece of a streamed answer. Tokens are ``None`` where the system did not say."""
+class SystemAnswer:
+    """Mapped answer of a system. ``confidence`` is the system's own. ``first_token_seconds`` is measured from the
+    request to the first piece of a stream. Tokens are ``None`` if not reported."""
 
     answer: AnswerSpec
     confidence: float | None = None
@@ -63,20 +62,21 @@ class Told:
     tokens_out: int | None = None
     model: str = ""
     first_token_seconds: float | None = None
-    metadata: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemReply:
-    """How asking ended. ``told`` is there where ``outcome`` is ``ok``, else ``reason`` says why not: a code, with a
-    detail behind ``": "``. ``request`` describes what was sent without secrets, ``raw`` is the first part of what came
-    back; both can be stored as they are. ``retry_after`` is in seconds from the reply, ``ended_at`` in seconds of the
-    Unix clock."""
+    """Result of a call. ``content`` is set if ``outcome`` is ``ok``, else ``reason`` holds a code, with a detail after
+    ``": "``.
+
+    ``request`` describes the request without secrets, ``raw`` is the start of the response; both are storable.
+    ``retry_after`` is in seconds after the reply, ``ended_at`` in Unix seconds."""
 
     outcome: Outcome
-    told: Told | None = None
+    content: SystemAnswer | None = None
     reason: str = ""
-    request: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    request: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     raw: str = ""
     http_status: int | None = None
     retry_after: float | None = None
@@ -85,60 +85,56 @@ class SystemReply:
 
     @property
     def tokens_in(self) -> int | None:
-        """Of the request, as the system counts them."""
-        return self.told.tokens_in if self.told else None
+        """Prompt tokens as the system reports them."""
+        return self.content.tokens_in if self.content else None
 
     @property
     def tokens_out(self) -> int | None:
-        """Of the answer, as the system counts them."""
-        return self.told.tokens_out if self.told else None
+        """Answer tokens as the system reports them."""
+        return self.content.tokens_out if self.content else None
 
 
 class Settings(FrozenModel):
-    """What all connectors are told. A connector's own settings add to it."""
+    """Settings shared by all connectors."""
 
     timeout_seconds: float = Field(default=60.0, ge=0.1, le=600.0, description="Seconds from asking to the last byte.")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the operator of this installation allows: ``origins`` that may be called, environment ``variables`` that may
-    be sent, ``commands`` and ``functions`` by the names under which systems may use them. ``project`` is the id of
-    the system's project."""
+class OperatorPolicy:
+    """What the operator allows: callable ``origins``, environment ``variables`` that may be sent, and ``commands`` and
+    ``functions`` by name. ``project`` is the id of the system's project."""
 
     origins: Sequence[str] = ()
-    variables: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
-    commands: Mapping[str, Sequence[str]] = field(default_factory=lambda: _NOTHING)
-    functions: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    variables: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    commands: Mapping[str, Sequence[str]] = field(default_factory=lambda: _EMPTY)
+    functions: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     project: int | None = None
 
 
 class SystemClient(ABC):
-    """A system that is open for questions. Use as an asynchronous context manager. ``call`` asks once and never raises
-    for a fault of the system; asking again is the caller's, so that every attempt can be written down before."""
+    """Open system; an asynchronous context manager. ``call`` asks once and never raises for faults of the system.
+    Retries are the caller's task, so that every attempt is recorded first."""
 
     deadline: float = 60.0
 
     def prepare(self) -> None:  # noqa: B027  -- most have nothing to prepare
-        """What takes a while and is needed before the first question, outside any event loop.
+        """Slow preparation before the first question, outside any event loop.
 
-        :raises Refused: where it cannot be done.
-        """
+        :raises Refused: if it fails."""
 
     @abstractmethod
     async def ask(self, call: SystemCall) -> SystemReply:
-        """The reply to one question.
+        """Reply to one question.
 
-        :raises AskFailed: where there is none.
-        :raises TransportFault: likewise.
-        """
+        :raises AskFailed: if there is none.
+        :raises TransportFault: if the connection fails."""
 
     @abstractmethod
     def describe(self, call: SystemCall) -> Mapping[str, Any]:
-        """What is sent for the question, for people; secrets by their names.
+        """Description of the request for people, with secrets by name only.
 
-        :raises AskFailed: where nothing can be sent.
-        """
+        :raises AskFailed: if nothing can be sent."""
 
     async def call(self, request: SystemCall) -> SystemReply:
         """Ask once, within the deadline."""
@@ -147,17 +143,18 @@ class SystemClient(ABC):
             async with asyncio.timeout(self.deadline):
                 reply = await self.ask(request)
         except TimeoutError:
-            reply = failed(Outcome.TIMEOUT, detail=f"no complete answer in {self.deadline:g} s")
+            reply = failed_reply(Outcome.TIMEOUT, detail=f"no complete answer in {self.deadline:g} s")
         except TransportFault as fault:
-            reply = failed(fault.outcome, detail=str(fault))
+            reply = failed_reply(fault.outcome, detail=str(fault))
         except AskFailed as error:
-            reply = failed(error.outcome, error.code, error.detail)
+            reply = failed_reply(error.outcome, error.code, error.detail)
         except RecursionError:
-            reply = failed(Outcome.WRONG_CONTENT, detail="the reply is nested too deeply")
-        except OSError as error:  # of this machine, such as no memory for a process
-            reply = failed(Outcome.CONNECTION, detail=type(error).__name__)
+            reply = failed_reply(Outcome.WRONG_CONTENT, detail="the reply is nested too deeply")
+        # Local failures, such as too little memory for a process.
+        except OSError as error:
+            reply = failed_reply(Outcome.CONNECTION, detail=type(error).__name__)
         elapsed = time.monotonic() - started
-        return replace(_timed(reply, elapsed), elapsed_seconds=elapsed, ended_at=time.time())
+        return replace(_with_latency(reply, elapsed), elapsed_seconds=elapsed, ended_at=time.time())
 
     async def __aenter__(self) -> Self:
         return self
@@ -166,40 +163,40 @@ class SystemClient(ABC):
         return None
 
 
-def _timed(reply: SystemReply, elapsed: float) -> SystemReply:
-    """With the time it took as the answer's, where the system told none."""
-    told = reply.told
-    if told is None or told.answer.latency_seconds is not None:
+def _with_latency(reply: SystemReply, elapsed: float) -> SystemReply:
+    """Set the elapsed time as latency if the system reported none."""
+    content = reply.content
+    if content is None or content.answer.latency_seconds is not None:
         return reply
-    return replace(reply, told=replace(told, answer=replace(told.answer, latency_seconds=elapsed)))
+    return replace(reply, content=replace(content, answer=replace(content.answer, latency_seconds=elapsed)))
 
 
-def failed(outcome: Outcome, code: str = "", detail: str = "", **fields: Any) -> SystemReply:
-    """A reply without an answer; its reason is the outcome's where no ``code`` is given."""
+def failed_reply(outcome: Outcome, code: str = "", detail: str = "", **fields: Any) -> SystemReply:
+    """Reply without an answer. Its reason is the outcome if no ``code`` is given."""
     reason = code or str(outcome)
-    return SystemReply(outcome, reason=f"{reason}: {detail[:_DETAIL]}" if detail else reason, **fields)
+    return SystemReply(outcome, reason=f"{reason}: {detail[:_MAX_DETAIL]}" if detail else reason, **fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """One kind of system: its name, its settings, and ``open``, which makes a client of them, to be used as an
-    asynchronous context manager, or raises ``Refused`` where the operator does not allow what they ask for."""
+    """Kind of system: name, settings class, and ``open``, which builds a client or raises ``Refused`` if the operator
+    does not allow the settings."""
 
     name: str
     settings: type[Settings]
-    open: Callable[[Any, Surroundings], SystemClient]
+    open: Callable[[Any, OperatorPolicy], SystemClient]
 
 
 _ROLES = ("user", "assistant", "system")
 
 
-def turns(history: Sequence[str]) -> list[dict[str, str]]:
-    """Earlier turns as chat messages: by the role that a turn names (``user: …``), else in turns, the user first."""
-    found = []
-    for place, turn in enumerate(history):
+def chat_turns(history: Sequence[str]) -> list[dict[str, str]]:
+    """Earlier turns as chat messages, by the role that a turn names (``user: …``), else alternating from the user."""
+    messages = []
+    for index, turn in enumerate(history):
         role, colon, content = turn.partition(": ")
-        named = bool(colon) and role.lower() in _ROLES
-        found.append(
-            {"role": role.lower(), "content": content} if named else {"role": _ROLES[place % 2], "content": turn}
+        has_role = bool(colon) and role.lower() in _ROLES
+        messages.append(
+            {"role": role.lower(), "content": content} if has_role else {"role": _ROLES[index % 2], "content": turn}
         )
-    return found
+    return messages

@@ -1,4 +1,4 @@
-"""Named slots of a request: ``{question}`` in a text, an address or a JSON body stands for what is asked."""
+"""Named slots of a request, such as ``{question}`` in a text, an address or a JSON body."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from evaluation.connectors.protocol import SystemCall, turns
+from evaluation.connectors.protocol import SystemCall, chat_turns
 
 SLOT = re.compile(r"\{([A-Za-z_]+)\}")
 SLOTS = {
@@ -23,8 +23,8 @@ SLOTS = {
 }
 
 
-def values(call: SystemCall) -> dict[str, Any]:
-    """What each slot stands for."""
+def slot_values(call: SystemCall) -> dict[str, Any]:
+    """Value of each slot."""
     question = call.question
     return {
         "question": question.text,
@@ -33,36 +33,42 @@ def values(call: SystemCall) -> dict[str, Any]:
         "id": question.id,
         "category": question.category,
         "persona": question.persona,
-        "history": turns(question.history),
+        "history": chat_turns(question.history),
         "sample": call.sample,
         "evaluation_type": call.evaluation_type,
     }
 
 
-def unknown_slots(template: Any, known: Mapping[str, Any] | None = None) -> list[str]:
-    """The slots of a template, at whatever depth, that stand for nothing."""
-    known = SLOTS if known is None else known
+def unknown_slots(template: Any, known_slots: Mapping[str, Any] | None = None) -> list[str]:
+    """Unknown slots of a template, at any depth."""
+    known_slots = SLOTS if known_slots is None else known_slots
     if isinstance(template, str):
-        return [name for name in SLOT.findall(template) if name not in known]
+        return [name for name in SLOT.findall(template) if name not in known_slots]
     if isinstance(template, Mapping):
-        return [name for key, value in template.items() for name in unknown_slots([key, value], known)]
-    return [name for value in template for name in unknown_slots(value, known)] if isinstance(template, list) else []
+        return [name for key, value in template.items() for name in unknown_slots([key, value], known_slots)]
+    return (
+        [name for value in template for name in unknown_slots(value, known_slots)] if isinstance(template, list) else []
+    )
 
 
-def filled(template: Any, told: Mapping[str, Any]) -> Any:
-    """The template with its slots filled: a text that is one slot becomes the value itself (a number, a list), in
-    other texts the value's text is put in. What is put in is not looked at again."""
+def fill_slots(template: Any, replacements: Mapping[str, Any]) -> Any:
+    """Fill the slots of a template. A text that is one slot becomes the value itself (a number, a list); in other texts
+    the value's text is inserted. Inserted values are not filled again."""
     if isinstance(template, str):
-        whole = SLOT.fullmatch(template)
-        return told[whole[1]] if whole else SLOT.sub(lambda match: _text(told[match[1]]), template)
+        single_slot = SLOT.fullmatch(template)
+        return (
+            replacements[single_slot[1]]
+            if single_slot
+            else SLOT.sub(lambda match: _text(replacements[match[1]]), template)
+        )
     if isinstance(template, Mapping):
-        return {key: filled(value, told) for key, value in template.items()}
-    return [filled(value, told) for value in template] if isinstance(template, list) else template
+        return {key: fill_slots(value, replacements) for key, value in template.items()}
+    return [fill_slots(value, replacements) for value in template] if isinstance(template, list) else template
 
 
-def filled_address(template: str, told: Mapping[str, Any]) -> str:
-    """An address with its slots filled and escaped, so that no value reaches beyond its place."""
-    return SLOT.sub(lambda match: quote(_text(told[match[1]]), safe=""), template)
+def fill_address(template: str, replacements: Mapping[str, Any]) -> str:
+    """Fill the slots of an address with escaped values."""
+    return SLOT.sub(lambda match: quote(_text(replacements[match[1]]), safe=""), template)
 
 
 def _text(value: Any) -> str:

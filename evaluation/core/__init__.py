@@ -1,5 +1,4 @@
-"""Values without Django that all packages share: scales, metric specs, samples, errors, roles, content hashes.
+"""Shared values without Django: scales, metric specs, samples, errors, roles and content hashes.
 
-Used by others: ``errors.Refused``, ``canonical.content_hash``, ``scales.Scale``, ``metric_specs.MetricSpec``,
-``samples.Result`` and ``QuestionSpec``, ``roles.Action``.
-"""
+Public: ``errors.DomainError``, ``canonical.content_hash``, ``scales.Scale``, ``metric_specs.MetricSpec``,
+``samples.Result`` and ``QuestionSpec``, ``roles.Action``."""

@@ -1,6 +1,6 @@
-"""Canonical JSON and content hashes: equal content has an equal SHA-256, whatever its spelling in a file. And names of
-what has versions, and whole numbers, as they come from forms, files and addresses.
-"""
+"""Canonical JSON and content hashes: equal content has an equal SHA-256, independent of its spelling in a file.
+
+Also names of versioned objects, and whole numbers from forms, files and URLs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing import Any
 
 import orjson
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 
 
 def normal_form(value: Any) -> Any:
-    """The value with every text in NFC and every mapping's keys as NFC texts; lists keep their order.
+    """Normalize all texts and mapping keys to NFC; lists keep their order.
 
-    :raises TypeError: for a type that JSON does not know.
-    """
+    :raises TypeError: for a type unknown to JSON."""
     if isinstance(value, str):
         return value if value.isascii() else unicodedata.normalize("NFC", value)
     if value is None or isinstance(value, int | float):
@@ -31,61 +30,61 @@ def normal_form(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no canonical JSON form")
 
 
-_written = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def canonical_json(value: Any) -> str:
-    """Canonical JSON: NFC texts, sorted keys, no white space, no NaN or infinity (``ValueError``)."""
-    return _written(normal_form(value))
+    """Canonical JSON: NFC texts, sorted keys, no white space.
+
+    :raises ValueError: for NaN and infinity."""
+    return _encode(normal_form(value))
 
 
 def canonical_texts(value: Any) -> str:
-    """The same as :func:`canonical_json`, much faster, for values that hold no floats: texts, lists, mappings, whole
-    numbers below 2**63, truth values and null.
+    """Faster :func:`canonical_json` for values without floats: texts, lists, mappings, integers below 2**63, booleans,
+    null.
 
-    :raises TypeError: for a type or number that it cannot write, and for texts that are no Unicode.
-    """
-    written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    if not written.isascii():
-        written = orjson.dumps(normal_form(value), option=orjson.OPT_SORT_KEYS)
-    return written.decode()
+    :raises TypeError: for other types and numbers, and for invalid Unicode."""
+    encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    if not encoded.isascii():
+        encoded = orjson.dumps(normal_form(value), option=orjson.OPT_SORT_KEYS)
+    return encoded.decode()
 
 
 def content_hash(value: Any) -> str:
-    """SHA-256, as 64 hexadecimal digits, of the value's canonical JSON."""
+    """SHA-256 of the canonical JSON, as 64 hexadecimal digits."""
     return hashlib.sha256(canonical_json(value).encode("utf-8", "strict")).hexdigest()
 
 
 def text_hash(value: Any) -> str:
-    """The same as :func:`content_hash`, much faster, for what :func:`canonical_texts` can write.
+    """Faster :func:`content_hash` for values that :func:`canonical_texts` accepts.
 
-    :raises TypeError: as that does.
-    """
+    :raises TypeError: for other values."""
     return hashlib.sha256(canonical_texts(value).encode()).hexdigest()
 
 
-def composed(text: str) -> str:
-    """A text as ids and names are compared: in Unicode's composed form (NFC)."""
+def normalize_nfc(text: str) -> str:
+    """Normalize a text to NFC, the form in which ids and names are compared."""
     return unicodedata.normalize("NFC", text)
 
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 
 
 def clean_name(name: str) -> str:
-    """A name of a set, system or corpus as it is stored: composed, without surrounding white space.
+    """Normalize the name of a question set, system or corpus for storage: NFC, stripped.
 
-    :raises Refused: ``bad_name`` when it is empty, longer than 200 characters or holds control characters.
-    """
-    clean = composed(name).strip()
-    if not clean or len(clean) > LONGEST_NAME or any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in clean):
-        raise Refused("bad_name", name=clean[:80], limit=LONGEST_NAME)
+    :raises DomainError: ``bad_name`` if it is empty, longer than 200 characters or has control characters."""
+    clean = normalize_nfc(name).strip()
+    if not clean or len(clean) > MAX_NAME_LENGTH or any(unicodedata.category(c) in {"Cc", "Cf", "Cs"} for c in clean):
+        raise DomainError("bad_name", name=clean[:80], limit=MAX_NAME_LENGTH)
     return clean
 
 
-LONGEST = 18  # digits; more may not fit into a column of 64 bits
+# More digits may overflow a 64-bit column.
+MAX_INT_DIGITS = 18
 
 
-def whole_number(text: str, digits: int = LONGEST) -> int | None:
-    """The number that the text writes in ASCII digits, at most so many; ``None`` for anything else."""
+def parse_int(text: str, digits: int = MAX_INT_DIGITS) -> int | None:
+    """Parse ASCII digits, at most ``digits`` of them; ``None`` for anything else."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None

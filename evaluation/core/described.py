@@ -1,4 +1,4 @@
-"""What a YAML text describes, read as a model, with line and field of what is wrong."""
+"""Read YAML as a pydantic model and report the line and field of each problem."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from evaluation.core.errors import InvalidFile, Problem
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def _line(text: str, field: Sequence[int | str]) -> int | None:
-    """The line of a field, or of the nearest part around it that is there."""
+def _field_line(text: str, field: Sequence[int | str]) -> int | None:
+    """Line of a field, or of its nearest existing parent."""
     node = yaml.compose(text, Loader=yaml.CSafeLoader)
     line = None
     for step in field:
@@ -30,30 +30,29 @@ def _line(text: str, field: Sequence[int | str]) -> int | None:
 
 
 def read_yaml(model: type[_Model], text: str, file: str, problem: str) -> _Model:
-    """What a YAML text describes.
+    """Parse a YAML text as ``model``.
 
-    :raises InvalidFile: ``..._not_yaml`` when it is not YAML, ``..._invalid`` with line and field of each problem when
-        it is not a complete description.
-    """
+    :raises InvalidFile: ``{problem}_not_yaml`` for invalid YAML; ``{problem}_invalid`` with line and field of each
+    validation error."""
     try:
         return model.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
     except yaml.YAMLError as error:
-        line, told = where_and_what(error)
-        raise InvalidFile([Problem(f"{problem}_not_yaml", file, line, params={"error": told})]) from error
+        line, message = locate_yaml_error(error)
+        raise InvalidFile([Problem(f"{problem}_not_yaml", file, line, params={"error": message})]) from error
     except ValidationError as error:
-        raise InvalidFile(problems_of(error, text, file, f"{problem}_invalid")) from error
+        raise InvalidFile(validation_problems(error, text, file, f"{problem}_invalid")) from error
 
 
-def where_and_what(error: yaml.YAMLError) -> tuple[int | None, str]:
-    """The line at which the parser stopped, and what it says in one line."""
+def locate_yaml_error(error: yaml.YAMLError) -> tuple[int | None, str]:
+    """Line at which the parser stopped, and its message on one line."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    told = ", ".join(part for name in ("context", "problem") if (part := getattr(error, name, None)))
-    return mark.line + 1 if mark else None, told or str(error)
+    message = ", ".join(part for name in ("context", "problem") if (part := getattr(error, name, None)))
+    return mark.line + 1 if mark else None, message or str(error)
 
 
-def problems_of(error: ValidationError, text: str, file: str, code: str) -> list[Problem]:
-    """Each thing that a model finds wrong with what a YAML text says, with line and field."""
+def validation_problems(error: ValidationError, text: str, file: str, code: str) -> list[Problem]:
+    """Validation errors as problems, with line and field."""
     return [
-        Problem(code, file, _line(text, e["loc"]), ".".join(map(str, e["loc"])), {"error": e["msg"]})
+        Problem(code, file, _field_line(text, e["loc"]), ".".join(map(str, e["loc"])), {"error": e["msg"]})
         for e in error.errors()
     ]

@@ -1,8 +1,7 @@
-"""What a system that searches a graph says of its way to an answer: entities, relations, paths and communities.
+"""Graph metadata of GraphRAG answers: entities, relations, paths and communities.
 
-Systems write these in many shapes, and what they write is hostile: whatever is not of a known shape is left out, texts
-are cut, and so many of each are read.
-"""
+Systems write these in many shapes, and the input is untrusted: unknown shapes are skipped, texts are cut, and the
+number of elements is limited."""
 
 from __future__ import annotations
 
@@ -10,15 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MOST, LONGEST = 200, 200  # of each kind; characters of a name
-_NAMES = ("name", "title", "label", "id", "text")
-_FROM, _TO = ("source", "from", "head", "subject"), ("target", "to", "tail", "object")
-_BY = ("relation", "type", "label", "predicate", "description")
+# Elements of each kind; characters of a name.
+MAX_ELEMENTS, MAX_NAME_LENGTH = 200, 200
+_NAME_KEYS = ("name", "title", "label", "id", "text")
+_SOURCE_KEYS, _TARGET_KEYS = ("source", "from", "head", "subject"), ("target", "to", "tail", "object")
+_RELATION_KEYS = ("relation", "type", "label", "predicate", "description")
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One entity is related to another, ``by`` what (may be empty)."""
+    """A relation between two entities; ``by`` is its possibly empty label."""
 
     source: str
     by: str
@@ -27,8 +27,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What was told. A path is a row of relations, each beginning where the one before it ended; ``hops`` is what the
-    system says, else the length of the longest path, ``None`` without either."""
+    """Graph of an answer.
+
+    A path is a sequence of relations, each starting at the previous target. ``hops`` is the system's own number, else
+    the length of the longest path, ``None`` if there is neither."""
 
     entities: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -37,67 +39,73 @@ class Graph:
     hops: int | None = None
 
 
-def read_graph(said: Any) -> Graph | None:
-    """The graph in an answer's metadata (``graph``); ``None`` where there is nothing of it."""
-    if not isinstance(said, Mapping):
+def read_graph(raw: Any) -> Graph | None:
+    """Read the graph in an answer's metadata (``graph``); ``None`` if it is empty."""
+    if not isinstance(raw, Mapping):
         return None
-    paths = tuple(path for one in _several(said.get("paths")) if (path := _path(one)))
-    hops = said.get("hops")
-    known = isinstance(hops, int) and not isinstance(hops, bool) and 0 <= hops <= MOST
-    found = Graph(
-        entities=tuple(name for one in _several(said.get("entities")) if (name := _name(one))),
-        relations=tuple(one for each in _several(said.get("relations")) if (one := _relation(each))),
+    paths = tuple(path for raw_path in _elements(raw.get("paths")) if (path := _path(raw_path)))
+    hops = raw.get("hops")
+    has_hops = isinstance(hops, int) and not isinstance(hops, bool) and 0 <= hops <= MAX_ELEMENTS
+    graph = Graph(
+        entities=tuple(name for raw_entity in _elements(raw.get("entities")) if (name := _name(raw_entity))),
+        relations=tuple(
+            relation for raw_relation in _elements(raw.get("relations")) if (relation := _relation(raw_relation))
+        ),
         paths=paths,
-        communities=tuple(name for one in _several(said.get("communities")) if (name := _name(one))),
-        hops=hops if known else max(map(len, paths), default=None),
+        communities=tuple(
+            name for raw_community in _elements(raw.get("communities")) if (name := _name(raw_community))
+        ),
+        hops=hops if has_hops else max(map(len, paths), default=None),
     )
-    return found if found != Graph() else None
+    return graph if graph != Graph() else None
 
 
-def _several(said: Any) -> Iterator[Any]:
-    if isinstance(said, Sequence) and not isinstance(said, str):
-        yield from said[:MOST]
+def _elements(raw: Any) -> Iterator[Any]:
+    if isinstance(raw, Sequence) and not isinstance(raw, str):
+        yield from raw[:MAX_ELEMENTS]
 
 
-def _text(said: Any) -> str:
-    if isinstance(said, bool) or not isinstance(said, str | int | float):
+def _text(raw: Any) -> str:
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return ""
-    text = " ".join(str(said).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    text = " ".join(str(raw).split())
+    return text if len(text) <= MAX_NAME_LENGTH else f"{text[: MAX_NAME_LENGTH - 1]}…"
 
 
-def _first(said: Mapping[str, Any], names: Sequence[str]) -> str:
-    return next((text for name in names if (text := _text(said.get(name)))), "")
+def _first_text(raw: Mapping[str, Any], names: Sequence[str]) -> str:
+    return next((text for name in names if (text := _text(raw.get(name)))), "")
 
 
-def _name(said: Any) -> str:
-    return _first(said, _NAMES) if isinstance(said, Mapping) else _text(said)
+def _name(raw: Any) -> str:
+    return _first_text(raw, _NAME_KEYS) if isinstance(raw, Mapping) else _text(raw)
 
 
-def _relation(said: Any) -> Relation | None:
-    """``{source, relation, target}`` under usual names, or ``[source, relation, target]``."""
-    if isinstance(said, Mapping):
-        ends = [_name(next((said[name] for name in names if name in said), None)) for names in (_FROM, _TO)]
-        return Relation(ends[0], _first(said, _BY), ends[1]) if all(ends) else None
-    parts = [_name(one) for one in _several(said)]
+def _relation(raw: Any) -> Relation | None:
+    """Read ``{source, relation, target}`` under common names, or ``[source, relation, target]``."""
+    if isinstance(raw, Mapping):
+        ends = [
+            _name(next((raw[name] for name in names if name in raw), None)) for names in (_SOURCE_KEYS, _TARGET_KEYS)
+        ]
+        return Relation(ends[0], _first_text(raw, _RELATION_KEYS), ends[1]) if all(ends) else None
+    parts = [_name(raw_part) for raw_part in _elements(raw)]
     return Relation(parts[0], parts[1], parts[2]) if len(parts) == 3 and parts[0] and parts[2] else None
 
 
-def _path(said: Any) -> tuple[Relation, ...]:
-    """A path as a list of relations, a list of the names along it, or ``{"nodes": [...], "relations": [...]}``."""
-    if isinstance(said, Mapping):
-        nodes = [_name(one) for one in _several(said.get("nodes"))]
-        names = [_name(one) for one in _several(said.get("relations"))]
-        return _along(nodes, names)
-    several = list(_several(said))
-    relations = [_relation(one) for one in several]
-    if several and all(relations):
-        return tuple(one for one in relations if one)
-    return _along([_name(one) for one in several], [])
+def _path(raw: Any) -> tuple[Relation, ...]:
+    """Read a path: a list of relations, a list of names, or ``{"nodes": [...], "relations": [...]}``."""
+    if isinstance(raw, Mapping):
+        nodes = [_name(raw_node) for raw_node in _elements(raw.get("nodes"))]
+        names = [_name(raw_relation) for raw_relation in _elements(raw.get("relations"))]
+        return _relations_along(nodes, names)
+    elements = list(_elements(raw))
+    relations = [_relation(element) for element in elements]
+    if elements and all(relations):
+        return tuple(relation for relation in relations if relation)
+    return _relations_along([_name(element) for element in elements], [])
 
 
-def _along(nodes: Sequence[str], names: Sequence[str]) -> tuple[Relation, ...]:
+def _relations_along(nodes: Sequence[str], names: Sequence[str]) -> tuple[Relation, ...]:
     if len(nodes) < 2 or not all(nodes):
         return ()
     padded = [*names, *[""] * len(nodes)]
-    return tuple(Relation(one, padded[at], nodes[at + 1]) for at, one in enumerate(nodes[:-1]))
+    return tuple(Relation(source, padded[i], nodes[i + 1]) for i, source in enumerate(nodes[:-1]))

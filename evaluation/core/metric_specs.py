@@ -1,5 +1,7 @@
-"""Declaration of a metric: its kind, scale, inputs and titles. The decorators attach it to the function;
-``metrics/catalogue.py`` and ``judging/catalogue.py`` list the metrics."""
+"""Declarations of metrics: kind, scale, inputs and titles.
+
+Decorators attach a declaration to its function; ``metrics/catalogue.py`` and ``judging/catalogue.py`` list the metrics.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +19,24 @@ from evaluation.core.scales import UNIT, ReviewForm, Scale
 P = ParamSpec("P")
 
 
-class Kind(StrEnum):
-    """Who gives the figure."""
+class MetricKind(StrEnum):
+    """Source of a metric's value."""
 
     RULE = "rule"
     EMBEDDING = "embedding"
     JUDGE = "judge"
-    DERIVED = "derived"  # computed from other results of the same answer
+    # Computed from other results of the same answer.
+    DERIVED = "derived"
     CUSTOM = "custom"
     IMPORTED = "imported"
 
 
-#: Kinds whose values a judge gives by a rubric.
-JUDGED = frozenset({Kind.JUDGE, Kind.CUSTOM})
+#: Kinds that a judge scores by a rubric.
+JUDGED_KINDS = frozenset({MetricKind.JUDGE, MetricKind.CUSTOM})
 
 
 class Direction(StrEnum):
-    """Whether more is better, less is better, or neither."""
+    """Better direction of a metric."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -42,27 +45,29 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bilingual:
-    """A text of the shipped data in both languages of the product."""
+    """A text in both languages of the product."""
 
     en: str
     ko: str
 
     def in_language(self, language: str) -> str:
-        """The Korean text for ``ko`` and ``ko-kr``, the English one otherwise."""
+        """Korean text for ``ko`` and ``ko-kr``, otherwise English."""
         return self.ko if language.startswith("ko") else self.en
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSpec:
-    """A metric's description. ``version`` rises when figures would move; the scale is a share unless another is named.
-    ``inputs`` names what it needs beside question and answer: ``keywords``, ``check``, ``reference``, ``contexts``,
-    ``latency``, ``embeddings``; ``optional_inputs`` what a judge is shown where it is there. ``aggregation`` is
-    ``mean`` or ``latency`` (mean, median and 95th percentile). ``source`` is the source document or paper;
-    ``categories`` the categories of questions it applies to, where not to all."""
+    """Declaration of a metric.
+
+    ``version`` rises when values would change. ``scale`` is by default a share from 0 to 1.
+    ``inputs``: required inputs besides question and answer: ``keywords``, ``check``, ``reference``, ``contexts``,
+    ``latency``, ``embeddings``. ``optional_inputs``: inputs that a judge receives if they exist.
+    ``aggregation``: ``mean``, or ``latency`` (mean, median and 95th percentile).
+    ``source``: source document or paper. ``categories``: question categories it applies to; empty for all."""
 
     name: str
     version: int = 1
-    kind: Kind = Kind.RULE
+    kind: MetricKind = MetricKind.RULE
     scale: Scale = UNIT
     title: Bilingual
     formula: Bilingual
@@ -77,19 +82,23 @@ class MetricSpec:
 
     @property
     def definition_hash(self) -> str:
-        """Hash of what makes figures comparable: name, version, scale, direction, form and rubric family."""
+        """Hash of the fields that make values comparable: name, version, kind, scale, direction, form and rubric
+        family."""
         form = (self.direction, self.review_form, self.rubric_family)
         return content_hash([self.name, self.version, self.kind, str(self.scale), *form])
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSettings:
-    """What a profile sets for its metrics. ``matching`` is ``tiers`` (ours) or ``substring`` (the sources'
-    plain matching). ``checks`` are the profile's own checks for negative questions by name, each with its phrases.
-    ``phrases`` are its lists of phrases by purpose, which replace a metric's own. ``citation`` says how answers cite,
-    ``nuggets`` are the facts of its domain for questions that bring none, ``next_steps`` what may be proposed after an
-    answer. ``passing`` are the labels with which a judged answer passes the profile's own checks, ``caps`` what flags
-    make of judged scores. ``embeds`` says that the run has embeddings."""
+    """A profile's settings for its metrics.
+
+    ``matching``: ``tiers``, or ``substring`` (plain matching as in the source documents).
+    ``checks``: phrases of the profile's checks for negative questions, by check name.
+    ``phrases``: phrase lists by purpose, which replace a metric's own.
+    ``citation``: citation format. ``nuggets``: facts for questions without nuggets. ``next_steps``: proposals after an
+    answer.
+    ``passing``: labels that pass a check, by check. ``caps``: upper limits of judged scores by flag.
+    ``embeds``: the run has embeddings."""
 
     matching: str = "tiers"
     k: int = 5
@@ -106,19 +115,19 @@ class RuleSettings:
 RuleFunction = Callable[[QuestionSpec, AnswerSpec, RuleSettings], Result]
 
 
-#: Describes a metric whose value a judge gives.
-judged_spec = partial(MetricSpec, kind=Kind.JUDGE)
+#: Declares a metric that a judge scores.
+judged_spec = partial(MetricSpec, kind=MetricKind.JUDGE)
 
 
 class RuleMetric(Protocol):
-    """A pure rule metric: a function that carries its description."""
+    """A pure rule metric: a function with its declaration."""
 
     spec: MetricSpec
 
     def __call__(self, question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings, /) -> Result: ...
 
 
-def _declaring(describe: Callable[P, MetricSpec]) -> Callable[P, Callable[[RuleFunction], RuleMetric]]:
+def _make_decorator(describe: Callable[P, MetricSpec]) -> Callable[P, Callable[[RuleFunction], RuleMetric]]:
     def declare(*args: P.args, **fields: P.kwargs) -> Callable[[RuleFunction], RuleMetric]:
         def attach(function: RuleFunction) -> RuleMetric:
             function.spec = describe(*args, **fields)  # type: ignore[attr-defined]
@@ -129,5 +138,5 @@ def _declaring(describe: Callable[P, MetricSpec]) -> Callable[P, Callable[[RuleF
     return declare
 
 
-#: Takes the fields of a description and attaches it to a pure function; nothing is registered by this.
-rule_metric = _declaring(MetricSpec)
+#: Decorator with the fields of a declaration; it attaches the declaration and registers nothing.
+rule_metric = _make_decorator(MetricSpec)

@@ -1,9 +1,7 @@
-"""Settings that a profile passes to metrics: how citations are written, which next steps are proposed, what
-caps a score.
+"""Settings that a profile passes to metrics: citation formats, next steps and score caps.
 
-They are plain data of the profile's file or row. Forms of articles are templates, not regular expressions, because
-profiles are written by people and a bad expression could keep a worker busy for hours.
-"""
+They are plain data of the profile. Article forms are templates instead of regular expressions, because a bad expression
+could block a worker for hours."""
 
 from __future__ import annotations
 
@@ -13,15 +11,18 @@ from pydantic import Field, model_validator
 
 from evaluation.core.samples import FrozenModel
 
-NUMBER = "{n}"  # stands for a number in the form of an article
+# Placeholder for a number in an article form.
+NUMBER = "{n}"
 _Level = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Word = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 _Form = Annotated[str, Field(min_length=4, max_length=80, pattern=r"\{n\}")]
 
 
 class CitationLevels(FrozenModel):
-    """The score of the best reference of an answer: name and article side by side, both but apart, one of them, a
-    vague mention, none."""
+    """Score of an answer's best reference.
+
+    ``adjacent``: name and article together; ``apart``: both, separated; ``one``: one of them; ``vague``: a vague
+    mention."""
 
     adjacent: _Level = 1.0
     apart: _Level = 0.8
@@ -38,9 +39,11 @@ class CitationLevels(FrozenModel):
 
 
 class CitationRules(FrozenModel):
-    """How answers cite. ``articles`` are forms such as ``Section {n}`` or ``제{n}조`` and replace the built-in Korean
-    ones; ``names`` are names of regulations known beside those that end in 규정, 학칙 and the like; ``vague`` are
-    words that only mention rules, and replace the built-in ones."""
+    """Citation formats.
+
+    ``articles``: forms such as ``Section {n}`` or ``제{n}조``, which replace the built-in Korean ones. ``names``:
+    regulation names in addition to those that end in 규정, 학칙 and the like. ``vague``: words that only mention rules,
+    which replace the built-in ones."""
 
     articles: tuple[_Form, ...] = ()
     names: tuple[_Word, ...] = ()
@@ -49,22 +52,24 @@ class CitationRules(FrozenModel):
 
 
 class Condition(FrozenModel):
-    """When something applies: every list that is not empty must hold. The question holds any of ``question``, the
-    answer has nothing to say about any of ``answer_lacks``, a retrieved passage carries any of ``tags``."""
+    """Condition on an answer: every non-empty list must hold.
+
+    The question contains any of ``question``, the answer contains none of the information in some ``answer_lacks``, a
+    retrieved passage has any of ``tags``."""
 
     question: tuple[_Word, ...] = ()
     answer_lacks: tuple[_Word, ...] = ()
     tags: tuple[_Word, ...] = ()
 
     @model_validator(mode="after")
-    def _says_when(self) -> Self:
+    def _require_condition(self) -> Self:
         if not (self.question or self.answer_lacks or self.tags):
             raise ValueError("a condition that names nothing would always hold")
         return self
 
 
 class NextStep(Condition):
-    """A question to suggest to the user, or an action to take, in both languages of the product."""
+    """A suggested question or an action, in both languages of the product."""
 
     kind: Literal["suggestion", "action"]
     en: _Word
@@ -72,21 +77,20 @@ class NextStep(Condition):
 
 
 class Urgency(Condition):
-    """A level of urgency above ``low``."""
+    """Condition for an urgency above ``low``."""
 
     level: Literal["medium", "high"]
 
 
 class NextStepRules(FrozenModel):
-    """What to propose after an answer. Every step that applies is proposed; the highest urgency that applies counts,
-    and ``low`` where none does."""
+    """Proposals after an answer: all applicable steps, and the highest applicable urgency (default ``low``)."""
 
     steps: tuple[NextStep, ...] = ()
     urgency: tuple[Urgency, ...] = ()
 
 
 class Cap(FrozenModel):
-    """The most a judged metric may be where the answer has a flag of a kind (a verdict of ``hallucination_flags``)."""
+    """Upper limit of a judged metric for answers with a flag (a verdict of ``hallucination_flags``)."""
 
     metric: _Word
     flag: Literal["unknown_phone", "forbidden_name", "avoidance"]

@@ -1,4 +1,4 @@
-"""Who may do what: the table of roles and actions, as data."""
+"""Roles, actions and the table of permissions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """Roles are granted per project; one person may hold several."""
+    """Role in a project; a user may hold several."""
 
     VIEWER = "viewer"
     REVIEWER = "reviewer"
@@ -17,33 +17,39 @@ class Role(StrEnum):
 
 
 class Action(StrEnum):
-    """What the roles differ in."""
+    """Action that requires a permission."""
 
-    VIEW = "view"  # runs, reports, export
-    EVALUATE = "evaluate"  # import; start, pause, cancel runs; draft rubrics, profiles, criteria
-    ACTIVATE = "activate"  # put criteria in force and take them out
-    MANAGE_REVIEW = "manage_review"  # draws, queues, assignments
+    # View runs and reports, and export them.
+    VIEW = "view"
+    # Import; start, pause and cancel runs; draft rubrics, profiles and criteria.
+    EVALUATE = "evaluate"
+    # Activate and retire criteria.
+    ACTIVATE = "activate"
+    # Manage draws, queues and assignments.
+    MANAGE_REVIEW = "manage_review"
     OVERRIDE = "override"
     ADJUDICATE = "adjudicate"
     RATE = "rate"
-    ADMINISTER = "administer"  # endpoints, keys, users, roles, tokens, purge, audit
+    # Manage endpoints, keys, users, roles and tokens; purge and audit.
+    ADMINISTER = "administer"
 
 
 STAFF_ROLES = frozenset({Role.EVALUATOR, Role.LEAD, Role.ADMIN})
-_LEADS = frozenset({Role.LEAD, Role.ADMIN})
+_LEAD_ROLES = frozenset({Role.LEAD, Role.ADMIN})
 
 ALLOWED: dict[Action, frozenset[Role]] = {
     Action.VIEW: frozenset(Role) - {Role.REVIEWER},
     Action.EVALUATE: STAFF_ROLES,
-    Action.ACTIVATE: _LEADS,
-    Action.MANAGE_REVIEW: _LEADS,
-    Action.OVERRIDE: _LEADS,
-    Action.ADJUDICATE: _LEADS,
-    Action.RATE: frozenset(Role),  # anyone who is assigned; the assignment itself is checked by the queue
+    Action.ACTIVATE: _LEAD_ROLES,
+    Action.MANAGE_REVIEW: _LEAD_ROLES,
+    Action.OVERRIDE: _LEAD_ROLES,
+    Action.ADJUDICATE: _LEAD_ROLES,
+    # Any role may rate; the queue checks the assignment.
+    Action.RATE: frozenset(Role),
     Action.ADMINISTER: frozenset({Role.ADMIN}),
 }
 
 
-def allowed(roles: Collection[Role | str], action: Action) -> bool:
-    """Whether any of the roles held in a project allows the action there."""
+def is_allowed(roles: Collection[Role | str], action: Action) -> bool:
+    """Return whether any of a user's roles in a project permits the action."""
     return bool(ALLOWED[action] & {Role(role) for role in roles})

@@ -1,4 +1,4 @@
-"""What a metric and a judge see, and what they give back: plain frozen values without a database."""
+"""Inputs and results of metrics and judges: frozen values without a database."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any, TypedDict, Unpack
 
 from pydantic import BaseModel, ConfigDict
 
-VALUE_BOUND = 1e12  # the database refuses values beyond it, which keeps infinity and NaN out on both databases
+# The database refuses larger values, which excludes infinity and NaN on PostgreSQL and SQLite.
+VALUE_BOUND = 1e12
 
 
-NEGATIVE_CATEGORY = "negative"  # of questions whose right answer is to abstain or correct
+# Category of questions that should be refused or corrected.
+NEGATIVE_CATEGORY = "negative"
 
 
 class Status(StrEnum):
-    """The three result statuses; pending is an open work unit, not a result."""
+    """Status of a result. A pending result is a work unit, not a result."""
 
     SCORED = "scored"
     FAILED = "failed"
@@ -25,14 +27,14 @@ class Status(StrEnum):
 
 
 class FrozenModel(BaseModel):
-    """A value that cannot be changed and refuses fields it does not know. How one is read is worked out when the first
-    is read, which saves every process a tenth of a second at its start."""
+    """Immutable model that refuses unknown fields. The validator is built on first use, which saves 0.1 s at
+    start-up."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class CheckPhrases(FrozenModel):
-    """The data of a check on a negative question: phrases that must all, any or none occur in the answer."""
+    """Phrases of a check for a negative question: all, any or none must occur in the answer."""
 
     all_of: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()
@@ -40,7 +42,7 @@ class CheckPhrases(FrozenModel):
 
 
 class Nugget(FrozenModel):
-    """A fact an answer should hold, with alternative wordings; ``vital`` ones count in the strict figure."""
+    """A fact that an answer should contain, with alternative wordings; the strict score counts ``vital`` ones."""
 
     name: str
     alternatives: tuple[str, ...] = ()
@@ -48,11 +50,10 @@ class Nugget(FrozenModel):
 
 
 class QuestionSpec(FrozenModel):
-    """A question as every part of the product reads it; the typed window on ``Question.spec``.
+    """A question, as stored in ``Question.spec``.
 
-    ``references`` are equally good expected answers. ``keywords`` are expected keywords, each a tuple of
-    alternatives of which any counts. ``group`` names questions that are not independent of each other.
-    """
+    ``references``: equally good expected answers. ``keywords``: expected keywords, each a tuple of alternatives.
+    ``group``: name shared by questions that are not independent."""
 
     id: str
     category: str
@@ -77,7 +78,7 @@ class QuestionSpec(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class ContextSpec:
-    """A retrieved passage in the order the system used it."""
+    """A retrieved passage; passages are in the order in which the system used them."""
 
     text: str
     chunk_id: str = ""
@@ -88,8 +89,10 @@ class ContextSpec:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpec:
-    """What a system answered. ``contexts`` is ``None`` where the system does not retrieve, empty where it
-    retrieved nothing. ``latency_seconds`` runs from the request to the complete answer."""
+    """A system's answer.
+
+    ``contexts`` is ``None`` if the system has no retrieval, empty if it retrieved nothing. ``latency_seconds``: from
+    the request to the complete answer."""
 
     text: str
     contexts: tuple[ContextSpec, ...] | None = None
@@ -101,10 +104,9 @@ class AnswerSpec:
 class Finding:
     """A part of a result that a person can check: a claim, statement, context, nugget, keyword, citation or flag.
 
-    ``start`` and ``end`` are character offsets into the answer, end exclusive; ``approximate`` marks a place that was
-    found by likeness, not word for word. ``context`` is the position of the passage it rests on, from 0; ``quote`` the
-    words there, ``quote_start`` and ``quote_end`` their offsets in the passage where they were found.
-    """
+    ``start``, ``end``: character offsets into the answer, end exclusive; ``approximate``: located by similarity instead
+    of an exact match. ``context``: index of the supporting passage, from 0; ``quote``: words of that passage;
+    ``quote_start``, ``quote_end``: their offsets in it, if located."""
 
     kind: str
     text: str
@@ -119,8 +121,8 @@ class Finding:
     quote_end: int | None = None
 
 
-class _Beside(TypedDict, total=False):
-    """What may stand beside a value or label; ``reason`` is the scorer's explanation, if it gave one."""
+class _ResultExtras(TypedDict, total=False):
+    """Optional fields of a scored result; ``reason`` is the scorer's explanation, if any."""
 
     reason: str
     detail: Mapping[str, Any]
@@ -131,26 +133,29 @@ class _Detail(TypedDict, total=False):
     detail: Mapping[str, Any]
 
 
-SAYS_NOTHING = "says_nothing"  # by rule: the answer is blank, an echo or a stock phrase
-ADMITS_IGNORANCE = "admits_ignorance"  # the judge found no claim in an answer that admits not to know by rule
-#: Reasons for "not applicable" that lie in the answer, not in the question or the system.
-BY_ANSWER = frozenset({SAYS_NOTHING, ADMITS_IGNORANCE, "no_claims", "no_citations"})
-#: Reasons for "not applicable" that rest on the judge's word alone. They count towards the limit of failed results.
-BY_JUDGE_ALONE = frozenset({"no_claims", "no_statements"})
+# Found by rule: the answer is blank, an echo of the question or a stock phrase.
+SAYS_NOTHING = "says_nothing"
+# The judge found no claim, and by rule the answer admits not to know.
+ADMITS_IGNORANCE = "admits_ignorance"
+#: Reasons for "not applicable" that depend on the answer, not on the question or the system.
+ANSWER_REASONS = frozenset({SAYS_NOTHING, ADMITS_IGNORANCE, "no_claims", "no_citations"})
+#: Reasons for "not applicable" that only the judge states. They count towards the limit of failed results.
+JUDGE_ONLY_REASONS = frozenset({"no_claims", "no_statements"})
 
 
 def reason_code(reason: str) -> str:
-    """The code of a reason without its detail."""
+    """Code of a reason, without its detail."""
     return reason.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of one metric on one answer. Only a scored result has a value or a label; the others have a
-    reason: a code of ``evaluation/messages/reasons.py``, optionally followed by ``": "`` and a detail.
+    """Result of one metric for one answer.
 
-    :raises ValueError: when status, value, label and reason do not fit together.
-    """
+    A scored result has a value or a label. Other results have a reason: a code of ``evaluation/messages/reasons.py``,
+    optionally followed by ``": "`` and a detail.
+
+    :raises ValueError: if status, value, label and reason are inconsistent."""
 
     status: Status
     value: float | None = None
@@ -169,21 +174,21 @@ class Result:
             raise ValueError(f"a {self.status} result has a reason and neither value nor label")
 
     @classmethod
-    def scored(cls, value: float, **beside: Unpack[_Beside]) -> Result:
-        """A number on the metric's scale."""
-        return cls(Status.SCORED, value=float(value), **beside)
+    def scored(cls, value: float, **extras: Unpack[_ResultExtras]) -> Result:
+        """Result with a number on the metric's scale."""
+        return cls(Status.SCORED, value=float(value), **extras)
 
     @classmethod
-    def labelled(cls, label: str, **beside: Unpack[_Beside]) -> Result:
-        """A class of the metric's class scale."""
-        return cls(Status.SCORED, label=label, **beside)
+    def labelled(cls, label: str, **extras: Unpack[_ResultExtras]) -> Result:
+        """Result with a class of the metric's class scale."""
+        return cls(Status.SCORED, label=label, **extras)
 
     @classmethod
     def failed(cls, reason: str, **detail: Unpack[_Detail]) -> Result:
-        """It should have been computed and could not be."""
+        """Result that could not be computed although it applies."""
         return cls(Status.FAILED, reason=reason, **detail)
 
     @classmethod
     def not_applicable(cls, reason: str, **detail: Unpack[_Detail]) -> Result:
-        """The question, the system or the answer has no input for the metric."""
+        """Result without input for the metric in the question, system or answer."""
         return cls(Status.NOT_APPLICABLE, reason=reason, **detail)

@@ -1,4 +1,4 @@
-"""Scales of metrics: levels, real numbers, yes or no, classes, seconds."""
+"""Scales of metrics: levels, real numbers, yes/no, classes, seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REAL = re.compile(r"^(?:real )?(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?::real)?
 
 
 class ScaleKind(StrEnum):
-    """What a value of the scale is."""
+    """Kind of the values of a scale."""
 
     LEVELS = "levels"
     REAL = "real"
@@ -24,11 +24,10 @@ class ScaleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A closed range of numbers, or a closed list of labels.
+    """Closed range of numbers, or closed list of labels.
 
-    ``low`` and ``high`` are inclusive; for ``yes_no`` they are 0 and 1, for ``seconds`` 0 and a day, for classes 0.
-    ``labels`` is filled for classes only, in their declared order.
-    """
+    ``low`` and ``high`` are inclusive: 0 and 1 for ``yes_no``, 0 and one day for ``seconds``, 0 and 0 for classes.
+    ``labels`` is set for classes only, in declared order."""
 
     kind: ScaleKind
     low: float = 0.0
@@ -36,13 +35,13 @@ class Scale:
     labels: tuple[str, ...] = ()
 
     @classmethod
-    @lru_cache(maxsize=1024)  # asked for each of a hundred thousand values
+    # Parsed for each of a hundred thousand values.
+    @lru_cache(maxsize=1024)
     def parse(cls, text: str) -> Scale:
-        """Read ``levels 1..5`` or ``1..5``, ``0..1:real`` or ``real 0..1``, ``bool`` or ``yes_no``,
-        ``class a|b`` or ``class:a|b``, ``seconds``.
+        """Parse ``levels 1..5`` or ``1..5``, ``0..1:real`` or ``real 0..1``, ``bool`` or ``yes_no``, ``class a|b`` or
+        ``class:a|b``, ``seconds``.
 
-        :raises ValueError: when the text is none of these or the range is empty.
-        """
+        :raises ValueError: for any other text and for an empty range."""
         text = text.strip()
         if text in {"bool", "yes_no"}:
             return cls(ScaleKind.YES_NO, 0, 1)
@@ -54,15 +53,15 @@ class Scale:
                 raise ValueError(f"a class scale needs at least two different labels: {text!r}")
             return cls(ScaleKind.CLASS, labels=labels)
         if match := _LEVELS.match(text.replace("–", "-")):
-            return cls._ranged(ScaleKind.LEVELS, match)
+            return cls._from_range(ScaleKind.LEVELS, match)
         if match := re.match(r"^(-?\d+)-(\d+)$", text):
-            return cls._ranged(ScaleKind.LEVELS, match)
+            return cls._from_range(ScaleKind.LEVELS, match)
         if (match := _REAL.match(text)) and ("real" in text or "." in match[1] + match[2]):
-            return cls._ranged(ScaleKind.REAL, match)
+            return cls._from_range(ScaleKind.REAL, match)
         raise ValueError(f"not a scale: {text!r} (1..5, 0..1:real, -2..2, bool, class:a|b)")
 
     @classmethod
-    def _ranged(cls, kind: ScaleKind, match: re.Match[str]) -> Scale:
+    def _from_range(cls, kind: ScaleKind, match: re.Match[str]) -> Scale:
         low, high = float(match[1]), float(match[2])
         if low >= high:
             raise ValueError(f"the scale's lower end {low:g} is not below its upper end {high:g}")
@@ -77,24 +76,23 @@ class Scale:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """The whole-number levels of a ``levels`` or ``yes_no`` scale, lowest first; empty for the others."""
+        """Whole-number levels of a ``levels`` or ``yes_no`` scale, ascending; empty for other scales."""
         if self.kind in {ScaleKind.LEVELS, ScaleKind.YES_NO}:
             return tuple(range(int(self.low), int(self.high) + 1))
         return ()
 
     @property
     def width(self) -> float:
-        """Upper end minus lower end."""
         return self.high - self.low
 
-    def holds(self, value: float) -> bool:
-        """Whether the number lies on the scale: finite, in range, and whole where the scale has levels."""
+    def contains(self, value: float) -> bool:
+        """Return whether a number is on the scale: finite, in range, and whole if the scale has levels."""
         if self.kind is ScaleKind.CLASS or not math.isfinite(value) or not self.low <= value <= self.high:
             return False
         return not self.levels or float(value).is_integer()
 
-    def holds_mean(self, value: float) -> bool:
-        """Whether the number can be a mean of values on the scale (levels need not be whole)."""
+    def contains_mean(self, value: float) -> bool:
+        """Return whether a number can be a mean of values on the scale; levels need not be whole."""
         return self.kind is not ScaleKind.CLASS and math.isfinite(value) and self.low <= value <= self.high
 
 
@@ -104,7 +102,7 @@ YES_NO = Scale(ScaleKind.YES_NO, 0, 1)
 
 
 class ReviewForm(StrEnum):
-    """What an expert rates the metric by."""
+    """Form in which an expert rates a metric."""
 
     LEVEL = "level"
     CLAIMS = "claims"
@@ -115,7 +113,7 @@ class ReviewForm(StrEnum):
     NONE = "none"
 
 
-def review_form_of(scale: Scale) -> ReviewForm:
-    """What an expert rates a metric of this scale by, where it has no parts."""
+def default_review_form(scale: Scale) -> ReviewForm:
+    """Review form of a metric without parts, by its scale."""
     forms = {ScaleKind.CLASS: ReviewForm.CLASS, ScaleKind.YES_NO: ReviewForm.YES_NO}
     return forms.get(scale.kind, ReviewForm.LEVEL)

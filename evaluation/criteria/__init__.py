@@ -1,4 +1,3 @@
-"""Custom criteria: metrics that a team defines in words and a judge scores. Drafting, trying out, activating.
+"""Custom criteria: metrics defined in words and scored by a judge. Draft, try, activate.
 
-Used by others: ``services.draft``, ``activate``, ``deactivate``, ``active`` and ``try_out``.
-"""
+Public: ``services.draft``, ``activate``, ``deactivate``, ``active_criteria`` and ``try_out``."""

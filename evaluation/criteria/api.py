@@ -1,4 +1,4 @@
-"""REST of custom criteria."""
+"""REST API of custom criteria."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ VERSIONS = CriterionVersion.objects.select_related("criterion").annotate(
 
 
 class CriterionSerializer(ModelSerializer[CriterionVersion]):
-    """A version of a criterion; ``spec`` holds its scale, levels, instruction, what the judge may see and categories.
-    ``active`` tells whether it is the version in force; runs judge that one only."""
+    """A version of a criterion; ``spec`` holds scale, levels, instruction, visible inputs and categories. ``active``:
+    whether this version is in force; runs use only that one."""
 
     project = IntegerField(source="criterion.project_id", read_only=True)
     name = CharField(source="criterion.name", read_only=True)
@@ -30,12 +30,11 @@ class CriterionSerializer(ModelSerializer[CriterionVersion]):
         read_only_fields = fields
 
     def get_active(self, row: CriterionVersion) -> bool:
-        """Whether this version is in force."""
         return getattr(row, "version_in_force", None) == row.pk
 
 
 class CriterionViewSet(RowsViewSet):
-    """Versions of criteria, newest first, drafts included."""
+    """Versions of criteria, newest first, including drafts."""
 
     rows = VERSIONS
     path = "criterion__project_id"

@@ -15,7 +15,7 @@ from evaluation.criteria.forms import DIRECTIONS, SLOTS, STAND_INS, key_text
 from evaluation.criteria.services import Trial
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
-from evaluation.judging.lexical import retold
+from evaluation.judging.lexical import translate_reason
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
 
@@ -29,8 +29,8 @@ STATUSES = {Status.FAILED: _("failed"), Status.NOT_APPLICABLE: _("not applicable
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """The criterion in one language; ``levels`` are key and text."""
+class CriterionTranslation:
+    """A criterion in one language; ``levels`` are pairs of key and text."""
 
     language: str
     title: str
@@ -40,18 +40,18 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class CriterionPreview:
-    """The request for one answer as messages (role and content) with the schema of the reply; ``instead`` says why
-    there would be none."""
+    """Request for one answer: messages (role, content) and reply schema, or the ``skip_reason`` why none would be
+    sent."""
 
     answer: Answer
     messages: tuple[tuple[str, str], ...] = ()
     schema: str = ""
-    instead: str = ""
+    skip_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """What preview and trial can be made with, and which of them are asked for, 0 for none."""
+class TrialChoices:
+    """Choices for preview and trial, with the selected ids (0 for none)."""
 
     answer_sets: Sequence[AnswerSet]
     judges: Sequence[JudgeVersion]
@@ -61,59 +61,55 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class CriterionPage:
-    """Everything on the page, for a person who leads or drafts in the criterion's project. ``state`` is a key of
-    :data:`STATES`."""
+    """Page of a criterion version. ``state`` is a key of :data:`STATES`."""
 
     version: CriterionVersion
     state: str
     versions: Sequence[CriterionVersion]
-    choices: Choices
-    leads: bool
+    choices: TrialChoices
+    may_activate: bool
     may_draft: bool
     preview: CriterionPreview | None = None
     trial: Trial | None = None
 
     @property
     def state_title(self) -> str:
-        """How the version stands."""
         return str(STATES[self.state])
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Label and value."""
+        """Pairs of label and value."""
         return _facts(self.version)
 
     @property
-    def texts(self) -> list[Written]:
-        """The languages it is written in."""
+    def texts(self) -> list[CriterionTranslation]:
         spec = self.version.read()
-        return list(_written(spec.ko, spec.en))
+        return list(_translations(spec.ko, spec.en))
 
     @property
     def rows(self) -> list[tuple[Answer, str, str]]:
-        """The answers of the trial: value or status, and the reason."""
-        tried = self.trial.tried if self.trial else ()
-        return [(answer, _value(result), _reason(result)) for answer, result in tried]
+        """Answers of the trial with value or status, and reason."""
+        results = self.trial.results if self.trial else ()
+        return [(answer, _value(result), _reason(result)) for answer, result in results]
 
     @property
     def cost(self) -> str:
-        """The price of the trial in US dollars, empty where unknown."""
+        """Cost of the trial in US dollars; empty if unknown."""
         return "" if self.trial is None or self.trial.cost is None else f"{self.trial.cost:.4f}"
 
 
-def state_of(version_id: int, newest: CriterionEvent | None, ever: bool) -> str:
-    """How a version stands: ``newest`` is its criterion's newest event, ``ever`` whether it was in force before."""
+def version_state(version_id: int, newest: CriterionEvent | None, ever: bool) -> str:
+    """State of a version. ``newest`` is the criterion's newest event, ``ever``: the version was active before."""
     if newest is not None and newest.version_id == version_id:
         return "active" if newest.verb == CriterionEvent.Verb.ACTIVATED else "deactivated"
     return "earlier" if ever else "draft"
 
 
-def preview_of(answer: Answer, made: JudgeCall | Result) -> CriterionPreview:
-    """The request for an answer, or why there would be none."""
-    if isinstance(made, Result):
-        return CriterionPreview(answer, instead=explain_reason(made.reason))
-    messages = tuple((message["role"], message["content"]) for message in made.rendered.messages)
-    return CriterionPreview(answer, messages, json.dumps(made.rendered.schema, indent=1, ensure_ascii=False))
+def build_preview(answer: Answer, call_or_result: JudgeCall | Result) -> CriterionPreview:
+    if isinstance(call_or_result, Result):
+        return CriterionPreview(answer, skip_reason=explain_reason(call_or_result.reason))
+    messages = tuple((message["role"], message["content"]) for message in call_or_result.rendered.messages)
+    return CriterionPreview(answer, messages, json.dumps(call_or_result.rendered.schema, indent=1, ensure_ascii=False))
 
 
 def _value(result: Result) -> str:
@@ -124,15 +120,17 @@ def _value(result: Result) -> str:
 
 def _reason(result: Result) -> str:
     if result.status is Status.SCORED:
-        return retold(result.reason, get_language() or "en")
+        return translate_reason(result.reason, get_language() or "en")
     return explain_reason(result.reason)
 
 
-def _written(korean: CriterionTexts | None, english: CriterionTexts | None) -> Iterator[Written]:
+def _translations(korean: CriterionTexts | None, english: CriterionTexts | None) -> Iterator[CriterionTranslation]:
     for code, name, texts in (("ko", "Korean", korean), ("en", "English", english)):
         if texts is not None:
             levels = zip(texts.keys, texts.levels, strict=True)
-            yield Written(code, gettext(name), texts, tuple((key_text(key), level.text) for key, level in levels))
+            yield CriterionTranslation(
+                code, gettext(name), texts, tuple((key_text(key), level.text) for key, level in levels)
+            )
 
 
 def _facts(version: CriterionVersion) -> tuple[tuple[str, str], ...]:
@@ -143,14 +141,14 @@ def _facts(version: CriterionVersion) -> tuple[tuple[str, str], ...]:
         (gettext("title"), spec.title_ko if korean else spec.title_en),
         (gettext("scale"), str(spec.scale)),
         (gettext("direction"), str(dict(DIRECTIONS)[str(spec.direction)])),
-        (gettext("the judge may see"), _listed(slots[slot] for slot in spec.sees)),
-        (gettext("needs"), _listed(slots[slot] for slot in spec.needs)),
-        (gettext("categories"), _listed(spec.categories) if spec.categories else gettext("all")),
+        (gettext("the judge may see"), _join_names(slots[slot] for slot in spec.sees)),
+        (gettext("needs"), _join_names(slots[slot] for slot in spec.needs)),
+        (gettext("categories"), _join_names(spec.categories) if spec.categories else gettext("all")),
         (gettext("stand-in of the offline baseline"), str(dict(STAND_INS)[spec.offline])),
         (gettext("made by"), str(version.created_by or gettext("a command; no person is known"))),
         (gettext("content hash"), version.content_hash[:12]),
     )
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(names) or "–"

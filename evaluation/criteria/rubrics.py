@@ -1,10 +1,8 @@
-"""A rubric version's life for the judges of a project: drafted, offered, put in force, taken out again; and which
-version a judge works by.
+"""Life cycle of rubric versions per judge: draft, propose, activate, retire; and the versions that a judge uses.
 
-Every judge (by its name), rubric family and language has one version in force: the one that was activated last, else
-the shipped one. A version comes in force because it proved itself on answers it had never seen, or because a lead
-decided it and said why; the event tells which. Runs pin what they used and are never changed.
-"""
+Each judge name, rubric family and language has one active version: the last activated one, else the shipped one. A
+version is activated because it passed a hold-out test or by a lead's decision with a reason; the event records which.
+Runs pin their versions."""
 
 from __future__ import annotations
 
@@ -16,19 +14,19 @@ from django.db.models import Q, QuerySet
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.judges.shipping import rubric_row, shipped_rubric_row
 from evaluation.judging.drafting import check_draft
 from evaluation.judging.rubric import FAMILY_PREFIX, Rubric
-from evaluation.models import HoldOutOpening, JudgeVersion, Project, RubricEvent, RubricVersion, Standing, User
+from evaluation.models import HoldOutOpening, JudgeVersion, Project, RubricEvent, RubricVersion, User, VersionStatus
 
 Verb, Ground = RubricEvent.Verb, RubricEvent.Ground
-LONGEST_REASON = 2000
+MAX_REASON_LENGTH = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """What one version of a rubric is in force for: the judges of a name in a project, a family, a language."""
+class RubricScope:
+    """Scope in which one rubric version is active: judges of one name in a project, a family and a language."""
 
     project_id: int
     judge: str
@@ -37,79 +35,80 @@ class Slot:
 
     @property
     def columns(self) -> dict[str, object]:
-        """As columns of an event."""
+        """Columns of an event."""
         return {name: getattr(self, name) for name in ("project_id", "judge", "family", "language")}
 
 
-def slot_of(judge: JudgeVersion, family: str, language: str = "") -> Slot:
-    """The slot of a family for a judge, in the judge's own language where no other is named; every language but Korean
-    is judged in English."""
-    written = language or judge.language
-    return Slot(judge.project_id, judge.name, family, "ko" if written.startswith("ko") else "en")
+def rubric_scope(judge: JudgeVersion, family: str, language: str = "") -> RubricScope:
+    """Scope of a family for a judge, by default in the judge's language. All languages except Korean use English
+    rubrics."""
+    language_code = language or judge.language
+    return RubricScope(judge.project_id, judge.name, family, "ko" if language_code.startswith("ko") else "en")
 
 
 @dataclass(frozen=True, slots=True)
-class Standings:
-    """How the versions of a slot stand: the one in force, the shipped one, and what became of those that events
-    name."""
+class VersionStatuses:
+    """Statuses of the versions in a scope: the active and the shipped version, and the statuses of versions with
+    events."""
 
     active: RubricVersion
     shipped: RubricVersion
-    others: Mapping[int, Standing]
+    statuses: Mapping[int, VersionStatus]
 
-    def of(self, version: RubricVersion) -> Standing:
-        """How a version stands: the shipped one is retired while another is in force, any other is a draft until
-        something is done with it."""
+    def status_of(self, version: RubricVersion) -> VersionStatus:
+        """Status of a version. The shipped version is retired while another is active; a version without events is a
+        draft."""
         if version.pk == self.active.pk:
-            return Standing.ACTIVE
-        return self.others.get(version.pk, Standing.RETIRED if version.pk == self.shipped.pk else Standing.DRAFT)
+            return VersionStatus.ACTIVE
+        return self.statuses.get(
+            version.pk, VersionStatus.RETIRED if version.pk == self.shipped.pk else VersionStatus.DRAFT
+        )
 
 
-def standings(slot: Slot) -> Standings:
-    """How the versions of a slot stand by its events, in their order. One query, and one for the shipped version."""
+def version_statuses(scope: RubricScope) -> VersionStatuses:
+    """Replay the events of a scope. Two queries."""
     active: RubricVersion | None = None
-    found: dict[int, Standing] = {}
-    events = RubricEvent.objects.filter(**slot.columns).select_related("version").order_by("seq")
+    statuses: dict[int, VersionStatus] = {}
+    events = RubricEvent.objects.filter(**scope.columns).select_related("version").order_by("seq")
     for event in events:
         if event.verb == Verb.PROPOSED:
-            found[event.version_id] = Standing.CANDIDATE
+            statuses[event.version_id] = VersionStatus.CANDIDATE
             continue
         if active is not None:
-            found[active.pk] = Standing.RETIRED
+            statuses[active.pk] = VersionStatus.RETIRED
         active = event.version if event.verb == Verb.ACTIVATED else None
-    shipped = shipped_rubric_row(slot.family, slot.language)
-    return Standings(active or shipped, shipped, found)
+    shipped = shipped_rubric_row(scope.family, scope.language)
+    return VersionStatuses(active or shipped, shipped, statuses)
 
 
-def all_in_force(project_id: int) -> dict[Slot, RubricVersion]:
-    """The versions that were put in force in a project and still are; elsewhere the shipped ones are. One query."""
+def active_rubrics(project_id: int) -> dict[RubricScope, RubricVersion]:
+    """Activated versions in a project; other scopes use the shipped ones. One query."""
     events = RubricEvent.objects.filter(project=project_id).exclude(verb=Verb.PROPOSED).select_related("version")
-    newest = {Slot(e.project_id, e.judge, e.family, e.language): e for e in events.order_by("seq")}
-    return {slot: event.version for slot, event in newest.items() if event.verb == Verb.ACTIVATED}
+    newest = {RubricScope(e.project_id, e.judge, e.family, e.language): e for e in events.order_by("seq")}
+    return {scope: event.version for scope, event in newest.items() if event.verb == Verb.ACTIVATED}
 
 
-def rubrics_for(project_ids: Iterable[int]) -> QuerySet[RubricVersion]:
-    """The versions that people of these projects may use: shipped ones and their own, without those of criteria."""
+def usable_rubrics(project_ids: Iterable[int]) -> QuerySet[RubricVersion]:
+    """Versions usable in these projects: shipped ones and their own, without those of criteria."""
     rows = RubricVersion.objects.filter(Q(project=None) | Q(project__in=list(project_ids)))
     return rows.exclude(family__startswith=FAMILY_PREFIX)
 
 
-def version_named(project_id: int, language: str, name: str) -> RubricVersion:
-    """The version that ``FAMILY@V`` names in a language.
+def find_version(project_id: int, language: str, name: str) -> RubricVersion:
+    """Version with the name ``FAMILY@V`` in a language.
 
-    :raises UnknownName: naming the versions there are.
-    :raises Refused: ``rubric_other_language``.
-    """
+    :raises UnknownName: with the existing versions.
+    :raises Refused: ``rubric_other_language``."""
     family, _, number = name.rpartition("@")
-    every = rubrics_for([project_id])
-    named = every.filter(family=family, version=int(number)) if _is_number(number) else every.none()
-    rows, found = every.filter(language=language), named.filter(language=language).first()
-    if found is None:
-        if named.exists():
-            raise Refused("rubric_other_language", rubric=name, language=language)
-        known = [f"{one.family}@{one.version}" for one in rows.order_by("family", "version")]
-        raise UnknownName("rubric version", name, known)
-    return found
+    usable = usable_rubrics([project_id])
+    numbered = usable.filter(family=family, version=int(number)) if _is_number(number) else usable.none()
+    rows, version = usable.filter(language=language), numbered.filter(language=language).first()
+    if version is None:
+        if numbered.exists():
+            raise DomainError("rubric_other_language", rubric=name, language=language)
+        labels = [f"{row.family}@{row.version}" for row in rows.order_by("family", "version")]
+        raise UnknownName("rubric version", name, labels)
+    return version
 
 
 def _is_number(text: str) -> bool:
@@ -117,71 +116,69 @@ def _is_number(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """A version by which a judge works in a run, and how it stood for the judge then."""
+class RubricAssignment:
+    """Rubric version of a judge in a run, and its status at that time."""
 
     rubric: RubricVersion
-    standing: Standing
+    standing: VersionStatus
 
 
-def seats_of(
-    judge: JudgeVersion, families: Sequence[str], chosen: Sequence[str], language: str = ""
-) -> list[list[Seat]]:
-    """By which versions a judge works in each family: those ``chosen`` as ``FAMILY@V``, else the one in force; in the
-    judge's own language where none is named. The offline baseline and juries read no rubric and stay with the one in
-    force.
+def assign_rubrics(
+    judge: JudgeVersion, families: Sequence[str], rubric_names: Sequence[str], language: str = ""
+) -> list[list[RubricAssignment]]:
+    """Versions that a judge uses in each family: those in ``rubric_names`` (``FAMILY@V``), else the active one. The
+    offline baseline and juries read no rubric and always get the active one.
 
-    :raises UnknownName: for a version the project does not have.
-    """
-    reads = not (judge.is_baseline or judge.is_jury)
-    found = []
+    :raises UnknownName: for a version that the project does not have."""
+    uses_rubrics = not (judge.is_baseline or judge.is_jury)
+    assignments = []
     for family in families:
-        slot = slot_of(judge, family, language)
-        stand = standings(slot)
-        named = [name for name in dict.fromkeys(chosen) if name.rpartition("@")[0] == family] if reads else []
-        versions = [version_named(slot.project_id, slot.language, name) for name in named] or [stand.active]
-        found.append([Seat(version, stand.of(version)) for version in versions])
-    return found
+        scope = rubric_scope(judge, family, language)
+        statuses = version_statuses(scope)
+        requested = (
+            [name for name in dict.fromkeys(rubric_names) if name.rpartition("@")[0] == family] if uses_rubrics else []
+        )
+        versions = [find_version(scope.project_id, scope.language, name) for name in requested] or [statuses.active]
+        assignments.append([RubricAssignment(version, statuses.status_of(version)) for version in versions])
+    return assignments
 
 
 @transaction.atomic
 def draft(project: Project, rubric: Rubric, *, by: User | None, note: str = "") -> RubricVersion:
-    """The version with exactly this content, made as the next version of the family and language where there is none.
+    """Version with exactly this content, created as the next version of family and language if new.
 
     :raises Refused: see :func:`evaluation.judging.drafting.check_draft`; ``reason_too_long``; ``drafter_opened``.
-    :raises UnknownName: for a family that does not ship.
-    """
+    :raises UnknownName: for a family that does not ship."""
     check_may_draft(project.pk, rubric.family, by)
     check_draft(rubric)
     lock_project(project.pk)
-    shipped_rubric_row(rubric.family, rubric.language)  # so that its number is not given to a draft
+    # Creates the shipped version first, so that a draft cannot take its number.
+    shipped_rubric_row(rubric.family, rubric.language)
     before = RubricVersion.objects.filter(family=rubric.family, language=rubric.language).count()
-    made = rubric_row(rubric, project, by=by, note=_short(note))
+    version = rubric_row(rubric, project, by=by, note=_checked_reason(note))
     if RubricVersion.objects.filter(family=rubric.family, language=rubric.language).count() > before:
-        audit.record(by, "rubric.drafted", made, hash=made.content_hash, version=made.version)
-    return made
+        audit.record(by, "rubric.drafted", version, hash=version.content_hash, version=version.version)
+    return version
 
 
 def propose(version: RubricVersion, judge: JudgeVersion, *, by: User | None) -> RubricEvent:
-    """Offer a draft for acceptance; it still makes no verdicts on sealed answers.
+    """Propose a draft for acceptance; it does not yet judge sealed answers.
 
-    :raises Refused: ``rubric_active``, ``drafter_opened``.
-    """
+    :raises Refused: ``rubric_active``, ``drafter_opened``."""
     check_may_draft(judge.project_id, version.family, by)
-    return _happen(version, slot_of(judge, version.family), Verb.PROPOSED, by)
+    return _record_event(version, rubric_scope(judge, version.family), Verb.PROPOSED, by)
 
 
 def check_may_draft(project_id: int, family: str, by: User | None) -> None:
-    """Refuse a person who opened the labels on which versions of the family prove themselves.
+    """Refuse a person who opened the hold-out labels of the family.
 
-    :raises Refused: ``drafter_opened``.
-    """
+    :raises Refused: ``drafter_opened``."""
     if lineage := opened_lineage(project_id, family, by):
-        raise Refused("drafter_opened", gold=lineage, family=family)
+        raise DomainError("drafter_opened", gold=lineage, family=family)
 
 
 def opened_lineage(project_id: int, family: str, by: User | None) -> str:
-    """The lineage of gold sets because of which the person may not draft versions of the family; empty without one."""
+    """Gold set lineage that bars the person from drafting the family; empty if none."""
     rows = HoldOutOpening.objects.filter(project=project_id, created_by=by, ended_at=None) if by else ()
     return next((row.lineage for row in rows if family in row.families), "")
 
@@ -189,50 +186,48 @@ def opened_lineage(project_id: int, family: str, by: User | None) -> str:
 def activate(
     version: RubricVersion, judge: JudgeVersion, *, by: User | None, reason: str, ground: str = Ground.DECIDED
 ) -> RubricEvent:
-    """Let new runs of the judge work by this version. ``ground`` is ``accepted`` only where the version proved itself.
+    """Use this version in new runs of the judge. ``ground`` is ``accepted`` only after a passed hold-out test.
 
-    What is in force already can only prove itself anew.
+    An active version can only be accepted again.
 
-    :raises Refused: ``rubric_active`` when it is in force already, ``rubric_other_language``, ``reason_required``.
-    """
-    return _happen(version, slot_of(judge, version.family), Verb.ACTIVATED, by, reason, ground)
+    :raises Refused: ``rubric_active`` if it is active already, ``rubric_other_language``, ``reason_required``."""
+    return _record_event(version, rubric_scope(judge, version.family), Verb.ACTIVATED, by, reason, ground)
 
 
 def retire(judge: JudgeVersion, family: str, *, by: User | None, reason: str) -> RubricEvent:
-    """Let new runs of the judge work by the shipped version again.
+    """Return to the shipped version in new runs of the judge.
 
-    :raises Refused: ``rubric_not_activated`` when it is in force already, ``reason_required``.
-    """
-    slot = slot_of(judge, family)
-    return _happen(standings(slot).active, slot, Verb.RETIRED, by, reason)
+    :raises Refused: ``rubric_not_activated`` if the shipped version is active already, ``reason_required``."""
+    scope = rubric_scope(judge, family)
+    return _record_event(version_statuses(scope).active, scope, Verb.RETIRED, by, reason)
 
 
 @transaction.atomic
-def _happen(
-    version: RubricVersion, slot: Slot, verb: str, by: User | None, reason: str = "", ground: str = ""
+def _record_event(
+    version: RubricVersion, scope: RubricScope, verb: str, by: User | None, reason: str = "", ground: str = ""
 ) -> RubricEvent:
     if verb != Verb.PROPOSED and ground != Ground.ACCEPTED and not reason.strip():
-        raise Refused("reason_required")
-    if version.language != slot.language:
-        raise Refused("rubric_other_language", rubric=str(version), language=slot.language)
-    if version.project_id not in {None, slot.project_id}:
+        raise DomainError("reason_required")
+    if version.language != scope.language:
+        raise DomainError("rubric_other_language", rubric=str(version), language=scope.language)
+    if version.project_id not in {None, scope.project_id}:
         raise UnknownName("rubric version", f"{version.family}@{version.version}", [])
-    lock_project(slot.project_id)
-    stand = standings(slot)
+    lock_project(scope.project_id)
+    statuses = version_statuses(scope)
     if verb == Verb.RETIRED:
-        if version.pk == stand.shipped.pk:
-            raise Refused("rubric_not_activated", family=slot.family, judge=slot.judge)
-    elif version.pk == stand.active.pk and ground != Ground.ACCEPTED:
-        raise Refused("rubric_active", rubric=str(version), judge=slot.judge)
-    seq = RubricEvent.next_seq(**slot.columns)
-    what = {"version": version, "verb": verb, "ground": ground, "reason": _short(reason), "created_by": by}
-    made = RubricEvent.objects.create(seq=seq, **slot.columns, **what)
-    audit.record(by, f"rubric.{verb}", version, hash=version.content_hash, judge=slot.judge, ground=ground)
-    return made
+        if version.pk == statuses.shipped.pk:
+            raise DomainError("rubric_not_activated", family=scope.family, judge=scope.judge)
+    elif version.pk == statuses.active.pk and ground != Ground.ACCEPTED:
+        raise DomainError("rubric_active", rubric=str(version), judge=scope.judge)
+    seq = RubricEvent.next_seq(**scope.columns)
+    columns = {"version": version, "verb": verb, "ground": ground, "reason": _checked_reason(reason), "created_by": by}
+    event = RubricEvent.objects.create(seq=seq, **scope.columns, **columns)
+    audit.record(by, f"rubric.{verb}", version, hash=version.content_hash, judge=scope.judge, ground=ground)
+    return event
 
 
-def _short(text: str) -> str:
+def _checked_reason(text: str) -> str:
     text = text.strip()
-    if len(text) > LONGEST_REASON:
-        raise Refused("reason_too_long", length=len(text), limit=LONGEST_REASON)
+    if len(text) > MAX_REASON_LENGTH:
+        raise DomainError("reason_too_long", length=len(text), limit=MAX_REASON_LENGTH)
     return text

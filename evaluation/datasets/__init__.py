@@ -1,4 +1,3 @@
-"""Question sets: upload with preview, versions by content hash, differences between versions.
+"""Question sets: upload with preview, versions by content hash, comparison of versions.
 
-Used by others: ``importing.import_question_set``, ``uploads``.
-"""
+Public: ``importing.import_question_set``, ``uploads``."""

@@ -1,4 +1,4 @@
-"""Question sets and uploads in the back office."""
+"""Admin of question sets and uploads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaluation.models import ImportBatch, Question, QuestionSet
 
 @admin.register(QuestionSet)
 class QuestionSetAdmin(ReadOnlyAdmin):
-    """Versions of question sets. "Add" leads to the upload with its preview."""
+    """Versions of question sets. "Add" opens the upload page."""
 
     site_page = "question-set"
     add = Action.EVALUATE
@@ -27,18 +27,18 @@ class QuestionSetAdmin(ReadOnlyAdmin):
     ordering = ("-created_at",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """With the number of questions."""
+        """Annotate the number of questions."""
         rows = super().get_queryset(request).select_related("project", "created_by")
-        counted: QuerySet[Any] = rows.annotate(n=Count("questions"))
-        return counted
+        annotated: QuerySet[Any] = rows.annotate(n=Count("questions"))
+        return annotated
 
     @admin.display(description=_("questions"))
     def questions(self, row: Any) -> int:
-        """How many questions the version has."""
+        """Number of questions."""
         return int(row.n)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """To the upload page: a set is a file with a preview, not a form."""
+        """Redirect to the upload page, since a set is imported from a file."""
         return redirect("question-set-upload")
 
 
@@ -55,7 +55,7 @@ class QuestionAdmin(ReadOnlyAdmin):
 
 @admin.register(ImportBatch)
 class ImportBatchAdmin(ReadOnlyAdmin):
-    """Uploads between preview and confirmation."""
+    """Uploads, from preview to confirmation."""
 
     list_display = ("file_name", "kind", "name", "rows", "state", "created_at", "created_by")
     list_filter = ("state", "kind")

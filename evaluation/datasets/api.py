@@ -1,9 +1,9 @@
-"""REST of question sets."""
+"""REST API of question sets."""
 
 from __future__ import annotations
 
 # mypy: disable-error-code="assignment"
-# The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
+# These fields have names of DRF attributes: ``label``, ``source``, ``context`` and ``fields``.
 from typing import Any
 
 from django.conf import settings
@@ -29,30 +29,30 @@ from evaluation.accounts.access import fetch
 from evaluation.core.roles import Action
 from evaluation.datasets.importing import import_question_set, set_name
 from evaluation.datasets.uploads import Preview, preview_file
-from evaluation.formats.shaping import MAP_BYTES, Shape, read_map
-from evaluation.formats.streaming import Content, read_question_set
+from evaluation.formats.shaping import MAX_MAP_BYTES, Shape, read_map
+from evaluation.formats.streaming import MemorySource, read_question_set
 from evaluation.formats.tree import MAX_BYTES
 from evaluation.models import Question, QuestionSet
 from evaluation.rest.endpoints import (
     FILE_BODY,
-    FileOfRows,
+    FormFileField,
     RowsViewSet,
     TextOptions,
     UploadEndpoint,
-    part,
-    person,
+    detail_view,
     project_for,
-    written_by,
+    request_user,
+    responds_with,
 )
 from evaluation.rest.errors import ProblemSerializer, SentenceField
-from evaluation.rest.filters import ByNameInProject, QuestionFilter
-from evaluation.rest.requests import PagesInOrder
+from evaluation.rest.filters import NameInProjectFilter, QuestionFilter
+from evaluation.rest.requests import PagesOldestFirst
 
 QUESTION_SETS = QuestionSet.objects.annotate(question_count=Count("questions"))
 
 
 class QuestionSetSerializer(ModelSerializer[QuestionSet]):
-    """One version of a question set."""
+    """Version of a question set."""
 
     questions = IntegerField(source="question_count", read_only=True)
 
@@ -63,7 +63,7 @@ class QuestionSetSerializer(ModelSerializer[QuestionSet]):
 
 
 class QuestionSerializer(ModelSerializer[Question]):
-    """A question: ``fields`` holds everything it was imported with under the product's names."""
+    """Question; ``content`` holds all imported fields under the product's names."""
 
     question = CharField(source="text", read_only=True)
     question_id = CharField(source="external_id", read_only=True)
@@ -76,27 +76,26 @@ class QuestionSerializer(ModelSerializer[Question]):
 
 
 class ReadByMap(TextOptions):
-    """How a file is read."""
+    """Options for reading a file."""
 
     map = CharField(
         default="",
-        max_length=MAP_BYTES,
+        max_length=MAX_MAP_BYTES,
         trim_whitespace=False,
         help_text="the text of a map file: where the fields of a question or answer stand in a record",
     )
 
 
-def shape_from(options: dict[str, Any]) -> Shape | None:
-    """The map that was given.
+def shape_from_options(options: dict[str, Any]) -> Shape | None:
+    """Return the map file in the options, if any.
 
-    :raises InvalidFile: where the text is no map.
-    """
+    :raises InvalidFile: if it is invalid."""
     text: str = options["map"]
     return read_map(text.encode()) if text.strip() else None
 
 
 class QuestionSetOptions(ReadByMap):
-    """What is said beside a file of questions."""
+    """Options of a question set import."""
 
     project = IntegerField(required=False, min_value=1, help_text="needed with several projects")
     name = CharField(default="", max_length=200, help_text="else the file's own")
@@ -111,13 +110,13 @@ class QuestionSetOptions(ReadByMap):
 
 
 class QuestionSetForm(QuestionSetOptions):
-    """A form with a file of questions."""
+    """Form with a question file."""
 
-    file = FileOfRows()
+    file = FormFileField()
 
 
 class ImportedSetSerializer(Serializer[Any]):
-    """What became of a file: a new version, or the version that has its content already."""
+    """Result of an import: a new version, or the existing version with the same content."""
 
     question_set = QuestionSetSerializer()
     created = BooleanField(source="imported.created")
@@ -127,7 +126,7 @@ class ImportedSetSerializer(Serializer[Any]):
 
 
 class FieldChangeSerializer(Serializer[Any]):
-    """A field of a question with its value before and after."""
+    """Field of a question with its value before and after."""
 
     field = CharField()
     before = JSONField(allow_null=True)
@@ -135,14 +134,14 @@ class FieldChangeSerializer(Serializer[Any]):
 
 
 class ChangeSerializer(Serializer[Any]):
-    """A question that both versions have, with the fields that differ."""
+    """Question of both versions, with the fields that differ."""
 
     id = CharField()
     fields = FieldChangeSerializer(many=True)
 
 
 class DifferenceSerializer(Serializer[Any]):
-    """Ids of the questions that are added and removed, and those that change."""
+    """Ids of added and removed questions, and the changed ones."""
 
     added = ListField(child=CharField())
     removed = ListField(child=CharField())
@@ -150,8 +149,10 @@ class DifferenceSerializer(Serializer[Any]):
 
 
 class PreviewSerializer(Serializer[Preview]):
-    """What an import would do: ``selects`` is the version that has the content already, else ``newest`` the one that
-    the next follows, and ``difference`` the questions that are added, removed and changed."""
+    """Preview of an import.
+
+    ``selects``: existing version with the same content. Otherwise ``newest`` is the version that the new one follows,
+    and ``difference`` lists added, removed and changed questions."""
 
     name = CharField()
     questions = IntegerField()
@@ -168,53 +169,59 @@ class PreviewSerializer(Serializer[Preview]):
     encoding = CharField()
 
     def get_categories(self, preview: Preview) -> dict[str, int]:
-        """The number of questions by category."""
+        """Number of questions by category."""
         return dict(preview.categories)
 
     def get_columns(self, preview: Preview) -> dict[str, str]:
-        """The fields that each column of the file became, ``metadata``, or a dash where it is always empty."""
+        """Fields by column of the file; ``metadata``, or a dash if it is always empty."""
         return dict(preview.columns)
 
 
 @extend_schema_view(retrieve=extend_schema(description="The version, with the number of its questions."))
 class QuestionSetViewSet(UploadEndpoint, RowsViewSet):
-    """All versions of the question sets, newest first, and their questions; a POST imports a file or JSON."""
+    """All versions of the question sets, newest first, and their questions. A POST imports a file or JSON."""
 
     rows = QUESTION_SETS
     serializer_class = QuestionSetSerializer
-    filterset_class = ByNameInProject
+    filterset_class = NameInProjectFilter
 
-    @written_by(
+    @responds_with(
         ImportedSetSerializer,
         status=201,
-        others={200: (ImportedSetSerializer, PreviewSerializer)},
+        other_responses={200: (ImportedSetSerializer, PreviewSerializer)},
         body={"multipart/form-data": QuestionSetForm, **FILE_BODY},
         query=QuestionSetOptions,
     )
     def create(self, request: Request) -> Response:
-        """Import a question set: 201 with a new version, 200 with the one that has the content already, or with the
-        preview of a dry run; 400 with every problem of the file."""
+        """Import a question set.
+
+        Responds with 201 for a new version, 200 for an existing version with the same content or for the preview of a
+        dry run, 400 with every problem of the file."""
         body, options = self.upload()
-        project = project_for(person(request), options.get("project"))
+        project = project_for(request_user(request), options.get("project"))
         limit = max(settings.CONCORD_UPLOAD_BYTES, len(body.content))
         file = read_question_set(
-            Content(body.content),
+            MemorySource(body.content),
             body.file_name,
             group_by=options["group_by"],
-            shape=shape_from(options),
+            shape=shape_from_options(options),
             qrels=options["qrels"].encode(),
             max_bytes=limit,
         )
-        if not (body.named or options["name"] or isinstance(file.set_metadata.get("name"), str)):
+        if not (body.has_name or options["name"] or isinstance(file.set_metadata.get("name"), str)):
             raise ValidationError({"name": [_("Name the question set: the body has no file name.")]})
         name = set_name(options["name"], file, body.file_name)
         if options["dry_run"]:
             return Response(PreviewSerializer(preview_file(project, name, file)).data)
-        imported = import_question_set(project, name, file, by=person(request))
-        found = {"question_set": QUESTION_SETS.get(pk=imported.question_set.pk), "imported": imported, "file": file}
-        return Response(found, status=201 if imported.created else 200)
+        imported = import_question_set(project, name, file, by=request_user(request))
+        response_data = {
+            "question_set": QUESTION_SETS.get(pk=imported.question_set.pk),
+            "imported": imported,
+            "file": file,
+        }
+        return Response(response_data, status=201 if imported.created else 200)
 
-    @part(QuestionSerializer, pages=PagesInOrder, filters=QuestionFilter)
+    @detail_view(QuestionSerializer, pages=PagesOldestFirst, filters=QuestionFilter)
     def questions(self, request: Request, pk: int) -> QuerySet[Question]:
-        """One page."""
+        """Questions of a version, in pages."""
         return fetch(QuestionSet.objects.all(), request.user, Action.VIEW, pk).questions.all()

@@ -1,4 +1,4 @@
-"""Checks of a question's words: whether two are worded alike, and whether one gives itself away."""
+"""Checks of question texts: similarity of two questions, and questions that leak their answer or passage."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.normalise import folded
 
-COPIED_CHARACTERS = 40  # that stand word for word in a passage, without white space
-ALIKE = 0.7  # share of triples of characters that two questions have in common
+# Length of a verbatim copy from a passage, without white space.
+MIN_COPIED_LENGTH = 40
+# Share of common character trigrams of two questions.
+SIMILARITY_THRESHOLD = 0.7
 _NAMES_A_PASSAGE = re.compile(
     r"\b(this|the|these|above|following|given|first|second|third)\s+(passage|text|excerpt|document|paragraph|context)s?\b"
     r"|\b(passage|excerpt)\s*\d"
@@ -20,31 +22,36 @@ _NAMES_A_PASSAGE = re.compile(
 _NOT_LETTERS = re.compile(r"\W+")
 
 
-def leaked(question: QuestionSpec, passages: Sequence[str]) -> str:
-    """The words by which a question names its passage, holds all of its own answer, or repeats the passage; empty where
-    it does none of these."""
-    if named := _NAMES_A_PASSAGE.search(question.text):
-        return named[0]
-    if question.keywords and all(find_keyword(one, question.text) for one in question.keywords):
-        return ", ".join(one[0] for one in question.keywords)
-    asked = _bare(question.text)
-    for passage in map(_bare, passages):
-        for start in range(len(asked) - COPIED_CHARACTERS + 1):
-            if (words := asked[start : start + COPIED_CHARACTERS]) in passage:
+def find_leak(question: QuestionSpec, passages: Sequence[str]) -> str:
+    """Return the words by which a question refers to its passage, contains its own answer, or copies the passage.
+
+    Empty if it does none of these."""
+    if match := _NAMES_A_PASSAGE.search(question.text):
+        return match[0]
+    if question.keywords and all(find_keyword(alternatives, question.text) for alternatives in question.keywords):
+        return ", ".join(alternatives[0] for alternatives in question.keywords)
+    question_letters = _letters_only(question.text)
+    for passage in map(_letters_only, passages):
+        for start in range(len(question_letters) - MIN_COPIED_LENGTH + 1):
+            if (words := question_letters[start : start + MIN_COPIED_LENGTH]) in passage:
                 return words
     return ""
 
 
-def alike(one: str, other: str) -> float:
-    """Share of the triples of letters and digits of two texts that both have (Jaccard), 0 to 1."""
-    mine, others = _triples(one), _triples(other)
-    return len(mine & others) / len(mine | others) if mine or others else 1.0
+def trigram_similarity(first: str, second: str) -> float:
+    """Jaccard similarity of the trigrams of letters and digits of two texts, 0 to 1; 1 for two empty texts."""
+    first_trigrams, second_trigrams = _trigrams(first), _trigrams(second)
+    return (
+        len(first_trigrams & second_trigrams) / len(first_trigrams | second_trigrams)
+        if first_trigrams or second_trigrams
+        else 1.0
+    )
 
 
-def _bare(text: str) -> str:
+def _letters_only(text: str) -> str:
     return _NOT_LETTERS.sub("", folded(text))
 
 
-def _triples(text: str) -> frozenset[str]:
-    bare = _bare(text)
-    return frozenset(bare[at : at + 3] for at in range(max(1, len(bare) - 2))) if bare else frozenset()
+def _trigrams(text: str) -> frozenset[str]:
+    letters = _letters_only(text)
+    return frozenset(letters[i : i + 3] for i in range(max(1, len(letters) - 2))) if letters else frozenset()

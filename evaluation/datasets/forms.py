@@ -1,4 +1,4 @@
-"""Forms of file uploads: file, encoding, columns."""
+"""Forms of file uploads: file, encoding and columns."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.datasets.uploads import Preview
-from evaluation.formats.shaping import CHOSEN, MAP_BYTES, QUESTIONS, field_names
+from evaluation.formats.shaping import COLUMN_MAP_TITLE, MAX_MAP_BYTES, QUESTIONS, field_names
 from evaluation.formats.tree import Columns
 from evaluation.models import ImportBatch, Project
 from evaluation.runs.answer_uploads import AnswersPreview
 
-QUESTION = "question"  # the field that a column has to be
+# Field that one column must map to.
+QUESTION = "question"
 
 
 ENCODING_TITLES = {
@@ -30,14 +31,13 @@ ENCODING_TITLES = {
 
 
 class EncodingForm(forms.Form):
-    """How the text of an uploaded file is written."""
+    """Encoding of an uploaded text."""
 
     encoding = forms.ChoiceField(label=_("Encoding of the text"), choices=list(ENCODING_TITLES.items()))
 
 
 class FileForm(forms.Form):
-    """A file that is previewed before it is imported, and a map of its fields. What they say is checked where they are
-    read."""
+    """File to preview before the import, and a map of its fields. Their content is checked when they are read."""
 
     file = forms.FileField(label=_("File"))
     map = forms.FileField(
@@ -54,89 +54,89 @@ class FileForm(forms.Form):
         help_text=_("For a text that is not in UTF-8. The preview shows how it was read."),
     )
 
-    limited_by = "CONCORD_UPLOAD_BYTES"
+    size_setting = "CONCORD_UPLOAD_BYTES"
 
     @property
-    def most_bytes(self) -> int:
-        """The site's limit."""
-        return int(getattr(settings, self.limited_by))
+    def max_bytes(self) -> int:
+        return int(getattr(settings, self.size_setting))
 
     def clean_file(self) -> UploadedFile[Any]:
-        """Refuse a file beyond the limit before it is read."""
+        """Refuse a too large file before reading it."""
         file = self.cleaned_data["file"]
-        return _checked_size(file, self.most_bytes, self.limited_by) if file else file
+        return _check_size(file, self.max_bytes, self.size_setting) if file else file
 
     def clean_map(self) -> str:
-        """The text of the map file, empty without one."""
-        return self._text_of("map", MAP_BYTES)
+        """Text of the map file; empty without one."""
+        return self._read_text("map", MAX_MAP_BYTES)
 
-    def _text_of(self, name: str, limit: int) -> str:
+    def _read_text(self, name: str, limit: int) -> str:
         file: UploadedFile[Any] | None = self.cleaned_data[name]
         if file is None:
             return ""
         try:
-            return str(_checked_size(file, limit).read().decode("utf-8-sig"))
+            return str(_check_size(file, limit).read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             text = gettext("%(file)s is not in UTF-8. Save it again as UTF-8.") % {"file": file.name}
             raise forms.ValidationError(text) from error
 
 
-def _checked_size(file: UploadedFile[Any], limit: int, limited_by: str = "") -> UploadedFile[Any]:
+def _check_size(file: UploadedFile[Any], limit: int, size_setting: str = "") -> UploadedFile[Any]:
     if (file.size or 0) > limit:
         text = gettext("The file is larger than %(limit)s.") % {"limit": filesizeformat(limit)}
-        if limited_by:
-            text += " " + gettext("Whoever runs the site sets this by %(name)s.") % {"name": limited_by}
+        if size_setting:
+            text += " " + gettext("Whoever runs the site sets this by %(name)s.") % {"name": size_setting}
         raise forms.ValidationError(text)
     return file
 
 
-ASKING = {"reference_not_found", "passages_not_found"}  # remarks that the choice of columns answers
+# Remarks that a choice of columns can resolve.
+COLUMN_REMARKS = {"reference_not_found", "passages_not_found"}
 
 
 def encoding_form(batch: ImportBatch, encoding: str) -> EncodingForm | None:
-    """The choice of an encoding, for a file that is not, or was not said to be, in UTF-8."""
+    """Encoding form for a file that is not in UTF-8 or was read in a chosen encoding."""
     chosen = str(batch.options.get("encoding", "")) or encoding
     return EncodingForm(initial={"encoding": chosen}) if chosen in {"cp949", "cp1252"} else None
 
 
 class ColumnsForm(forms.Form):
-    """What each column of an uploaded file is, for whom it was not read as meant. ``asked``: the preview asks."""
+    """Field of each column of an uploaded file. ``needs_choice``: the preview asks the user to choose."""
 
-    asked = False
+    needs_choice = False
 
     def __init__(self, kind: str, columns: Columns, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._kind, known = kind, field_names(kind)
-        choices = [("", _("metadata")), *((name, name) for name in known)]
+        self._kind, field_choices = kind, field_names(kind)
+        choices = [("", _("metadata")), *((name, name) for name in field_choices)]
         self._columns = [column for column, _became in columns]
-        for place, (column, became) in enumerate(columns):
-            first = became.split(", ")[0]
+        for index, (column, targets) in enumerate(columns):
+            first = targets.split(", ")[0]
             field = forms.ChoiceField(label=column, label_suffix="", choices=choices, required=False)
-            field.initial = first if first in known else ""
-            self.fields[f"column_{place}"] = field
+            field.initial = first if first in field_choices else ""
+            self.fields[f"column_{index}"] = field
 
     def clean(self) -> None:
-        """Refuse a choice that leaves no question."""
+        """Require a column for the question."""
         if self._kind == QUESTIONS and QUESTION not in self.cleaned_data.values():
             raise forms.ValidationError(gettext("No column is the question. Choose the one that holds it."))
 
     @property
-    def chosen(self) -> Columns:
-        """The columns of a valid form with their fields."""
+    def chosen_columns(self) -> Columns:
+        """Columns of a valid form with their fields."""
         return tuple(zip(self._columns, self.cleaned_data.values(), strict=True))
 
 
-def columns_form(kind: str, found: Preview | AnswersPreview) -> ColumnsForm | None:
-    """The choice of what each column is; ``None`` where a known shape or a person's own map said it."""
-    if found.shape not in {"", CHOSEN}:
+def columns_form(kind: str, preview: Preview | AnswersPreview) -> ColumnsForm | None:
+    """Columns form of a preview; ``None`` if a known shape or the user's map was used."""
+    if preview.shape not in {"", COLUMN_MAP_TITLE}:
         return None
-    form = ColumnsForm(kind, found.columns)
-    form.asked = any(remark.code in ASKING for remark in found.remarks)
+    form = ColumnsForm(kind, preview.columns)
+    form.needs_choice = any(remark.code in COLUMN_REMARKS for remark in preview.remarks)
     return form
 
 
 class UploadForm(FileForm):
-    """A file of questions and where it goes, with judgements of which passages should be found."""
+    """Question file with its project and name, and relevance judgements."""
 
     project = forms.ChoiceField(label=_("Project"))
     file = forms.FileField(
@@ -163,20 +163,20 @@ class UploadForm(FileForm):
     )
 
     def clean_qrels(self) -> str:
-        """The text of the file of judgements, empty without one."""
-        return self._text_of("qrels", self.most_bytes)
+        """Text of the relevance judgements; empty without a file."""
+        return self._read_text("qrels", self.max_bytes)
 
     def __init__(self, *args: Any, projects: Sequence[Project], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._projects = {str(one.pk): one for one in projects}
+        self._projects = {str(project.pk): project for project in projects}
         field = self.fields["project"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101  -- tells the type checker
-        field.choices = [(pk, one.name) for pk, one in self._projects.items()]
+        field.choices = [(pk, project.name) for pk, project in self._projects.items()]
         if len(self._projects) == 1:
             field.widget = forms.HiddenInput()
             field.initial = next(iter(self._projects))
 
     @property
     def chosen_project(self) -> Project:
-        """The project of a valid form."""
+        """Project of a valid form."""
         return self._projects[self.cleaned_data["project"]]

@@ -1,5 +1,6 @@
-"""Question sets from files into versions: equal content selects the version that has it, other makes the next; and what
-differs between two versions, question by question and field by field."""
+"""Import question files as versions of question sets, and compare versions.
+
+A file with the content of an existing version selects that version; otherwise it becomes the next one."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.core.canonical import canonical_texts, clean_name, composed, normal_form
+from evaluation.core.canonical import canonical_texts, clean_name, normal_form, normalize_nfc
 from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
 from evaluation.formats.question_rows import QuestionFile
@@ -27,7 +28,7 @@ _FIELDS = tuple(name for name in QuestionSpec.model_fields if name != "id")
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field of a question with its value before and after, as JSON values."""
+    """Field of a question with its value before and after, as JSON values."""
 
     field: str
     before: Any
@@ -35,50 +36,48 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A question that both versions have under one id, with the fields that differ."""
+class QuestionChange:
+    """Question with the same id in both versions, and the fields that differ."""
 
     id: str
     fields: tuple[FieldChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Ids of added and removed questions in the order of their version, and the changed ones in the new order."""
+class QuestionSetDifference:
+    """Ids of added and removed questions in their version's order, and changed questions in the new order."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
-    changed: tuple[Change, ...]
+    changed: tuple[QuestionChange, ...]
 
     def __bool__(self) -> bool:
-        """Whether anything differs."""
         return bool(self.added or self.removed or self.changed)
 
 
 def questions_hash(questions: Sequence[QuestionSpec]) -> str:
-    """The content hash of a set: all fields of all questions but metadata, sorted by id, whatever the file's order.
+    """Content hash of a set: all fields except metadata, sorted by id, independent of the file order.
 
-    Fields at their default are left out, so that a field added to the product later changes no hash. It is that of one
-    JSON list, which is never held as a whole.
-    """
-    ids = [composed(question.id) for question in questions]
+    Default values are omitted, so that new fields of the product change no hash. The hash is that of a JSON list, which
+    is never built in memory."""
+    ids = [normalize_nfc(question.id) for question in questions]
     digest = hashlib.sha256(b"[")
-    for position, place in enumerate(sorted(range(len(ids)), key=ids.__getitem__)):
-        content = questions[place].model_dump(mode="json", exclude_defaults=True)
+    for position, index in enumerate(sorted(range(len(ids)), key=ids.__getitem__)):
+        content = questions[index].model_dump(mode="json", exclude_defaults=True)
         digest.update((b"," if position else b"") + canonical_texts(content).encode())
     digest.update(b"]")
     return digest.hexdigest()
 
 
-def difference(old: Sequence[QuestionSpec], new: Sequence[QuestionSpec]) -> Difference:
-    """Compare two versions by question id. Spellings that differ in Unicode composition only are equal."""
-    before = {composed(q.id): q for q in old}
-    after = {composed(q.id): q for q in new}
+def compare_questions(old: Sequence[QuestionSpec], new: Sequence[QuestionSpec]) -> QuestionSetDifference:
+    """Compare two versions by question id. Texts that differ only in Unicode normalization are equal."""
+    before = {normalize_nfc(q.id): q for q in old}
+    after = {normalize_nfc(q.id): q for q in new}
     both = {id_: _changes(before[id_], question) for id_, question in after.items() if id_ in before}
-    return Difference(
+    return QuestionSetDifference(
         added=tuple(q.id for id_, q in after.items() if id_ not in before),
         removed=tuple(q.id for id_, q in before.items() if id_ not in after),
-        changed=tuple(Change(after[id_].id, fields) for id_, fields in both.items() if fields),
+        changed=tuple(QuestionChange(after[id_].id, fields) for id_, fields in both.items() if fields),
     )
 
 
@@ -94,7 +93,7 @@ def _changes(old: QuestionSpec, new: QuestionSpec) -> tuple[FieldChange, ...]:
 
 
 def differing_keys(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """The metadata keys whose values differ for any question, sorted; a key that one side lacks differs too."""
+    """Sorted metadata keys whose values differ for any question; a key missing on one side differs."""
     keys: set[str] = set()
     for id_ in {*old, *new}:
         before, after = normal_form(old.get(id_, {})), normal_form(new.get(id_, {}))
@@ -105,15 +104,14 @@ def differing_keys(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mappi
 _ABSENT = object()
 
 
-BATCH = 1000
+BATCH_SIZE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The version that holds the file's content; ``note`` says in a sentence (``messages.explain``) how it came about.
+    """Version with the file's content; ``note`` describes the result (``messages.explain``).
 
-    ``metadata_not_taken_over`` are the metadata keys of the file whose values the selected version does not have.
-    """
+    ``metadata_not_taken_over``: metadata keys of the file whose values differ from the selected version."""
 
     question_set: QuestionSet
     created: bool
@@ -121,39 +119,41 @@ class Imported:
     metadata_not_taken_over: tuple[str, ...] = ()
 
 
-def set_name(given: str, file: QuestionFile, file_name: str) -> str:
-    """The name of the set: the given one, else the one in the file, else the file's own without its ending.
+def set_name(chosen_name: str, file: QuestionFile, file_name: str) -> str:
+    """Name of the set: the chosen name, else the name in the file, else the file name without extension.
 
-    :raises Refused: ``bad_name`` for an empty or overlong name and for one with invisible characters.
-    """
-    inside = file.set_metadata.get("name")
-    name = given or (inside if isinstance(inside, str) else "") or display_name(file_name).rpartition(".")[0]
+    :raises DomainError: ``bad_name`` for an empty or too long name and for invisible characters."""
+    name_in_file = file.set_metadata.get("name")
+    name = (
+        chosen_name
+        or (name_in_file if isinstance(name_in_file, str) else "")
+        or display_name(file_name).rpartition(".")[0]
+    )
     return clean_name(name)
 
 
-def version_with(project: Project, name: str, content_hash: str) -> QuestionSet | None:
-    """The newest version of the set with exactly this content, if there is one."""
-    rows = QuestionSet.objects.filter(project=project, name=composed(name), content_hash=content_hash)
+def find_version(project: Project, name: str, content_hash: str) -> QuestionSet | None:
+    """Newest version of the set with exactly this content, if any."""
+    rows = QuestionSet.objects.filter(project=project, name=normalize_nfc(name), content_hash=content_hash)
     return rows.order_by("-version").first()
 
 
 def newest_version(project: Project, name: str) -> QuestionSet | None:
-    """The newest version of a set, if the project has any."""
-    return QuestionSet.objects.filter(project=project, name=composed(name)).order_by("-version").first()
+    """Newest version of a set, if any."""
+    return QuestionSet.objects.filter(project=project, name=normalize_nfc(name)).order_by("-version").first()
 
 
 def import_question_set(project: Project, name: str, file: QuestionFile, *, by: User | None) -> Imported:
-    """Store a question set in one transaction, or select the version that has its content already.
+    """Store a question set in one transaction, or select the existing version with the same content.
 
-    :raises Refused: ``bad_name``.
-    """
+    :raises DomainError: ``bad_name``."""
     name, digest = clean_name(name), questions_hash(file.questions)
     with transaction.atomic():
         lock_project(project.pk)
         newest = newest_version(project, name)
-        if existing := version_with(project, name, digest):
-            return _selected(existing, newest, file)
-        made = QuestionSet.objects.create(
+        if existing := find_version(project, name, digest):
+            return _select_existing(existing, newest, file)
+        question_set = QuestionSet.objects.create(
             project=project,
             name=name,
             version=newest.version + 1 if newest else 1,
@@ -162,12 +162,14 @@ def import_question_set(project: Project, name: str, file: QuestionFile, *, by: 
             metadata=dict(file.set_metadata),
             created_by=by,
         )
-        rows = _rows(made, file)
-        while batch := list(islice(rows, BATCH)):
+        rows = _rows(question_set, file)
+        while batch := list(islice(rows, BATCH_SIZE)):
             insert_values(Question, _COLUMNS, batch)
-        audit.record(by, "question_set.imported", made, hash=made.content_hash, questions=len(file.questions))
-    params = {"set": str(made), "questions": len(file.questions), "before": str(newest)}
-    return Imported(made, True, Problem("set_next_version" if newest else "set_created", params=params))
+        audit.record(
+            by, "question_set.imported", question_set, hash=question_set.content_hash, questions=len(file.questions)
+        )
+    params = {"set": str(question_set), "questions": len(file.questions), "before": str(newest)}
+    return Imported(question_set, True, Problem("set_next_version" if newest else "set_created", params=params))
 
 
 _COLUMNS = (
@@ -176,24 +178,25 @@ _COLUMNS = (
 )
 
 
-def _rows(made: QuestionSet, file: QuestionFile) -> Iterator[tuple[object, ...]]:
+def _rows(question_set: QuestionSet, file: QuestionFile) -> Iterator[tuple[object, ...]]:
     now = timezone.now()
     for position, spec in enumerate(file.questions):
-        named = spec.id, position, spec.category, spec.difficulty, spec.group, spec.text
-        yield now, made.pk, *named, spec.model_dump(mode="json"), dict(file.metadata.get(spec.id, {}))
+        columns = spec.id, position, spec.category, spec.difficulty, spec.group, spec.text
+        yield now, question_set.pk, *columns, spec.model_dump(mode="json"), dict(file.metadata.get(spec.id, {}))
 
 
-def _selected(existing: QuestionSet, newest: QuestionSet | None, file: QuestionFile) -> Imported:
+def _select_existing(existing: QuestionSet, newest: QuestionSet | None, file: QuestionFile) -> Imported:
     code = "set_unchanged" if existing == newest else "set_selected"
     note = Problem(code, params={"set": str(existing), "newest": str(newest)})
     return Imported(existing, False, note, metadata_not_taken_over(existing, file))
 
 
 def metadata_not_taken_over(existing: QuestionSet, file: QuestionFile) -> tuple[str, ...]:
-    """The metadata keys, of the set or of any question, in which the file differs from a version of equal content."""
+    """Metadata keys, of the set or of any question, in which the file differs from an existing version of equal
+    content."""
     stored: Mapping[str, Mapping[str, Any]] = {
-        composed(id_): metadata for id_, metadata in existing.questions.values_list("external_id", "metadata")
+        normalize_nfc(id_): metadata for id_, metadata in existing.questions.values_list("external_id", "metadata")
     }
-    of_questions = differing_keys(stored, {composed(id_): metadata for id_, metadata in file.metadata.items()})
-    of_set = differing_keys({"": existing.metadata}, {"": file.set_metadata})
-    return tuple(sorted({*of_questions, *of_set}))
+    question_keys = differing_keys(stored, {normalize_nfc(id_): metadata for id_, metadata in file.metadata.items()})
+    set_keys = differing_keys({"": existing.metadata}, {"": file.set_metadata})
+    return tuple(sorted({*question_keys, *set_keys}))

@@ -17,71 +17,70 @@ SHOWN_PROBLEMS = 500
 
 @dataclass(frozen=True, slots=True)
 class SetListPage:
-    """The newest versions of the sets of the person's projects, each with its number of questions; ``imports`` tells
-    whether they may add one."""
+    """Newest versions of the user's question sets with their number of questions; ``can_import``: the user may add
+    one."""
 
     rows: Sequence[tuple[QuestionSet, int]]
     several_projects: bool
-    imports: bool
+    can_import: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SetPage:
-    """A version of a set with one page of its questions and the number of them in each category. ``back`` and ``on``
-    are query strings; ``leads``: its labels come from a repair, whose page the person may see."""
+    """Version of a set with a page of its questions and the number of questions by category.
 
-    found: QuestionSet
+    ``back`` and ``on`` are query strings. ``can_open_repair``: the labels come from a repair that the user may open."""
+
+    question_set: QuestionSet
     versions: Sequence[QuestionSet]
     categories: Sequence[tuple[str, int]]
     rows: Sequence[QuestionSpec]
     back: str
     on: str
-    imports: bool
-    leads: bool
+    can_import: bool
+    can_open_repair: bool
 
     @property
     def count(self) -> int:
-        """The number of all its questions."""
+        """Number of all questions."""
         return sum(count for _, count in self.categories)
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewPage:
-    """What confirming an upload would do."""
+    """Preview of an upload."""
 
     batch: ImportBatch
     found: Preview
 
     @property
     def columns(self) -> ColumnsForm | None:
-        """The choice of what each column is."""
         return columns_form(self.batch.kind, self.found)
 
     @property
     def encoding(self) -> EncodingForm | None:
-        """The choice of an encoding."""
         return encoding_form(self.batch, self.found.encoding)
 
 
 class FileProblems:
-    """What is wrong with a file that was sent, for its page."""
+    """Problems of an uploaded file."""
 
     problems: Sequence[Problem]
 
     @property
     def lines(self) -> list[str]:
-        """The problems in words, as far as one page can hold them."""
+        """Messages of the first problems."""
         return [explain(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
 
     @property
     def more(self) -> int:
-        """How many others there are."""
+        """Number of problems that are not listed."""
         return max(0, len(self.problems) - SHOWN_PROBLEMS)
 
 
 @dataclass(frozen=True)
 class UploadPage(FileProblems):
-    """The form, and what is wrong with the file that was sent."""
+    """Upload form with the problems of the uploaded file."""
 
     form: UploadForm
     file: str = ""

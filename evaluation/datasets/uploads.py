@@ -1,6 +1,6 @@
-"""Uploads take two requests: parsed and previewed, then confirmed, or expired after a day. Nothing but the file is
-stored before the confirmation, so one that dies between the two leaves no question behind, and uploading again works.
-"""
+"""Uploads in two requests: parse and preview, then confirm; they expire after a day.
+
+Only the file is stored before the confirmation, so an interrupted upload leaves no questions and can be repeated."""
 
 from __future__ import annotations
 
@@ -18,41 +18,43 @@ from django.db.models.functions import Now
 
 from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
-from evaluation.core.errors import InvalidFile, Problem, Refused
+from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.core.samples import QuestionSpec
 from evaluation.datasets.importing import (
-    Difference,
     Imported,
-    difference,
+    QuestionSetDifference,
+    compare_questions,
+    find_version,
     import_question_set,
     metadata_not_taken_over,
     newest_version,
     questions_hash,
     set_name,
-    version_with,
 )
 from evaluation.formats.question_rows import QuestionFile
-from evaluation.formats.reading import WESTERN, display_name, recoded
-from evaluation.formats.shaping import map_of_columns, read_map
-from evaluation.formats.streaming import Content, read_question_set
+from evaluation.formats.reading import WESTERN, display_name, recode
+from evaluation.formats.shaping import column_map, read_map
+from evaluation.formats.streaming import MemorySource, read_question_set
 from evaluation.formats.tree import Columns
 from evaluation.models import ImportBatch, Project, QuestionSet, User
 
 QUESTIONS, ANSWERS = "questions", "answers"
 LIFETIME = timedelta(days=1)
-SHOWN = 5  # questions shown in the preview, enough to see whether the encoding was recognised
+# Questions in the preview, enough to check the encoding.
+PREVIEW_QUESTIONS = 5
 State = ImportBatch.State
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a confirmation would import. ``remarks`` are explained by ``evaluation.messages.sentences.explain``.
+    """Preview of a question set import. ``evaluation.messages.sentences.explain`` explains the ``remarks``.
 
-    ``categories`` are (name, questions) in the file's order. ``selects`` is the version that has exactly this content
-    already, with the metadata keys it would not take over; else ``newest`` is the version the next one follows and
-    ``difference`` what changes, both ``None`` for a new set. ``encoding`` is ``cp949`` where the file is not UTF-8.
-    ``shape`` is the known shape or map by which it was read, ``columns`` what became of each column.
-    """
+    ``categories``: (name, number of questions) in file order.
+    ``selects``: existing version with exactly this content; ``metadata_not_taken_over`` are the metadata keys in which
+    the file differs from it.
+    ``newest``, ``difference``: otherwise the version that the new one follows, and the changes; ``None`` for a new set.
+    ``encoding``: ``cp949`` if the file is not in UTF-8.
+    ``shape``: known shape or map that was used; ``columns``: the use made of each column."""
 
     name: str
     questions: int
@@ -63,7 +65,7 @@ class Preview:
     newest: QuestionSet | None
     selects: QuestionSet | None
     metadata_not_taken_over: tuple[str, ...]
-    difference: Difference | None
+    difference: QuestionSetDifference | None
     format: str
     encoding: str
     shape: str
@@ -71,18 +73,18 @@ class Preview:
 
 
 def preview_file(project: Project, name: str, file: QuestionFile) -> Preview:
-    """What importing the file under the name would do; changes nothing."""
-    newest, selects = newest_version(project, name), version_with(project, name, questions_hash(file.questions))
+    """Preview the import of a file under a name; changes nothing."""
+    newest, selects = newest_version(project, name), find_version(project, name, questions_hash(file.questions))
     changes = None
     if newest and not selects:
-        changes = difference([q.read() for q in newest.questions.order_by("position")], file.questions)
+        changes = compare_questions([q.read() for q in newest.questions.order_by("position")], file.questions)
     return Preview(
         name=name,
         questions=len(file.questions),
         categories=tuple(Counter(question.category for question in file.questions).items()),
         metadata_keys=file.metadata_keys,
         remarks=file.remarks,
-        first=tuple(file.questions[:SHOWN]),
+        first=tuple(file.questions[:PREVIEW_QUESTIONS]),
         newest=newest,
         selects=selects,
         metadata_not_taken_over=metadata_not_taken_over(selects, file) if selects else (),
@@ -103,24 +105,24 @@ def store_upload(
     options: Mapping[str, Any],
     by: User | None,
 ) -> ImportBatch:
-    """Read a file and keep it for its confirmation. ``name`` may be empty: then the file's own is taken.
+    """Read a file and store it until it is confirmed. An empty ``name`` is replaced by the file's own.
 
-    ``kind`` is :data:`QUESTIONS`; ``options`` may hold ``group_by``, ``map``, the text of a map file, ``qrels``, the
-    text of judgements, and ``encoding``. A file that seems to be Windows-1252 is read so, and the preview asks.
+    ``kind`` must be :data:`QUESTIONS`. ``options`` may contain ``group_by``, ``map`` (text of a map file), ``qrels``
+    (text of relevance judgements) and ``encoding``. A file that seems to be Windows-1252 is read as such, and the
+    preview asks for confirmation.
 
-    :raises InvalidFile: with every problem of the file; nothing is stored then.
-    :raises Refused: ``unknown_upload_kind``, ``bad_name``.
-    """
+    :raises InvalidFile: with every problem of the file; nothing is stored.
+    :raises DomainError: ``unknown_upload_kind``, ``bad_name``."""
     if kind != QUESTIONS:
-        raise Refused("unknown_upload_kind", kind=kind)
+        raise DomainError("unknown_upload_kind", kind=kind)
     file, options = with_encoding(
-        lambda chosen: _read(content, file_name, chosen, settings.CONCORD_UPLOAD_BYTES), options
+        lambda read_options: _read(content, file_name, read_options, settings.CONCORD_UPLOAD_BYTES), options
     )
     name = set_name(name, file, file_name)
-    return keep_file(project, kind, name, file_name, content, options=options, rows=len(file.questions), by=by)
+    return store_file(project, kind, name, file_name, content, options=options, rows=len(file.questions), by=by)
 
 
-def keep_file(
+def store_file(
     project: Project,
     kind: str,
     name: str,
@@ -132,8 +134,9 @@ def keep_file(
     by: User | None,
     sha256: str = "",
 ) -> ImportBatch:
-    """A file that was read, until it is confirmed or a day has passed. ``name`` is what it will be imported as;
-    ``sha256`` is of the file as it came, where ``content`` is what was made of it."""
+    """Store a parsed file until it is confirmed or expires after a day.
+
+    ``name``: name for the import. ``sha256``: hash of the original file if ``content`` was converted."""
     expire_uploads()
     return ImportBatch.objects.create(
         uuid=uuid.uuid4(),
@@ -155,87 +158,81 @@ _File = TypeVar("_File")
 def with_encoding(
     read: Callable[[Mapping[str, Any]], _File], options: Mapping[str, Any]
 ) -> tuple[_File, Mapping[str, Any]]:
-    """The file that ``read`` reads by the options, and the options by which it was read: a text that seems to be
-    Windows-1252 is read as that.
+    """Read a file, as Windows-1252 if it seems to be in that encoding; return it with the options used.
 
-    :raises InvalidFile: where it cannot be read.
-    """
+    :raises InvalidFile: if it cannot be read."""
     try:
         return read(options), options
-    except InvalidFile as refused:
-        if not seems_western(refused):
+    except InvalidFile as error:
+        if not is_western_refusal(error):
             raise
-    chosen = {**options, "encoding": WESTERN}
-    return read(chosen), chosen
+    western_options = {**options, "encoding": WESTERN}
+    return read(western_options), western_options
 
 
-def seems_western(refused: InvalidFile) -> bool:
-    """Whether the file was refused because somebody has to say that it is in Windows-1252."""
-    return any(problem.code == "encoding_western" for problem in refused.problems)
+def is_western_refusal(error: InvalidFile) -> bool:
+    """Return whether the file was refused because the user must confirm Windows-1252."""
+    return any(problem.code == "encoding_western" for problem in error.problems)
 
 
 def choose_encoding(batch: ImportBatch, encoding: str, preview: Callable[[ImportBatch], object]) -> None:
-    """Have the file of an upload read in the encoding, if ``preview`` can read it so.
+    """Set the encoding of an upload if ``preview`` can read it so.
 
-    :raises InvalidFile: where it cannot; the upload stays as it was.
-    :raises Refused: ``upload_expired``.
-    """
+    :raises InvalidFile: otherwise; the upload is unchanged.
+    :raises DomainError: ``upload_expired``."""
     batch.options = {**batch.options, "encoding": encoding}
     preview(batch)
     ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(options=batch.options)
 
 
-def kept_file(batch: ImportBatch) -> bytes:
-    """The file of an upload.
+def stored_content(batch: ImportBatch) -> bytes:
+    """Return the stored file of an upload.
 
-    :raises Refused: ``upload_expired``.
-    """
+    :raises DomainError: ``upload_expired``."""
     if batch.state == State.EXPIRED:
-        raise Refused("upload_expired", file=batch.file_name)
+        raise DomainError("upload_expired", file=batch.file_name)
     return bytes(batch.content)
 
 
-def read_columns_as(batch: ImportBatch, columns: Columns, preview: Callable[[ImportBatch], object]) -> None:
-    """Have the file of an upload read with each column as the field beside it, if ``preview`` can read it so.
+def choose_columns(batch: ImportBatch, columns: Columns, preview: Callable[[ImportBatch], object]) -> None:
+    """Set the fields of an upload's columns if ``preview`` can read it so.
 
-    :raises InvalidFile: where it cannot; the upload stays as it was.
-    :raises Refused: ``upload_expired``.
-    """
-    batch.options = {**batch.options, "map": map_of_columns(batch.kind, columns)}
+    :raises InvalidFile: otherwise; the upload is unchanged.
+    :raises DomainError: ``upload_expired``."""
+    batch.options = {**batch.options, "map": column_map(batch.kind, columns)}
     preview(batch)
     ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(options=batch.options)
 
 
 def claim_upload(batch: ImportBatch) -> bool:
-    """Whether the caller is the one who imports it; false where it was confirmed before. In a transaction, which gives
-    it back where the import fails.
+    """Mark an upload as confirmed and return whether this caller did so; false if it was confirmed earlier.
 
-    :raises Refused: ``upload_expired``.
-    """
-    waiting = ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED, created_at__gt=Now() - LIFETIME)
-    claimed = bool(waiting.update(state=State.CONFIRMED))
+    Call in the transaction of the import, which reverts the claim if the import fails.
+
+    :raises DomainError: ``upload_expired``."""
+    pending = ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED, created_at__gt=Now() - LIFETIME)
+    claimed = bool(pending.update(state=State.CONFIRMED))
     batch.refresh_from_db()
     if batch.state != State.CONFIRMED:
-        raise Refused("upload_expired", file=batch.file_name)
+        raise DomainError("upload_expired", file=batch.file_name)
     return claimed
 
 
 def preview(batch: ImportBatch) -> Preview:
-    """What confirming the upload would do, against the versions there are now."""
-    return preview_file(batch.project, batch.name, _file(batch))
+    """Preview an upload against the current versions."""
+    return preview_file(batch.project, batch.name, _stored_question_file(batch))
 
 
 def confirm_upload(batch: ImportBatch, by: User | None, *, name: str = "") -> Imported:
-    """Import a waiting upload, under another name if one is given. Its id is then ``batch.result_id``.
+    """Import an upload, optionally under another name, and store the set's id in ``batch.result_id``.
 
-    Two confirmations are one: the second gets the version that the first one made, and its note says so.
+    A second confirmation returns the version of the first, with a note.
 
-    :raises Refused: ``upload_expired``, ``bad_name``.
-    """
-    file = _file(batch) if batch.state == State.PARSED else None
+    :raises DomainError: ``upload_expired``, ``bad_name``."""
+    file = _stored_question_file(batch) if batch.state == State.PARSED else None
     with transaction.atomic():
         if not claim_upload(batch) or file is None:
-            return _confirmed_before(batch)
+            return _already_confirmed(batch)
         imported = import_question_set(batch.project, clean_name(name or batch.name), file, by=by)
         ImportBatch.objects.filter(pk=batch.pk).update(result_id=imported.question_set.pk)
         audit.record(by, "upload.confirmed", batch, sha256=batch.file_sha256, question_set=imported.question_set.pk)
@@ -243,28 +240,28 @@ def confirm_upload(batch: ImportBatch, by: User | None, *, name: str = "") -> Im
     return imported
 
 
-def _confirmed_before(batch: ImportBatch) -> Imported:
+def _already_confirmed(batch: ImportBatch) -> Imported:
     existing = QuestionSet.objects.get(pk=batch.result_id or 0)
     return Imported(existing, False, Problem("upload_confirmed_before", params={"set": str(existing)}))
 
 
 def expire_uploads() -> int:
-    """Give up the uploads that nobody confirmed within a day, and drop their files; how many there were."""
-    old = ImportBatch.objects.filter(state__in=[State.PARSED, State.CHECKING], created_at__lte=Now() - LIFETIME)
-    return old.update(state=State.EXPIRED, content=b"")
+    """Expire uploads older than a day, delete their files, and return their number."""
+    expired = ImportBatch.objects.filter(state__in=[State.PARSED, State.CHECKING], created_at__lte=Now() - LIFETIME)
+    return expired.update(state=State.EXPIRED, content=b"")
 
 
-def _file(batch: ImportBatch) -> QuestionFile:
-    return _read(kept_file(batch), batch.file_name, batch.options)
+def _stored_question_file(batch: ImportBatch) -> QuestionFile:
+    return _read(stored_content(batch), batch.file_name, batch.options)
 
 
 def _read(content: bytes, file_name: str, options: Mapping[str, Any], limit: int | None = None) -> QuestionFile:
-    """The questions. ``limit`` in bytes holds for the file and its judgements; none for those accepted before."""
+    """Read the questions. ``limit`` is for the file and its judgements in bytes; ``None`` for an accepted upload."""
     text = str(options.get("map", ""))
     shape = read_map(text.encode()) if text else None
-    utf8 = recoded(content, str(options.get("encoding", "")), file_name)
+    utf8 = recode(content, str(options.get("encoding", "")), file_name)
     return read_question_set(
-        Content(utf8),
+        MemorySource(utf8),
         file_name,
         group_by=str(options.get("group_by", "")),
         shape=shape,

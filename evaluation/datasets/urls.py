@@ -1,4 +1,4 @@
-"""Addresses of question sets."""
+"""URLs of question sets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Reading and writing files of questions, answers and ratings, in our formats and those of other tools.
+"""Readers and writers for question, answer and rating files, in native formats and those of other tools.
 
-A file is checked as a whole: every problem names its line and field, and nothing is returned while there is one. No
-Django. Used by others: ``reading.read_questions``, ``read_answers`` and ``read_ratings``; ``export``.
-"""
+Each file is checked as a whole: every problem names its line and field, and nothing is returned if there is one. No
+Django. Public: ``reading.read_questions``, ``read_answers`` and ``read_ratings``; ``export``."""

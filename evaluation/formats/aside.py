@@ -1,8 +1,9 @@
-"""What was read of a file, in a temporary file until everything is checked: memory does not grow with it."""
+"""Sequences and mappings in a temporary file, so that memory does not grow with the size of an import."""
 
 from __future__ import annotations
 
-import pickle  # for values that this process keeps aside, and no other reads
+# Only this process reads the values that it pickles.
+import pickle
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from tempfile import TemporaryFile
@@ -11,58 +12,55 @@ from typing import TypeVar, overload
 T = TypeVar("T")
 
 
-class KeptAside(Sequence[T]):
-    """Values in a temporary file, in the order they were added; each is read when it is asked for."""
+class SpooledSequence(Sequence[T]):
+    """Append-only sequence in a temporary file; values are unpickled on access."""
 
     def __init__(self) -> None:
-        self._file, self._places = TemporaryFile(), array("q")  # noqa: SIM115 -- closed with the last reference
+        self._file, self._offsets = TemporaryFile(), array("q")  # noqa: SIM115 -- closed with the last reference
 
     def append(self, value: T) -> None:
-        """Add a value."""
-        self._places.append(self._file.tell())
+        self._offsets.append(self._file.tell())
         pickle.dump(value, self._file, pickle.HIGHEST_PROTOCOL)
 
     def close(self) -> None:
-        """Drop the file, which the last reference does as well."""
+        """Delete the temporary file. Also done when the object is collected."""
         self._file.close()
 
     __del__ = close
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._offsets)
 
     @overload
-    def __getitem__(self, place: int) -> T: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        """The value there, or a list of those there."""
-        if isinstance(place, slice):
-            return [self[one] for one in range(len(self))[place]]
-        self._file.seek(self._places[place])
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        """Return a value, or a list of values for a slice."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        self._file.seek(self._offsets[index])
         return pickle.load(self._file)  # type: ignore[no-any-return]  # noqa: S301 -- written above, by this process
 
 
-class AsideById(Mapping[str, T]):
-    """Values by ids, those that say nothing left out."""
+class SpooledIndex(Mapping[str, T]):
+    """Non-empty values by id, in a temporary file."""
 
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-        self._values = KeptAside[T]()
+        self._positions: dict[str, int] = {}
+        self._values = SpooledSequence[T]()
 
     def add(self, id_: str, value: T) -> None:
-        """Keep the value of an id that has none yet."""
+        """Store the value of a new id; empty values are skipped."""
         if value:
-            self._places[id_] = len(self._values)
+            self._positions[id_] = len(self._values)
             self._values.append(value)
 
     def __getitem__(self, id_: str) -> T:
-        """The value."""
-        return self._values[self._places[id_]]
+        return self._values[self._positions[id_]]
 
     def __iter__(self) -> Iterator[str]:
-        """The ids."""
-        return iter(self._places)
+        return iter(self._positions)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)

@@ -1,4 +1,4 @@
-"""Parquet and Arrow (IPC file or stream) to a tree, a batch at a time, where the extra ``arrow`` is installed."""
+"""Parquet and Arrow (IPC file or stream) to a parse tree, in batches. Requires the extra ``arrow``."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from datetime import date, datetime, time
 from typing import Any
 
 from evaluation.core.errors import InvalidFile
-from evaluation.formats.tree import Kind, Limits, Node, Problems, TreeBuilder
+from evaluation.formats.tree import Limits, Node, NodeKind, Problems, TreeBuilder
 
 PARQUET, ARROW = b"PAR1", (b"ARROW1", b"\xff\xff\xff\xff")
-_INDEX = "__index_level_0__"  # pandas' row numbers
-_AT_ONCE = 256  # rows
+# Row numbers that pandas writes.
+_INDEX = "__index_level_0__"
+_BATCH_ROWS = 256
 
 
 def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
-    """The rows as maps, numbered from 1. A number stands as a table's cell does, so that it may be an id.
+    """Return the rows as maps, numbered from 1. Numbers become cells, as in a table, so that they may be ids.
 
-    :raises InvalidFile: without the extra, for a broken file, and for one that has too many rows, columns or bytes
-        once unpacked.
-    """
+    :raises InvalidFile: if the extra is missing, the file is broken, or it has too many rows, columns or unpacked
+    bytes."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -30,13 +30,15 @@ def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
         source = pyarrow.BufferReader(data)
         if data.startswith(PARQUET):
             file = pyarrow.parquet.ParquetFile(source)
-            parts = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-            _guard(file.metadata.num_rows, sum(part.total_byte_size for part in parts), problems, limits)
-            names, batches = file.schema_arrow.names, file.iter_batches(batch_size=_AT_ONCE)
+            row_groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            _check_size(
+                file.metadata.num_rows, sum(row_group.total_byte_size for row_group in row_groups), problems, limits
+            )
+            names, batches = file.schema_arrow.names, file.iter_batches(batch_size=_BATCH_ROWS)
         elif data.startswith(ARROW[0]):
-            opened = pyarrow.ipc.open_file(source)
-            names = opened.schema.names
-            batches = (opened.get_batch(number) for number in range(opened.num_record_batches))
+            reader = pyarrow.ipc.open_file(source)
+            names = reader.schema.names
+            batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
         else:
             batches = pyarrow.ipc.open_stream(source)
             names = batches.schema.names
@@ -49,7 +51,7 @@ def read_columnar(data: bytes, problems: Problems, limits: Limits) -> Node:
         problems.stop("columnar_broken", detail=f"{type(error).__name__}: {str(error)[:200]}")
 
 
-def _guard(rows: int, size: int, problems: Problems, limits: Limits) -> None:
+def _check_size(rows: int, size: int, problems: Problems, limits: Limits) -> None:
     if rows > limits.rows:
         problems.stop("too_many_rows", limit=limits.rows)
     if size > limits.inflated:
@@ -62,9 +64,10 @@ def _table(batches: Iterable[Any], problems: Problems, limits: Limits) -> Node:
     size = 0
     binary: set[str] = set()
     for batch in batches:
-        batch.validate(full=True)  # a damaged place of a text would be read beyond the memory, and end the process
+        # A damaged text offset would read outside the buffer and crash the process.
+        batch.validate(full=True)
         size += batch.nbytes
-        _guard(len(nodes) + batch.num_rows, size, problems, limits)
+        _check_size(len(nodes) + batch.num_rows, size, problems, limits)
         for row in _rows(batch):
             builder.restart()
             entries = {name: value for name, value in row.items() if name != _INDEX or value != len(nodes)}
@@ -74,33 +77,33 @@ def _table(batches: Iterable[Any], problems: Problems, limits: Limits) -> Node:
             nodes.append(builder.root)
     if binary:
         problems.remark("columns_not_read", columns=", ".join(sorted(binary)))
-    return Node(Kind.LIST, nodes, 1)
+    return Node(NodeKind.LIST, nodes, 1)
 
 
 def _rows(batch: Any) -> Iterator[dict[str, Any]]:
-    for first in range(0, batch.num_rows, _AT_ONCE):
-        yield from batch.slice(first, _AT_ONCE).to_pylist()
+    for first in range(0, batch.num_rows, _BATCH_ROWS):
+        yield from batch.slice(first, _BATCH_ROWS).to_pylist()
 
 
 def _feed(builder: TreeBuilder, value: Any, line: int) -> None:
-    """A value as events; bytes and what is not finite become nothing."""
+    """Feed a value to the builder as events; bytes and non-finite numbers become null."""
     if isinstance(value, Mapping):
         builder.open_map(line)
-        for key, one in value.items():
+        for key, child in value.items():
             builder.key(str(key), line)
-            _feed(builder, one, line)
+            _feed(builder, child, line)
         builder.close()
     elif isinstance(value, list | tuple):
         builder.open_list(line)
-        for one in value:
-            _feed(builder, one, line)
+        for child in value:
+            _feed(builder, child, line)
         builder.close()
     elif value is None or isinstance(value, bytes) or (isinstance(value, float) and not math.isfinite(value)):
-        builder.scalar(Kind.NULL, None, line)
+        builder.scalar(NodeKind.NULL, None, line)
     elif isinstance(value, bool):
-        builder.scalar(Kind.BOOLEAN, value, line, str(value))
+        builder.scalar(NodeKind.BOOLEAN, value, line, str(value))
     elif isinstance(value, str):
-        builder.scalar(Kind.TEXT, value, line)
+        builder.scalar(NodeKind.TEXT, value, line)
     else:
         text = value.isoformat() if isinstance(value, datetime | date | time) else str(value)
-        builder.scalar(Kind.CELL, text, line, text)
+        builder.scalar(NodeKind.CELL, text, line, text)

@@ -1,6 +1,4 @@
-"""The formats that files are written in, each listed once, and how a thing says which of them it can be written in;
-tables for spreadsheets, with formulas made harmless, and JSON Lines without any change.
-"""
+"""Export formats; CSV and Excel tables with formulas neutralized, and verbatim JSON Lines."""
 
 from __future__ import annotations
 
@@ -16,21 +14,21 @@ from typing import Any, Generic, ParamSpec
 
 from evaluation.core.errors import UnknownName
 
-Of = ParamSpec("Of")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """A format: its name in addresses and REST, the ending of its files, its media type."""
+    """A file format: name in addresses and REST, file extension, media type."""
 
     name: str
-    ending: str
+    extension: str
     media_type: str
 
 
 FORMATS = {
-    one.name: one
-    for one in (
+    export_format.name: export_format
+    for export_format in (
         ExportFormat("json", "json", "application/json"),
         ExportFormat("jsonl", "jsonl", "application/x-ndjson"),
         ExportFormat("csv", "csv", "text/csv; charset=utf-8"),
@@ -47,7 +45,7 @@ FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """A file as bytes, a part at a time, under a suggested name; ``made_at`` where what it tells was made before."""
+    """An exported file in chunks, with a suggested name. ``made_at``: time of the export if it was stored earlier."""
 
     file_name: str
     media_type: str
@@ -55,96 +53,97 @@ class ExportFile:
     made_at: datetime | None = None
 
 
-class Exports(Generic[Of]):
-    """What a thing can be written as: for each of its formats, by name, the function that writes it. ``about`` tells
-    in refusals what it is, with its article."""
+class Exports(Generic[P]):
+    """Export formats of one kind of object: format name -> function that writes it.
 
-    def __init__(self, about: str, writers: Mapping[str, Callable[Of, Iterator[bytes]]]) -> None:
+    ``about`` names the object in error messages, with its article."""
+
+    def __init__(self, about: str, writers: Mapping[str, Callable[P, Iterator[bytes]]]) -> None:
         self.about = about
         self._writers = dict(writers)
 
     @property
     def names(self) -> list[str]:
-        """The names of its formats, in order."""
         return list(self._writers)
 
     @property
     def media_types(self) -> list[str]:
-        """The media types of its formats, each once and without parameters."""
+        """Distinct media types without parameters."""
         return list(dict.fromkeys(FORMATS[name].media_type.partition(";")[0] for name in self.names))
 
     @property
-    def endings(self) -> dict[str, str]:
-        """The ending of files -> the name of the format."""
-        return {FORMATS[name].ending: name for name in self._writers}
+    def extensions(self) -> dict[str, str]:
+        """File extension -> format name."""
+        return {FORMATS[name].extension: name for name in self._writers}
 
-    def checked(self, name: str) -> str:
-        """The name of one of its formats.
+    def check_name(self, name: str) -> str:
+        """Return the name if it is one of the formats.
 
-        :raises UnknownName: for any other.
-        """
+        :raises UnknownName: otherwise."""
         if name not in self._writers:
             raise UnknownName(f"{self.about.partition(' ')[2]} format", name, self.names)
         return name
 
-    def format_of(self, path: Path) -> str:
-        """The format that a file's ending names.
+    def format_for_path(self, path: Path) -> str:
+        """Return the format name for the extension of a path.
 
-        :raises UnknownName: for an ending that no format has.
-        """
-        ending = path.suffix.removeprefix(".").lower()
-        if ending not in self.endings:
-            raise UnknownName(f"ending of {self.about}", ending, list(self.endings))
-        return self.endings[ending]
+        :raises UnknownName: for an unknown extension."""
+        extension = path.suffix.removeprefix(".").lower()
+        if extension not in self.extensions:
+            raise UnknownName(f"ending of {self.about}", extension, list(self.extensions))
+        return self.extensions[extension]
 
-    def write(self, name: str, stem: str, *args: Of.args, **kwargs: Of.kwargs) -> ExportFile:
-        """The file of a format; ``stem`` is its name without the ending.
+    def write(self, name: str, stem: str, *args: P.args, **kwargs: P.kwargs) -> ExportFile:
+        """Write the file of a format. ``stem`` is the file name without extension.
 
-        :raises UnknownName: for a format that it does not have.
-        """
-        known = FORMATS[self.checked(name)]
-        return ExportFile(f"{stem}.{known.ending}", known.media_type, self._writers[name](*args, **kwargs))
+        :raises UnknownName: for an unknown format."""
+        export_format = FORMATS[self.check_name(name)]
+        return ExportFile(
+            f"{stem}.{export_format.extension}", export_format.media_type, self._writers[name](*args, **kwargs)
+        )
 
 
-def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file that appears whole or not at all.
+def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file through a temporary file, so that it is complete or absent.
 
-    :raises OSError: where it cannot be written.
-    """
-    unfinished = path.with_name(f".{path.name}.part")
+    :raises OSError: if it cannot be written."""
+    temporary = path.with_name(f".{path.name}.part")
     try:
-        with unfinished.open("wb") as file:
+        with temporary.open("wb") as file:
             file.writelines(chunks)
-        unfinished.replace(path)
+        temporary.replace(path)
     finally:
-        unfinished.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-Cell = str | int | float | bool | None
-_STARTS_FORMULA = re.compile(r"[\s\u200b\u2060\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")
-_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_XLSX_CELL = 32_767  # characters; a longer cell makes the workbook unreadable
-_CUT = " … [cut: the whole text is in the JSON Lines export]"
+CellValue = str | int | float | bool | None
+_FORMULA_START = re.compile(r"[\s\u200b\u2060\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")
+_INVALID_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+# Excel cannot open a workbook with a longer cell.
+_XLSX_CELL_LIMIT = 32_767
+_CUT_NOTE = " … [cut: the whole text is in the JSON Lines export]"
 _ROWS_PER_CHUNK = 200
 
 
-def neutral(cell: Cell) -> Cell:
-    """The cell as a spreadsheet shows it and never runs it: a text that starts like a formula (``= + - @``, also in
-    full width, also behind white space; a tab or line break) gets an apostrophe. Numbers stay numbers."""
-    if isinstance(cell, str) and _STARTS_FORMULA.match(cell):
+def neutralize_formula(cell: CellValue) -> CellValue:
+    """Prefix an apostrophe to text that a spreadsheet would run as a formula; other cells are unchanged.
+
+    Affects text that starts with ``= + - @`` (also in full width or after white space), a tab or a line break."""
+    if isinstance(cell, str) and _FORMULA_START.match(cell):
         return "'" + cell
     return cell
 
 
-def csv_chunks(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:
-    """The table as CSV in UTF-8 with a byte order mark (spreadsheets need it for Hangul), a part at a time, so that
-    memory does not grow with the rows. ``None`` is an empty cell."""
+def csv_chunks(header: Sequence[str], rows: Iterable[Sequence[CellValue]]) -> Iterator[bytes]:
+    """Yield the table as CSV chunks in UTF-8 with a byte order mark, which spreadsheets need for Hangul.
+
+    ``None`` becomes an empty cell."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
     buffer.write("\ufeff")
-    writer.writerow([neutral(name) for name in header])
+    writer.writerow([neutralize_formula(name) for name in header])
     for number, row in enumerate(rows, start=1):
-        writer.writerow([neutral(cell) for cell in row])
+        writer.writerow([neutralize_formula(cell) for cell in row])
         if number % _ROWS_PER_CHUNK == 0:
             yield buffer.getvalue().encode()
             buffer.seek(0)
@@ -152,17 +151,18 @@ def csv_chunks(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterato
     yield buffer.getvalue().encode()
 
 
-def xlsx_bytes(sheets: Mapping[str, tuple[Sequence[str], Iterable[Sequence[Cell]]]]) -> bytes:
-    """A workbook: each sheet by its name (at most 31 characters count) with header and rows.
+def xlsx_bytes(sheets: Mapping[str, tuple[Sequence[str], Iterable[Sequence[CellValue]]]]) -> bytes:
+    """Build a workbook: sheet name (cut to 31 characters) -> header and rows.
 
-    Characters that XML cannot hold become U+FFFD; a text beyond Excel's 32,767 characters is cut, visibly.
-    """
-    from openpyxl import Workbook  # costs 0.2 s at import
+    Characters that XML cannot hold become U+FFFD; texts longer than Excel's 32,767 characters are cut with a note."""
+    # The import takes 0.2 s.
+    from openpyxl import Workbook
 
     workbook = Workbook(write_only=True)
     for name, (header, rows) in sheets.items():
         sheet = workbook.create_sheet(re.sub(r"[\\/*?:\[\]]", "_", name)[:31])
-        sheet.freeze_panes = "A2"  # the header stays in sight
+        # The header stays visible while scrolling.
+        sheet.freeze_panes = "A2"
         sheet.append([_xlsx_cell(title) for title in header])
         for row in rows:
             sheet.append([_xlsx_cell(cell) for cell in row])
@@ -171,18 +171,17 @@ def xlsx_bytes(sheets: Mapping[str, tuple[Sequence[str], Iterable[Sequence[Cell]
     return buffer.getvalue()
 
 
-def _xlsx_cell(cell: Cell) -> Cell:
-    safe = neutral(cell)
+def _xlsx_cell(cell: CellValue) -> CellValue:
+    safe = neutralize_formula(cell)
     if not isinstance(safe, str):
         return safe
-    text = _NOT_IN_XML.sub("\ufffd", safe)
-    return text if len(text) <= _XLSX_CELL else text[: _XLSX_CELL - len(_CUT)] + _CUT
+    text = _INVALID_IN_XML.sub("\ufffd", safe)
+    return text if len(text) <= _XLSX_CELL_LIMIT else text[: _XLSX_CELL_LIMIT - len(_CUT_NOTE)] + _CUT_NOTE
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """One JSON object per line, verbatim.
+    """Yield one verbatim JSON object per line.
 
-    :raises ValueError: for NaN and infinity, which are no JSON.
-    """
+    :raises ValueError: for NaN and infinity, which JSON does not allow."""
     for row in rows:
         yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"

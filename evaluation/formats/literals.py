@@ -1,6 +1,7 @@
-"""Lists and maps as Python and numpy print them, which is what ``to_csv`` leaves of a column of lists: ``['a', 'b']``,
-``['a' 'b']``, ``[array(['a'], dtype=object)]``, ``[np.str_('a')]``. Nothing is evaluated but single quoted texts.
-"""
+"""Parse lists and maps as Python and numpy print them; ``DataFrame.to_csv`` writes columns of lists this way.
+
+Examples: ``['a', 'b']``, ``['a' 'b']``, ``[array(['a'], dtype=object)]``, ``[np.str_('a')]``. Only single quoted
+strings are evaluated."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import ast
 import re
 from typing import NoReturn
 
-from evaluation.formats.tree import Kind, TreeBuilder
+from evaluation.formats.tree import NodeKind, TreeBuilder
 
 _TOKEN = re.compile(
     r"""(?P<gap>\s*)(?:
@@ -22,130 +23,132 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WORDS = {
-    "None": (Kind.NULL, None),
-    "nan": (Kind.NULL, None),
-    "True": (Kind.BOOLEAN, True),
-    "False": (Kind.BOOLEAN, False),
+    "None": (NodeKind.NULL, None),
+    "nan": (NodeKind.NULL, None),
+    "True": (NodeKind.BOOLEAN, True),
+    "False": (NodeKind.BOOLEAN, False),
 }
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
-_DEEPEST = 32  # of calls; the builder has its own limit of lists and maps
+# Limit for nested calls; the builder limits lists and maps itself.
+_MAX_DEPTH = 32
 
 
-class LiteralSyntax(Exception):
-    """The text is no list or map as Python or numpy print it."""
+class LiteralSyntaxError(Exception):
+    """The text is not a list or map as Python or numpy print it."""
 
 
 def scan_literal(text: str, line: int, builder: TreeBuilder) -> None:
-    """Feed the builder with the one value in the text; every part of it gets the line. A number stands as a table's
-    cell does: as its spelling, which may be an id.
+    """Feed the builder with the single value in the text, all of it at ``line``.
 
-    :raises LiteralSyntax: where the text is not one value to its end, such as an array that numpy cut short (``...``).
-    """
+    Numbers become cells with their spelling, as in a table, so that they may be ids.
+
+    :raises LiteralSyntaxError: if the text is not exactly one value, such as an array that numpy shortened with
+    ``...``."""
     scanner = _Scanner(text, line, builder)
-    scanner.value(0)
-    if scanner.take() is not None:
+    scanner.read_value(0)
+    if scanner.next_token() is not None:
         scanner.fail()
 
 
 class _Scanner:
-    """``at``: behind the last token. ``kind`` and ``found``: the last token, ``gap``: whether white space led to it."""
+    """``position``: end of the last token. ``kind``, ``token``: the last token. ``gap``: white space preceded it."""
 
     def __init__(self, text: str, line: int, builder: TreeBuilder) -> None:
         self.text, self.line, self.builder = text.strip(), line, builder
-        self.at = 0
-        self.kind, self.found, self.gap = "", "", False
+        self.position = 0
+        self.kind, self.token, self.gap = "", "", False
 
-    def take(self) -> str | None:
-        """The next token, ``None`` at the end."""
-        if self.at == len(self.text):
+    def next_token(self) -> str | None:
+        """Advance to the next token and return it; ``None`` at the end."""
+        if self.position == len(self.text):
             return None
-        match = _TOKEN.match(self.text, self.at)
+        match = _TOKEN.match(self.text, self.position)
         if match is None:
             self.fail()
-        self.at = match.end()
+        self.position = match.end()
         self.kind, self.gap = str(match.lastgroup), bool(match["gap"])
-        self.found = match[self.kind]
-        return self.found
+        self.token = match[self.kind]
+        return self.token
 
-    def must(self) -> str:
-        """The next token, which has to be there."""
-        found = self.take()
-        if found is None:
+    def require_token(self) -> str:
+        """Advance to the next token and return it; fail at the end."""
+        token = self.next_token()
+        if token is None:
             self.fail()
-        return found
+        return token
 
-    def value(self, depth: int) -> None:
-        """One value from the next token on."""
-        self.must()
-        self.here(depth)
+    def read_value(self, depth: int) -> None:
+        self.require_token()
+        self.read_current(depth)
 
-    def here(self, depth: int) -> None:
-        """The value that begins with the token just taken."""
-        if depth > _DEEPEST:
+    def read_current(self, depth: int) -> None:
+        """Read the value that begins with the current token."""
+        if depth > _MAX_DEPTH:
             self.fail()
         if self.kind == "text":
-            self.builder.scalar(Kind.TEXT, self.unquoted(), self.line)
+            self.builder.scalar(NodeKind.TEXT, self.unquote(), self.line)
         elif self.kind == "number":
-            self.builder.scalar(Kind.CELL, self.found, self.line, self.found)
+            self.builder.scalar(NodeKind.CELL, self.token, self.line, self.token)
         elif self.kind == "word":
-            kind, value = _WORDS[self.found]
-            self.builder.scalar(kind, value, self.line, self.found)
+            kind, value = _WORDS[self.token]
+            self.builder.scalar(kind, value, self.line, self.token)
         elif self.kind == "call":
-            self.call(depth)
-        elif self.found == "{":
-            self.mapping(depth)
-        elif self.found in _CLOSERS:
+            self.read_call(depth)
+        elif self.token == "{":
+            self.read_mapping(depth)
+        elif self.token in _CLOSERS:
             self.builder.open_list(self.line)
-            self.items(_CLOSERS[self.found], depth)
+            self.read_items(_CLOSERS[self.token], depth)
         else:
             self.fail()
 
-    def call(self, depth: int) -> None:
-        """``array(…, dtype=…)`` and ``np.str_(…)`` are what stands in them."""
-        self.value(depth + 1)
-        while self.must() != ")":
-            if self.found != "," or (self.must() and self.kind != "dtype"):
+    def read_call(self, depth: int) -> None:
+        """Unwrap ``array(…, dtype=…)`` and ``np.str_(…)``."""
+        self.read_value(depth + 1)
+        while self.require_token() != ")":
+            if self.token != "," or (self.require_token() and self.kind != "dtype"):
                 self.fail()
 
-    def items(self, closer: str, depth: int) -> None:
-        """The rest of a list: commas between all items (Python), or white space between all (numpy)."""
+    def read_items(self, closer: str, depth: int) -> None:
+        """Read a list after its opening bracket, separated by commas only (Python) or white space only (numpy)."""
         separators = set()
-        self.must()
-        while self.found != closer:
-            self.here(depth + 1)
-            self.must()
-            if self.found == ",":
+        self.require_token()
+        while self.token != closer:
+            self.read_current(depth + 1)
+            self.require_token()
+            if self.token == ",":
                 separators.add(",")
-                self.must()
-            elif self.found != closer:
+                self.require_token()
+            elif self.token != closer:
                 if not self.gap or closer == ")":
                     self.fail()
                 separators.add(" ")
-        if len(separators) > 1:  # 'a' 'b', 'c' would be two texts to Python and is none that it prints
+        # Mixed separators such as 'a' 'b', 'c' are printed by neither Python nor numpy.
+        if len(separators) > 1:
             self.fail()
         self.builder.close()
 
-    def mapping(self, depth: int) -> None:
-        """The rest of a map with texts as keys."""
+    def read_mapping(self, depth: int) -> None:
+        """Read a map with text keys after its opening brace."""
         self.builder.open_map(self.line)
-        while self.must() != "}":
+        while self.require_token() != "}":
             if self.kind != "text":
                 self.fail()
-            self.builder.key(self.unquoted(), self.line)
-            if self.must() != ":":
+            self.builder.key(self.unquote(), self.line)
+            if self.require_token() != ":":
                 self.fail()
-            self.value(depth + 1)
-            if self.must() == "}":
+            self.read_value(depth + 1)
+            if self.require_token() == "}":
                 break
-            if self.found != ",":
+            if self.token != ",":
                 self.fail()
         self.builder.close()
 
-    def unquoted(self) -> str:
+    def unquote(self) -> str:
         try:
-            return str(ast.literal_eval(self.found))
+            return str(ast.literal_eval(self.token))
         except (SyntaxError, ValueError):
             self.fail()
 
     def fail(self) -> NoReturn:
-        raise LiteralSyntax(f"not a list from “{self.text[self.at : self.at + 20]}” on")
+        raise LiteralSyntaxError(f"not a list from “{self.text[self.position : self.position + 20]}” on")

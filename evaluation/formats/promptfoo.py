@@ -1,5 +1,5 @@
-"""promptfoo's assertions: those that say what an answer should be or hold become expected answers and keywords, all
-others stay as they are and are counted."""
+"""promptfoo assertions: expected texts become references and keywords; other assertions stay unchanged and are
+counted."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from evaluation.formats.tree import Kind, Node
+from evaluation.formats.tree import Node, NodeKind
 
-#: What is expected, word for word or in meaning.
+#: Assertions whose value is an expected answer, verbatim or in meaning.
 _REFERENCES = {"equals", "similar", "similar:cosine", "similar:dot", "similar:euclidean", "factuality"}
 _REFERENCES |= {"model-graded-factuality"}
-#: Every one of the texts is a keyword of its own.
+#: Assertions in which every text is a keyword.
 _KEYWORDS = {"contains", "icontains", "contains-all", "icontains-all"}
-#: One of the texts is enough.
+#: Assertions in which one of the texts is enough.
 _ALTERNATIVES = {"contains-any", "icontains-any"}
-_OTHER_TYPES = """\
+_UNSUPPORTED_TYPES = """\
 agent-rubric answer-relevance bleu classifier contains-html contains-json contains-sql contains-xml
 context-faithfulness context-recall context-relevance conversation-relevance cost finish-reason g-eval gleu
 guardrails human is-html is-json is-refusal is-sql is-valid-function-call is-valid-openai-function-call
@@ -24,13 +24,13 @@ is-valid-openai-tools-call is-xml javascript latency levenshtein llm-rubric max-
 moderation perplexity perplexity-score pi python regex rouge-l rouge-n rouge-s ruby search-rubric select-best
 skill-used starts-with tool-call-f1 trace-error-spans trace-span-count trace-span-duration webhook word-count
 """
-#: What a model, a program or a rule that is none of ours decides.
-_OTHERS = frozenset(_OTHER_TYPES.split())
-_TYPES = _REFERENCES | _KEYWORDS | _ALTERNATIVES | _OTHERS
+#: Assertions that a model, a program or an unsupported rule decides.
+_UNSUPPORTED = frozenset(_UNSUPPORTED_TYPES.split())
+_TYPES = _REFERENCES | _KEYWORDS | _ALTERNATIVES | _UNSUPPORTED
 _LONGEST_FIRST = "|".join(sorted(map(re.escape, _TYPES), key=len, reverse=True))
-# ``type``, ``not-type`` or ``type(0.8)``, with a colon and a value behind it or without; ``fn``, ``eval`` and
-# ``grade`` are older names that need both.
-_WRITTEN = re.compile(
+# ``type``, ``not-type`` or ``type(0.8)``, optionally followed by a colon and a value; the old types ``fn``, ``eval``
+# and ``grade`` require both.
+_ASSERTION = re.compile(
     rf"(?P<type>(?:not-)?(?:{_LONGEST_FIRST}|trajectory:[a-z-]+|(?:fn|eval|grade)(?=:)))"
     r"(?:\([0-9.]+\))?(?:$|:(?P<value>.*))",
     re.DOTALL,
@@ -42,31 +42,34 @@ ASSERT = "assert"
 
 @dataclass(slots=True)
 class Assertions:
-    """Reads the assertions of one file. ``not_taken``: how many there are of each type that is neither an expected
-    answer nor a keyword. ``columns``: where a value stands in what :meth:`gather` returns -> its columns in a table."""
+    """Reads the assertions of one file.
 
-    not_taken: Counter[str] = field(default_factory=Counter)
+    ``unsupported``: number of assertions per type that is neither reference nor keyword. ``columns``: path in the
+    result of :meth:`group_assertions` -> the table's columns."""
+
+    unsupported: Counter[str] = field(default_factory=Counter)
     columns: dict[str, dict[str, None]] = field(default_factory=dict)
 
-    def gather(self, record: Node) -> Node:
-        """The record with ``assert`` as a map of ``references`` and ``keywords``, a list of alternatives each. Other
-        assertions are counted and stay: those of a list in ``assert.others``, a column of a table as it is. The columns
-        ``__metadata:name`` are in ``metadata``."""
+    def group_assertions(self, record: Node) -> Node:
+        """Return the record with ``assert`` as a map of ``references`` and ``keywords``, each a list of alternatives.
+
+        Unsupported assertions are counted and stay: from a list in ``assert.others``, from a table as their column.
+        ``__metadata:name`` columns move to ``metadata``."""
         entries: dict[str, Node] = {}
-        metadata = dict(record.entries.get("metadata", Node(Kind.NULL, None, 0)).entries)
+        metadata = dict(record.entries.get("metadata", Node(NodeKind.NULL, None, 0)).entries)
         groups: dict[str, list[Node]] = {}
         for name, node in record.entries.items():
             if name == ASSERT:
                 for assertion in node.elements:
-                    self._sort(*_listed(assertion), groups)
-            elif _EXPECTED.fullmatch(name) and node.kind in {Kind.TEXT, Kind.CELL} and not node.absent:
+                    self._add_to_group(*_parse_assertion(assertion), groups)
+            elif _EXPECTED.fullmatch(name) and node.kind in {NodeKind.TEXT, NodeKind.CELL} and not node.absent:
                 type_, text = read_assertion(str(node.value))
-                value = node._replace(kind=Kind.TEXT, value=text)
-                if group := _group(type_, value):
-                    self._sort(type_, value, node, groups)
+                value = node._replace(kind=NodeKind.TEXT, value=text)
+                if group := _target_field(type_, value):
+                    self._add_to_group(type_, value, node, groups)
                     self.columns.setdefault(f"{ASSERT}.{group}", {})[name] = None
                 else:
-                    self.not_taken[type_] += 1
+                    self.unsupported[type_] += 1
                     entries[name] = node
             elif match := _METADATA.fullmatch(name):
                 metadata[match["name"]] = _comma_list(node) if match["list"] else node
@@ -74,57 +77,57 @@ class Assertions:
             else:
                 entries[name] = node
         if metadata:
-            entries["metadata"] = Node(Kind.MAP, metadata, record.line)
+            entries["metadata"] = Node(NodeKind.MAP, metadata, record.line)
         if groups:
-            lists = {name: Node(Kind.LIST, nodes, record.line) for name, nodes in groups.items()}
-            entries[ASSERT] = Node(Kind.MAP, lists, record.line)
+            lists = {name: Node(NodeKind.LIST, nodes, record.line) for name, nodes in groups.items()}
+            entries[ASSERT] = Node(NodeKind.MAP, lists, record.line)
         return record._replace(value=entries)
 
-    def _sort(self, type_: str, value: Node, whole: Node, groups: dict[str, list[Node]]) -> None:
-        group = _group(type_, value)
+    def _add_to_group(self, type_: str, value: Node, assertion: Node, groups: dict[str, list[Node]]) -> None:
+        group = _target_field(type_, value)
         if not group:
-            self.not_taken[type_ or "?"] += 1
-            groups.setdefault("others", []).append(whole)
+            self.unsupported[type_ or "?"] += 1
+            groups.setdefault("others", []).append(assertion)
         elif type_ in _ALTERNATIVES:
-            groups.setdefault(group, []).append(Node(Kind.LIST, _texts(value), value.line))
+            groups.setdefault(group, []).append(Node(NodeKind.LIST, _texts(value), value.line))
         elif type_.endswith("-all"):
             groups.setdefault(group, []).extend(_texts(value))
         else:
             groups.setdefault(group, []).extend(value.elements or [value])
 
 
-def _group(type_: str, value: Node) -> str:
-    """``references``, ``keywords`` or empty; a value that stands in a file of its own or is no text is neither."""
-    if value.absent or value.kind is Kind.MAP or str(value.value).startswith("file://"):
+def _target_field(type_: str, value: Node) -> str:
+    """``references``, ``keywords`` or empty; values that are no text or refer to a file belong to neither."""
+    if value.absent or value.kind is NodeKind.MAP or str(value.value).startswith("file://"):
         return ""
     return "references" if type_ in _REFERENCES else "keywords" if type_ in _KEYWORDS | _ALTERNATIVES else ""
 
 
 def read_assertion(text: str) -> tuple[str, str]:
-    """Type and value of an assertion as a table writes it. A text that begins with no type has to be equalled."""
+    """Type and value of an assertion in a table cell. Text without a known type means ``equals``."""
     text = text.strip()
     if text.startswith("file://"):
         return "file", text
-    match = _WRITTEN.fullmatch(text)
+    match = _ASSERTION.fullmatch(text)
     return (match["type"], (match["value"] or "").strip()) if match else ("equals", text)
 
 
-def _listed(item: Node) -> tuple[str, Node, Node]:
-    """Type, value and the whole of an assertion in a list; one of no known type keeps its own."""
-    type_, value = item.entries.get("type"), item.entries.get("value")
-    name = str(type_.value) if type_ is not None and type_.kind is Kind.TEXT else ""
-    return name, value or Node(Kind.NULL, None, item.line), item
+def _parse_assertion(assertion: Node) -> tuple[str, Node, Node]:
+    """Type, value and node of an assertion in a list; unknown types are returned as written."""
+    type_, value = assertion.entries.get("type"), assertion.entries.get("value")
+    name = str(type_.value) if type_ is not None and type_.kind is NodeKind.TEXT else ""
+    return name, value or Node(NodeKind.NULL, None, assertion.line), assertion
 
 
 def _texts(value: Node) -> list[Node]:
-    """The texts of a list, or of a text with commas between them."""
-    if value.kind is not Kind.TEXT:
+    """Texts of a list, or of a comma-separated text."""
+    if value.kind is not NodeKind.TEXT:
         return value.elements or [value]
     return _comma_list(value).elements
 
 
 def _comma_list(node: Node) -> Node:
-    r"""The parts of a text between its commas; ``\,`` is a comma within a part."""
+    r"""Split a text at its commas; ``\,`` is a literal comma."""
     parts = re.split(r"(?<!\\),", str(node.value))
     texts = [part.replace("\\,", ",").strip() for part in parts]
-    return Node(Kind.LIST, [Node(Kind.TEXT, text, node.line) for text in texts if text], node.line)
+    return Node(NodeKind.LIST, [Node(NodeKind.TEXT, text, node.line) for text in texts if text], node.line)

@@ -1,6 +1,7 @@
-"""JSON on one line to a tree by the C parser of the standard library; falls back to the scanner of :mod:`text_trees`
-for anything that the scanner would remark upon. Parsing 2,000 answers of 3 kB, for which a preview waits, takes 0.13 s
-of CPU time with it and 0.30 s without."""
+"""Fast path for JSON on one line, with the C parser of the standard library.
+
+Falls back to the scanner of :mod:`text_trees` for anything that needs a remark. Parsing 2,000 answers of 3 kB takes
+0.13 s of CPU time instead of 0.30 s."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ import json
 import math
 from typing import Any
 
-from evaluation.formats.tree import UNSTORABLE, Kind, Limits, Node
+from evaluation.formats.tree import UNSTORABLE, Limits, Node, NodeKind
 
-_LONGEST_DIGITS = 18  # what is longer may not fit, which the scanner looks at
+# Longer integers may overflow; the scanner checks them.
+_MAX_DIGITS = 18
 _CONSTANTS = {True: "true", False: "false", None: "null"}
 
 
 class QuickReader:
-    """Reads values that stand on one line each. ``values`` are in the last one, itself among them."""
+    """Reads values on one line each. ``values``: number of nodes in the last one."""
 
     def __init__(self, limits: Limits) -> None:
         self.values = 0
@@ -28,31 +30,31 @@ class QuickReader:
         )
 
     def read(self, text: str, line: int) -> Node | None:
-        """The tree of the one value in the text; ``None`` where the scanner has to look."""
+        """Return the tree of the single value in the text, or ``None`` if the scanner is needed."""
         self._line, self.values = line, 1
         try:
             node = self._node(self._decoder.decode(text))
         except (ValueError, RecursionError):
             return None
-        return node if _is_flat(node, self._limits.depth) else None
+        return node if _is_within_depth(node, self._limits.depth) else None
 
     def _node(self, value: Any) -> Node:
         kind = type(value)
         if kind is str:
-            return Node(Kind.TEXT, self._text(value), self._line)
+            return Node(NodeKind.TEXT, self._text(value), self._line)
         if kind is Node:
             return value  # type: ignore[no-any-return]
         if kind is list:
             self.values += len(value)
-            return Node(Kind.LIST, [self._node(one) for one in value], self._line)
-        return Node(Kind.NULL if value is None else Kind.BOOLEAN, value, self._line, _CONSTANTS[value])
+            return Node(NodeKind.LIST, [self._node(element) for element in value], self._line)
+        return Node(NodeKind.NULL if value is None else NodeKind.BOOLEAN, value, self._line, _CONSTANTS[value])
 
     def _map(self, pairs: list[tuple[str, Any]]) -> Node:
         entries = {self._text(key): self._node(value) for key, value in pairs}
         if len(entries) < len(pairs):
             raise ValueError("a key stands twice")
         self.values += len(pairs)
-        return Node(Kind.MAP, entries, self._line)
+        return Node(NodeKind.MAP, entries, self._line)
 
     def _text(self, text: str) -> str:
         if len(text) > self._limits.field_length or UNSTORABLE.search(text):
@@ -60,24 +62,24 @@ class QuickReader:
         return text
 
     def _integer(self, spelling: str) -> Node:
-        if len(spelling) > _LONGEST_DIGITS:
+        if len(spelling) > _MAX_DIGITS:
             raise ValueError("a large number")
-        return Node(Kind.INTEGER, int(spelling), self._line, spelling)
+        return Node(NodeKind.INTEGER, int(spelling), self._line, spelling)
 
     def _real(self, spelling: str) -> Node:
         value = float(spelling)
         if not math.isfinite(value):
             raise ValueError("a large number")
-        return Node(Kind.REAL, value, self._line, spelling)
+        return Node(NodeKind.REAL, value, self._line, spelling)
 
     def _not_finite(self, spelling: str) -> Node:
         raise ValueError(f"{spelling} is no JSON")
 
 
-def _is_flat(node: Node, depth: int) -> bool:
-    """Whether collections are nested at most so deep."""
-    if node.kind is Kind.MAP:
-        return depth > 0 and all(_is_flat(one, depth - 1) for one in node.value.values())
-    if node.kind is Kind.LIST:
-        return depth > 0 and all(_is_flat(one, depth - 1) for one in node.value)
+def _is_within_depth(node: Node, depth: int) -> bool:
+    """Return whether collections are nested at most ``depth`` levels deep."""
+    if node.kind is NodeKind.MAP:
+        return depth > 0 and all(_is_within_depth(child, depth - 1) for child in node.value.values())
+    if node.kind is NodeKind.LIST:
+        return depth > 0 and all(_is_within_depth(child, depth - 1) for child in node.value)
     return True

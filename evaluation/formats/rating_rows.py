@@ -1,6 +1,7 @@
-"""Rating files: a tree to ratings and preferences that were made elsewhere, with who gave them, when and how, a value
-on the scale of its metric or why there is none, and its parts: claims, nuggets or contexts with a label each.
-"""
+"""Rating files: a parse tree to external ratings and preferences.
+
+Each row has an origin (rater, author, phase, time), a value on its metric's scale or a failure reason, and labelled
+parts: claims, nuggets or contexts."""
 
 from __future__ import annotations
 
@@ -11,23 +12,23 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from evaluation.core.errors import Problem, Refused
+from evaluation.core.errors import DomainError, Problem
 from evaluation.core.samples import Finding
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.formats.answer_rows import MOST_SAMPLES, QUESTION_ID, TEXT, list_in
-from evaluation.formats.tree import FileTree, Kind, Node, Problems
-from evaluation.formats.values import Field, Row, boolean_of, number_of, rows_of, shown
+from evaluation.formats.answer_rows import MAX_SAMPLES, QUESTION_ID, QUESTION_TEXT, find_rows
+from evaluation.formats.tree import FileTree, Node, NodeKind, Problems
+from evaluation.formats.values import Field, Row, display_value, mapping_rows, parse_boolean, parse_number
 
 
 class Rater(StrEnum):
-    """Whether a person or a model gave the value."""
+    """Source of a value: a person or a model."""
 
     HUMAN = "human"
     JUDGE = "judge"
 
 
 class Phase(StrEnum):
-    """Before the judge was seen, or after."""
+    """Rating given before (``initial``) or after (``final``) the judge was shown."""
 
     INITIAL = "initial"
     FINAL = "final"
@@ -35,8 +36,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """``author``: a label; judges ``name@version``. ``probability``: with which the answer was sampled, in (0, 1],
-    ``None`` where the file does not say. ``created`` is without an offset where the file gives none."""
+    """Origin of a rating.
+
+    ``author``: a label; for judges ``name@version``. ``probability``: probability with which the answer was sampled, in
+    (0, 1], or ``None`` if unknown. ``created`` is naive if the file gives no offset."""
 
     rater: Rater
     author: str
@@ -47,9 +50,9 @@ class Origin:
 
 
 def read_origin(row: Row) -> Origin:
-    """Rater and author are required; the phase is ``initial`` and the rating blind unless the row says otherwise."""
+    """Read the origin. Rater and author are required; phase defaults to ``initial`` and blind to true."""
     if row.has("rater"):
-        row.set_aside("source")
+        row.move_to_metadata("source")
     rater = _choice(row, ("rater", "source"), tuple(Rater))
     author = row.required_name("author")
     phase = _choice(row, ("phase",), tuple(Phase), Phase.INITIAL)
@@ -67,7 +70,7 @@ def read_origin(row: Row) -> Origin:
 
 
 def _choice(row: Row, names: tuple[str, ...], known: tuple[str, ...], default: str = "") -> str:
-    """One of the known words in any case; empty after its problem was noted."""
+    """Return one of the known words, ignoring case; empty after noting a problem."""
     if not row.has(*names):
         if not default:
             row.note("missing", names[0], names=", ".join(names))
@@ -79,19 +82,19 @@ def _choice(row: Row, names: tuple[str, ...], known: tuple[str, ...], default: s
     return ""
 
 
-# Reasons of a judge's failure that have a sentence of their own; others are kept behind ``reported``.
+# Failure reasons with a message of their own; others are stored after ``reported``.
 KNOWN_FAILURES = frozenset({"scale", "parse", "truncated", "refused", "filtered", "timeout", "upstream"})
 
 
-def _off_scale(field: Field, scale: Scale, rater: Rater) -> str:
-    """A judge's value off the scale is a failure that is kept; a person's refuses the file."""
+def _off_scale_failure(field: Field, scale: Scale, rater: Rater) -> str:
+    """Failure text of an off-scale value. For a judge it is stored; for a person it is a problem of the file."""
     if rater is Rater.HUMAN:
-        field.note("off_scale", value=shown(field.node), scale=str(scale))
-    return f"scale: {shown(field.node)}"
+        field.note("off_scale", value=display_value(field.node), scale=str(scale))
+    return f"scale: {display_value(field.node)}"
 
 
-def _without_value(row: Row, rater: Rater, reason: str) -> str:
-    """Null needs its reason: the judge failed, or the person could not judge."""
+def _missing_value_failure(row: Row, rater: Rater, reason: str) -> str:
+    """Failure text of a null value, which requires a reason: the judge failed, or the person could not judge."""
     if not reason:
         row.note("value_missing", "value")
     if rater is Rater.HUMAN:
@@ -99,8 +102,8 @@ def _without_value(row: Row, rater: Rater, reason: str) -> str:
     return reason if reason.partition(":")[0].strip() in KNOWN_FAILURES else f"reported: {reason}"
 
 
-KINDS = ("claim", "nugget", "context")
-LABELS = {
+PART_KINDS = ("claim", "nugget", "context")
+PART_LABELS = {
     "supported": "supported",
     "partial": "partial",
     "unsupported": "unsupported",
@@ -109,91 +112,89 @@ LABELS = {
     "neutral": "unsupported",
     "contradiction": "contradicted",
 }
-_KEYS = "kind, text, label, context, start, end, reason"
-_FAR = 10_000_000
+_PART_KEYS = "kind, text, label, context, start, end, reason"
+_MAX_OFFSET = 10_000_000
 
 
-def _part(field: Field) -> Finding:
-    """A part; labels of entailment (Entailment, Neutral, Contradiction) become ours."""
-    row, place = Row(field.node, field.problems), f"{field.name}."
+def _read_part(field: Field) -> Finding:
+    """Read a part; entailment labels (Entailment, Neutral, Contradiction) are mapped to Concord's."""
+    row, prefix = Row(field.node, field.problems), f"{field.name}."
     kind = row.name("kind").lower()
-    if kind not in KINDS:
-        row.note("unknown_choice", f"{place}kind", value=kind, known=", ".join(KINDS))
+    if kind not in PART_KINDS:
+        row.note("unknown_choice", f"{prefix}kind", value=kind, known=", ".join(PART_KINDS))
     label = row.name("label").lower()
-    if label not in LABELS:
-        row.note("unknown_choice", f"{place}label", value=label, known=", ".join(LABELS))
+    if label not in PART_LABELS:
+        row.note("unknown_choice", f"{prefix}label", value=label, known=", ".join(PART_LABELS))
     text = row.text("text")
-    context, start, end = (row.integer(name, _FAR, place) for name in ("context", "start", "end"))
+    context, start, end = (row.integer(name, _MAX_OFFSET, prefix) for name in ("context", "start", "end"))
     if not text and (kind != "context" or context is None):
-        row.note("missing", f"{place}text", names="text")
+        row.note("missing", f"{prefix}text", names="text")
     if (start is None) != (end is None) or (start is not None and end is not None and start > end):
         field.note("part_range", start=start, end=end)
     reason = row.text("reason")
-    for key in row.rest():
-        field.note("unknown_key", key=key, known=_KEYS)
-    return Finding(kind, text, LABELS.get(label, ""), context, start, end, reason)
+    for key in row.take_metadata():
+        field.note("unknown_key", key=key, known=_PART_KEYS)
+    return Finding(kind, text, PART_LABELS.get(label, ""), context, start, end, reason)
 
 
-def _parts(field: Field) -> tuple[Finding, ...]:
-    """The parts in their order."""
+def _read_parts(field: Field) -> tuple[Finding, ...]:
     parts = []
-    for one in field.expanded().items():
-        if one.node.kind is Kind.MAP:
-            parts.append(_part(one))
+    for part_field in field.expand().items():
+        if part_field.node.kind is NodeKind.MAP:
+            parts.append(_read_part(part_field))
         else:
-            one.note("not_mapping", found=one.node.kind.value)
+            part_field.note("not_mapping", found=part_field.node.kind.value)
     return tuple(parts)
 
 
-def value_on(node: Node, scale: Scale) -> float | str | None:
-    """The number, or the declared label of a class, that the node stands for; ``None`` when it is off the scale.
+def value_on_scale(node: Node, scale: Scale) -> float | str | None:
+    """Return the number or declared class label of a node, or ``None`` if it is off the scale.
 
-    Booleans count for ``yes_no`` alone: nobody can say which level ``true`` is.
-    """
+    Booleans count only on ``yes_no`` scales, because ``true`` is no level of another scale."""
     if scale.kind is ScaleKind.CLASS:
-        return _label(node, scale.labels)
-    number = number_of(node)
+        return _match_label(node, scale.labels)
+    number = parse_number(node)
     if number is None and scale.kind is ScaleKind.YES_NO:
-        truth = boolean_of(node)
-        number = None if truth is None else float(truth)
-    return number if number is not None and scale.holds(number) else None
+        flag = parse_boolean(node)
+        number = None if flag is None else float(flag)
+    return number if number is not None and scale.contains(number) else None
 
 
-def _label(node: Node, labels: Sequence[str]) -> str | None:
-    """The declared label, the only one that differs from the text in nothing but case."""
-    if node.kind in {Kind.LIST, Kind.MAP}:
+def _match_label(node: Node, labels: Sequence[str]) -> str | None:
+    """Return the declared label that equals the text, or the only one that differs in case alone."""
+    if node.kind in {NodeKind.LIST, NodeKind.MAP}:
         return None
-    spelled = (node.spelling or str(node.value)).strip()
-    if spelled in labels:
-        return spelled
-    near = [label for label in labels if label.casefold() == spelled.casefold()]
-    return near[0] if len(near) == 1 else None
+    text = (node.spelling or str(node.value)).strip()
+    if text in labels:
+        return text
+    matches = [label for label in labels if label.casefold() == text.casefold()]
+    return matches[0] if len(matches) == 1 else None
 
 
 def read_definitions(definitions: Sequence[str]) -> Mapping[str, Scale]:
-    """Scales of unknown metrics from ``NAME=1..5``, ``NAME=0..1:real``, ``NAME=bool``, ``NAME=class:a|b``.
+    """Parse scales of unknown metrics: ``NAME=1..5``, ``NAME=0..1:real``, ``NAME=bool``, ``NAME=class:a|b``.
 
-    :raises Refused: ``bad_definition`` with the definition that is none, or that defines a name a second time.
-    """
+    :raises DomainError: ``bad_definition`` for an invalid definition or a repeated name."""
     scales: dict[str, Scale] = {}
     for definition in definitions:
         name, equals, scale = definition.partition("=")
         if not equals or not name.strip() or name.strip() in scales:
-            raise Refused("bad_definition", definition=definition)
+            raise DomainError("bad_definition", definition=definition)
         try:
             scales[name.strip()] = Scale.parse(scale)
         except ValueError as error:
-            raise Refused("bad_definition", definition=definition) from error
+            raise DomainError("bad_definition", definition=definition) from error
     return scales
 
 
 PREFERENCE = Scale.parse("-2..2")
-OF_JUDGES = Scale.parse("-2..2:real")  # the difference of two scores, say
+# Judges may give real values, such as the difference of two scores.
+JUDGE_PREFERENCE = Scale.parse("-2..2:real")
 
 
 @dataclass(frozen=True, slots=True)
 class PairSide:
-    """One of the two answers; ``system`` is empty where the file does not name it."""
+    """One answer of a pair; ``system`` is empty if the file does not name it."""
 
     system: str
     answer: str
@@ -201,8 +202,10 @@ class PairSide:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """``value``: from -2 (a much better) to 2 (b much better), whole for people; without one ``failure`` says why, as
-    for ratings. ``metric`` is what was compared, ``preference`` where the row does not say."""
+    """One pairwise preference.
+
+    ``value``: from -2 (a much better) to 2 (b much better), whole numbers for people; if absent, ``failure`` holds the
+    reason, as for ratings. ``metric`` defaults to ``preference``."""
 
     pair_id: str
     question_id: str
@@ -219,62 +222,61 @@ class PairRow:
 
 
 def read_pair(row: Row) -> PairRow:
-    """One pair; what is missing or off the scale is noted."""
-    question_id, question = row.name(*QUESTION_ID), row.text(*TEXT)
+    """Read one pair; missing and off-scale values are noted as problems."""
+    question_id, question = row.name(*QUESTION_ID), row.text(*QUESTION_TEXT)
     if not question and not question_id:
         row.note("missing", "question", names="question, question_id")
     origin, reason = read_origin(row), row.text("reason")
-    value, failure = _value(row, origin.rater, reason)
+    value, failure = _read_preference(row, origin.rater, reason)
     return PairRow(
         pair_id=row.name("pair_id"),
         question_id=question_id,
         question=question,
-        answer_a=_side(row, "answer_a"),
-        answer_b=_side(row, "answer_b"),
+        answer_a=_read_side(row, "answer_a"),
+        answer_b=_read_side(row, "answer_b"),
         metric=row.name("metric") or "preference",
         value=value,
         failure=failure,
         reason=reason,
         origin=origin,
-        metadata=row.rest(),
+        metadata=row.take_metadata(),
         line=row.line,
     )
 
 
-def _value(row: Row, rater: Rater, reason: str) -> tuple[float | None, str]:
-    field, scale = row.take("value"), PREFERENCE if rater is Rater.HUMAN else OF_JUDGES
+def _read_preference(row: Row, rater: Rater, reason: str) -> tuple[float | None, str]:
+    field, scale = row.take("value"), PREFERENCE if rater is Rater.HUMAN else JUDGE_PREFERENCE
     if field is None:
-        return None, _without_value(row, rater, reason)
-    value = value_on(field.node, scale)
-    return (value, "") if isinstance(value, float) else (None, _off_scale(field, scale, rater))
+        return None, _missing_value_failure(row, rater, reason)
+    value = value_on_scale(field.node, scale)
+    return (value, "") if isinstance(value, float) else (None, _off_scale_failure(field, scale, rater))
 
 
-def _side(row: Row, name: str) -> PairSide:
-    """``{system, answer}``, or the answer alone."""
-    taken = row.take(name)
-    if taken is None:
+def _read_side(row: Row, name: str) -> PairSide:
+    """Read ``{system, answer}`` or the answer text alone."""
+    field = row.take(name)
+    if field is None:
         row.note("missing", name, names=name)
         return PairSide("", "")
-    found = taken.expanded(split=False)
-    if found.node.kind is not Kind.MAP:
-        return PairSide("", taken.text())
-    inner = Row(found.node, row.problems)
+    expanded = field.expand(split=False)
+    if expanded.node.kind is not NodeKind.MAP:
+        return PairSide("", field.text())
+    inner = Row(expanded.node, row.problems)
     answer = inner.take("answer", "text")
     if answer is None:
         inner.note("missing", f"{name}.answer", names="answer")
         return PairSide("", "")
-    return PairSide(inner.name("system"), found.at(answer.node, ".answer").text())
+    return PairSide(inner.name("system"), expanded.with_node(answer.node, ".answer").text())
 
 
 @dataclass(frozen=True, slots=True)
 class RatingRow:
     """One value of one metric for one answer.
 
-    ``value`` (or ``label``, for classes) is on the metric's scale. Without one, ``failure`` is a reason code with its
-    detail: ``scale: 7`` (a judge off the scale), ``reported: ...`` (a judge's null), ``cannot_judge: ...`` (a
-    person's). Neither value nor failure: the metric's formula gives the value from ``parts``. ``reason`` is the
-    rater's text as it stands. ``answer_key`` names the answer itself where the row came back from a task of ours.
-    """
+    ``value`` (``label`` for classes) is on the metric's scale. If absent, ``failure`` is a reason code with detail:
+    ``scale: 7`` (a judge off the scale), ``reported: ...`` (a judge's null), ``cannot_judge: ...`` (a person's). With
+    neither, the metric's formula computes the value from ``parts``. ``reason`` is the rater's text, verbatim.
+    ``answer_key`` identifies the answer if the row returned from an exported task."""
 
     question_id: str
     sample: int
@@ -292,7 +294,7 @@ class RatingRow:
 
 @dataclass(frozen=True, slots=True)
 class RatingFile:
-    """The ratings and pairs in the file's order."""
+    """Ratings and pairs in file order."""
 
     ratings: tuple[RatingRow, ...]
     pairs: tuple[PairRow, ...]
@@ -304,54 +306,55 @@ class RatingFile:
 
 
 def rating_file(tree: FileTree, problems: Problems, *, scales: Mapping[str, Scale]) -> RatingFile:
-    """Read ratings (and pairs: rows with ``pair_id``). ``scales``: of every metric that is known or defined.
+    """Read ratings, and pairs (rows with ``pair_id``). ``scales`` covers every known or defined metric.
 
-    :raises InvalidFile: with every problem of every row, a person's value off the scale among them.
-    """
-    nodes, facts = list_in(tree.root, ("ratings",), problems)
-    rows = [Row(node, problems) for node in rows_of(nodes, problems)]
-    if not rows and not problems.found:
+    :raises InvalidFile: with every problem of every row, including off-scale values of people."""
+    row_list, set_metadata = find_rows(tree.root, ("ratings",), problems)
+    rows = [Row(node, problems) for node in mapping_rows(row_list, problems)]
+    if not rows and not problems.errors:
         problems.add("no_rows", tree.root.line)
     pair_rows = [row for row in rows if row.has("pair_id")]
     rating_rows = [row for row in rows if not row.has("pair_id")]
     _refuse_unknown_metrics(rating_rows, scales, problems)
     pairs = [read_pair(row) for row in pair_rows]
-    ratings = [_read(row, scales) for row in rating_rows]
+    ratings = [_read_rating(row, scales) for row in rating_rows]
     refuse_duplicates([*ratings, *pairs], problems)
     problems.refuse_if_any()
-    read: list[RatingRow | PairRow] = [*ratings, *pairs]
-    keys = tuple(sorted({key for row in read for key in row.metadata}))
-    _remark(ratings, keys, problems)
-    return RatingFile(tuple(ratings), tuple(pairs), facts, keys, tuple(problems.remarks), tree.format, tree.encoding)
+    all_rows: list[RatingRow | PairRow] = [*ratings, *pairs]
+    keys = tuple(sorted({key for row in all_rows for key in row.metadata}))
+    _add_remarks(ratings, keys, problems)
+    return RatingFile(
+        tuple(ratings), tuple(pairs), set_metadata, keys, tuple(problems.remarks), tree.format, tree.encoding
+    )
 
 
 def _refuse_unknown_metrics(rows: Sequence[Row], scales: Mapping[str, Scale], problems: Problems) -> None:
     unknown: Counter[str] = Counter()
-    first: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     for row in rows:
         metric = row.peek_name("metric")
         if metric is not None and metric not in scales:
             unknown[metric] += 1
-            first.setdefault(metric, row.line)
+            first_lines.setdefault(metric, row.line)
     for metric, count in unknown.items():
-        problems.add("metric_unknown", first[metric], "metric", metric=metric[:80], rows=count)
+        problems.add("metric_unknown", first_lines[metric], "metric", metric=metric[:80], rows=count)
 
 
-def _read(row: Row, scales: Mapping[str, Scale]) -> RatingRow:
+def _read_rating(row: Row, scales: Mapping[str, Scale]) -> RatingRow:
     question_id, metric = row.required_name(*QUESTION_ID), row.required_name("metric")
     origin, reason = read_origin(row), row.text("reason")
-    field, several = row.take("value"), row.take("parts")
-    parts = _parts(several) if several else ()
+    field, parts_field = row.take("value"), row.take("parts")
+    parts = _read_parts(parts_field) if parts_field else ()
     value: float | str | None = None
     failure = ""
     if field is None and not parts:
-        failure = _without_value(row, origin.rater, reason)
+        failure = _missing_value_failure(row, origin.rater, reason)
     elif field and metric in scales:
-        value = value_on(field.node, scales[metric])
-        failure = _off_scale(field, scales[metric], origin.rater) if value is None else ""
+        value = value_on_scale(field.node, scales[metric])
+        failure = _off_scale_failure(field, scales[metric], origin.rater) if value is None else ""
     return RatingRow(
         question_id=question_id,
-        sample=row.integer("sample", MOST_SAMPLES) or 0,
+        sample=row.integer("sample", MAX_SAMPLES) or 0,
         metric=metric,
         value=value if isinstance(value, float) else None,
         label=value if isinstance(value, str) else None,
@@ -359,28 +362,28 @@ def _read(row: Row, scales: Mapping[str, Scale]) -> RatingRow:
         reason=reason,
         parts=parts,
         origin=origin,
-        metadata=row.rest(),
+        metadata=row.take_metadata(),
         line=row.line,
     )
 
 
 def refuse_duplicates(rows: Sequence[RatingRow | PairRow], problems: Problems) -> None:
-    """One rater says one thing about one answer, metric and phase: of two values nobody could say which counts."""
-    first: dict[tuple[object, ...], RatingRow | PairRow] = {}
+    """Refuse a second value of the same rater for an answer, metric and phase, since either could count."""
+    first_rows: dict[tuple[object, ...], RatingRow | PairRow] = {}
     for row in rows:
-        about = (row.question_id, row.sample, row.answer_key) if isinstance(row, RatingRow) else ("", row.pair_id)
-        key = (*about, row.metric, row.origin.rater, row.origin.author, row.origin.phase)
-        earlier = first.setdefault(key, row)
-        if earlier is not row:
-            problems.add("duplicate_rating", row.line, first_line=earlier.line)
+        subject = (row.question_id, row.sample, row.answer_key) if isinstance(row, RatingRow) else ("", row.pair_id)
+        key = (*subject, row.metric, row.origin.rater, row.origin.author, row.origin.phase)
+        first_row = first_rows.setdefault(key, row)
+        if first_row is not row:
+            problems.add("duplicate_rating", row.line, first_line=first_row.line)
 
 
-def _remark(ratings: Sequence[RatingRow], keys: Sequence[str], problems: Problems) -> None:
+def _add_remarks(ratings: Sequence[RatingRow], keys: Sequence[str], problems: Problems) -> None:
     off_scale = sum(row.failure.startswith("scale") for row in ratings)
-    without = sum(bool(row.failure) for row in ratings) - off_scale
+    without_value = sum(bool(row.failure) for row in ratings) - off_scale
     if off_scale:
         problems.remark("judge_off_scale", rows=off_scale)
-    if without:
-        problems.remark("ratings_without_value", rows=without)
+    if without_value:
+        problems.remark("ratings_without_value", rows=without_value)
     if keys:
         problems.remark("metadata_kept", keys=", ".join(keys))

@@ -1,4 +1,4 @@
-"""Registry of file formats that optional features add: their files become JSON records of a known shape."""
+"""Registry of file formats of optional features, whose files become JSON records of a known shape."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RecordFormat:
-    """A file format: ``text`` returns a binary file as JSON, ``may_begin`` tells whether a file that begins so may be
-    of the format, ``records`` returns a tree with a record for each row, and ``shape`` is the map file that reads them.
-    ``text`` and ``records`` return files of other formats unchanged.
-    """
+    """A file format of an optional feature.
+
+    ``text`` converts a binary file to JSON. ``matches_head`` returns whether a file head may be of the format.
+    ``records`` converts a tree to one with a record per row. ``shape`` is the map file for these records. ``text`` and
+    ``records`` return other formats unchanged."""
 
     text: Callable[[bytes, Problems], bytes]
-    may_begin: Callable[[bytes], bool]
+    matches_head: Callable[[bytes], bool]
     records: Callable[[FileTree, Problems], FileTree]
     shape: Path
 
 
-#: Loaders of the formats, by the name of their feature; they are called when a file is read.
+#: Feature name -> loader of its format, called when a file is read.
 FORMATS: dict[str, Callable[[], RecordFormat]] = {}
 
 

@@ -1,5 +1,6 @@
-"""Questions, answers, scores and ratings as records, in our own form or in that of another tool: what a shape's
-``writes`` makes of a record, its ``questions`` and ``answers`` read back."""
+"""Questions, answers, scores and ratings as records, in Concord's form or another tool's.
+
+A shape's ``writes`` expression creates such a record; its ``questions`` and ``answers`` maps read it back."""
 
 from __future__ import annotations
 
@@ -13,18 +14,22 @@ import jmespath
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
 from evaluation.formats.export import json_lines
-from evaluation.formats.shaping import shipped
+from evaluation.formats.shaping import shipped_shapes
 from evaluation.formats.trec import qrels_line, run_lines, topic_line
 
-OWN = "concord"  # questions and answers with everything that an import takes
-RATINGS = "ratings"  # what import_ratings takes
+# Questions and answers with everything that an import accepts.
+NATIVE = "concord"
+# The form that ``import_ratings`` reads.
+RATINGS = "ratings"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One answer with its question. ``answer`` is ``None`` where there is none; ``answered`` is false where it holds
-    passages only. ``first``: of the answers to its question. ``scores`` and ``ratings`` as ``import_ratings`` takes
-    them; ``values`` are the figures that count, by metric."""
+    """One answer with its question.
+
+    ``answer`` is ``None`` if there is none; ``answered`` is false if it holds passages only. ``first``: first answer to
+    its question. ``scores`` and ``ratings`` have the form of ``import_ratings``; ``values`` are the effective values by
+    metric."""
 
     question: QuestionSpec
     question_metadata: Mapping[str, Any]
@@ -40,13 +45,13 @@ class Record:
     ratings: Sequence[Mapping[str, Any]] = ()
     values: Mapping[str, float | str] | None = None
 
-    def plain(self) -> dict[str, Any]:
-        """The record as JSON knows it, under our own names."""
+    def to_dict(self) -> dict[str, Any]:
+        """Record as a JSON-compatible map with Concord's field names."""
         question = self.question.model_dump(mode="json")
         answer = self.answer
         contexts = None
         if answer is not None and answer.contexts is not None:
-            contexts = [_context(one) for one in answer.contexts]
+            contexts = [_context_dict(context) for context in answer.contexts]
         ids = answer.retrieved_ids if answer else None
         return {
             "question_id": question.pop("id"),
@@ -65,56 +70,64 @@ class Record:
             "sample": self.sample,
             "system": self.system,
             "answer_metadata": dict(self.answer_metadata or {}),
-            "scores": [dict(one) for one in self.scores],
-            "ratings": [dict(one) for one in self.ratings],
+            "scores": [dict(score) for score in self.scores],
+            "ratings": [dict(rating) for rating in self.ratings],
             "values": dict(self.values or {}),
         }
 
 
-def _context(one: ContextSpec) -> dict[str, Any]:
-    named = {"id": one.chunk_id, "score": one.score, "source": one.source, "metadata": dict(one.metadata)}
-    return {key: value for key, value in named.items() if value not in (None, "", {})} | {"text": one.text}
+def _context_dict(context: ContextSpec) -> dict[str, Any]:
+    fields = {
+        "id": context.chunk_id,
+        "score": context.score,
+        "source": context.source,
+        "metadata": dict(context.metadata),
+    }
+    return {key: value for key, value in fields.items() if value not in (None, "", {})} | {"text": context.text}
 
 
 _TREC = {"trec_topics": topic_line, "trec_run": run_lines, "trec_qrels": qrels_line}
 
 
-def forms() -> tuple[str, ...]:
-    """The names of the forms that records can be written in."""
-    return (OWN, RATINGS, *(name for name, shape in shipped().items() if shape.writes and name != OWN), *_TREC)
+def form_names() -> tuple[str, ...]:
+    """Names of the forms that records can be written in."""
+    return (
+        NATIVE,
+        RATINGS,
+        *(name for name, shape in shipped_shapes().items() if shape.writes and name != NATIVE),
+        *_TREC,
+    )
 
 
-def ending_of(form: str) -> str:
-    """The ending of a file in this form.
+def form_extension(form: str) -> str:
+    """File extension of a form.
 
-    :raises UnknownName: for no form.
-    """
-    if form not in forms():
-        raise UnknownName("form", form, list(forms()))
+    :raises UnknownName: for an unknown form."""
+    if form not in form_names():
+        raise UnknownName("form", form, list(form_names()))
     if form in _TREC:
         return "txt"
-    return "json" if form != RATINGS and shipped()[form].document else "jsonl"
+    return "json" if form != RATINGS and shipped_shapes()[form].document else "jsonl"
 
 
-def written(form: str, records: Iterable[Record]) -> Iterator[str]:
-    """The file of the records: JSON Lines, or where the tool reads one document only, that; TREC's lines.
+def write_records(form: str, records: Iterable[Record]) -> Iterator[str]:
+    """Yield the text of the file: JSON Lines, a single JSON document if the tool needs one, or TREC lines.
 
-    :raises UnknownName: for no form.
-    """
-    if form not in forms():
-        raise UnknownName("form", form, list(forms()))
+    :raises UnknownName: for an unknown form."""
+    if form not in form_names():
+        raise UnknownName("form", form, list(form_names()))
     if form in _TREC:
-        return (text for record in records for text in _TREC[form](record.plain()))
+        return (text for record in records for text in _TREC[form](record.to_dict()))
     if form == RATINGS:
         return json_lines(row for record in records for row in (*record.scores, *record.ratings))
-    shape = shipped()[form]
+    shape = shipped_shapes()[form]
     expression = jmespath.compile(shape.writes)
-    # A tool that holds questions only gets each once.
-    wanted = (record for record in records if record.first or shape.answers)
-    rows: Iterator[dict[str, Any]] = (expression.search(record.plain()) for record in wanted)
+    # A form without answers contains each question once.
+    selected = (record for record in records if record.first or shape.answers)
+    rows: Iterator[dict[str, Any]] = (expression.search(record.to_dict()) for record in selected)
     return _document(shape.rows, rows) if shape.document else json_lines(rows)
 
 
 def _document(name: str, rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """One JSON document with the rows under the name."""
+    """Yield one JSON document with the rows under ``name``."""
     yield json.dumps({name: list(rows)}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

@@ -1,9 +1,7 @@
-"""Records of other products to rows: a map file says by JMESPath where in a record each field stands.
+"""Map records of other products to rows; a map file gives a JMESPath expression for each field.
 
-The shapes that teams have are such files (``shapes/*.yaml``) and are recognised by their columns; a person's own map
-says the rest. A record keeps the line it begins in, what no expression used stays as metadata, and of every column is
-told what became of it.
-"""
+Known shapes are such files (``shapes/*.yaml``) and are recognised by their columns; users can write their own. A row
+keeps the line of its record, unused values become metadata, and the use of every column is reported."""
 
 from __future__ import annotations
 
@@ -24,113 +22,125 @@ from evaluation.core.samples import FrozenModel
 from evaluation.formats import promptfoo
 from evaluation.formats.record_formats import record_formats
 from evaluation.formats.text_trees import feed, read_yaml
-from evaluation.formats.tree import Columns, FileTree, Kind, Limits, Node, Problems, TreeBuilder, plain
+from evaluation.formats.tree import Columns, FileTree, Limits, Node, NodeKind, Problems, TreeBuilder, plain_value
 from evaluation.formats.values import Field as Value
-from evaluation.formats.values import begins_list
+from evaluation.formats.values import looks_like_list
 
-SHIPPED = Path(__file__).parent / "shapes"
-MAP_BYTES = 100_000
-_LONGEST = 300  # characters of an expression
-_MOST_LISTS = 3  # multi-selects in one: [@, @][] doubles its value, and pipes could repeat that
-SAMPLE = 50  # rows whose columns are looked at
+SHAPES_DIRECTORY = Path(__file__).parent / "shapes"
+MAX_MAP_BYTES = 100_000
+# Characters.
+_MAX_EXPRESSION_LENGTH = 300
+# Multi-selects in one expression: [@, @][] doubles its value, and pipes could repeat that.
+_MAX_LISTS = 3
+# Number of rows from which columns are detected.
+SAMPLE_ROWS = 50
 _NAME = re.compile(r'[A-Za-z_]\w*|"[^"]+"')
 
 
-class _WithSplit(Functions):  # type: ignore[misc]
-    """The standard functions, and ``split`` as JMESPath Community has it."""
+class _FunctionsWithSplit(Functions):  # type: ignore[misc]
+    """JMESPath's standard functions, and ``split`` as in JMESPath Community."""
 
     @signature({"types": ["string"]}, {"types": ["string"]})  # type: ignore[untyped-decorator]
     def _func_split(self, text: str, separator: str) -> list[str]:
         return text.split(separator or None)
 
 
-_OPTIONS = jmespath.Options(custom_functions=_WithSplit())
+_OPTIONS = jmespath.Options(custom_functions=_FunctionsWithSplit())
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _invalid(expression: str, detail: str) -> PydanticCustomError:
-    told = {"expression": expression[:80], "detail": detail[:200]}
-    return PydanticCustomError("expression_invalid", "“{expression}”: {detail}", told)
+def _expression_error(expression: str, detail: str) -> PydanticCustomError:
+    context = {"expression": expression[:80], "detail": detail[:200]}
+    return PydanticCustomError("expression_invalid", "“{expression}”: {detail}", context)
 
 
-def _checked(expression: str) -> str:
+def _check_expression(expression: str) -> str:
     try:
         tree = jmespath.compile(expression).parsed
     except JMESPathError as error:
-        raise _invalid(expression, str(error).splitlines()[0].rstrip(":")) from error
-    if sum(node["type"].startswith("multi_select") for node in _nodes(tree)) > _MOST_LISTS:
-        raise _invalid(expression, f"more than {_MOST_LISTS} lists")
+        raise _expression_error(expression, str(error).splitlines()[0].rstrip(":")) from error
+    if sum(node["type"].startswith("multi_select") for node in _walk(tree)) > _MAX_LISTS:
+        raise _expression_error(expression, f"more than {_MAX_LISTS} lists")
     return expression
 
 
-Expression = Annotated[str, Field(max_length=_LONGEST, min_length=1), BeforeValidator(lambda one: _checked(str(one)))]
-#: Expressions of which the first that finds something counts.
-Found = Annotated[tuple[Expression, ...], BeforeValidator(_listed)]
+Expression = Annotated[
+    str,
+    Field(max_length=_MAX_EXPRESSION_LENGTH, min_length=1),
+    BeforeValidator(lambda expression: _check_expression(str(expression))),
+]
+#: Alternative expressions; the first with a value counts.
+Expressions = Annotated[tuple[Expression, ...], BeforeValidator(_as_list)]
 
 
-class _Part(FrozenModel):
-    """``when``: what a record has to have; the others are left out, and counted. ``metadata``: what is kept of a
-    record beside its fields, where that is not everything that no expression used."""
+class _RecordMap(FrozenModel):
+    """Expressions for the fields of one kind of record.
 
-    when: Found = ()
-    metadata: Found = ()
+    ``when``: condition of a record; records without it are skipped and counted. ``metadata``: expression for the
+    metadata, by default every unused value."""
+
+    when: Expressions = ()
+    metadata: Expressions = ()
 
     def fields(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The fields that are mapped, with their expressions."""
+        """Mapped fields with their expressions."""
         for name in type(self).model_fields:
-            if name not in _Part.model_fields and (expressions := getattr(self, name)):
+            if name not in _RecordMap.model_fields and (expressions := getattr(self, name)):
                 yield name, expressions
 
 
-class QuestionMap(_Part):
-    """Where the fields of a question stand."""
+class QuestionMap(_RecordMap):
+    """Expressions for the fields of a question."""
 
-    question: Found
-    id: Found = ()
-    expected_answer: Found = ()
-    expected_keywords: Found = ()
-    category: Found = ()
-    check: Found = ()
-    check_phrases: Found = ()
-    difficulty: Found = ()
-    tags: Found = ()
-    group: Found = ()
-    nuggets: Found = ()
-    ground_truth_chunk_ids: Found = ()
-    history: Found = ()
-    persona: Found = ()
-    required_info: Found = ()
-    clarification_ok: Found = ()
-    hops: Found = ()
-    aggregation_type: Found = ()
-    inference_type: Found = ()
+    question: Expressions
+    id: Expressions = ()
+    expected_answer: Expressions = ()
+    expected_keywords: Expressions = ()
+    category: Expressions = ()
+    check: Expressions = ()
+    check_phrases: Expressions = ()
+    difficulty: Expressions = ()
+    tags: Expressions = ()
+    group: Expressions = ()
+    nuggets: Expressions = ()
+    ground_truth_chunk_ids: Expressions = ()
+    history: Expressions = ()
+    persona: Expressions = ()
+    required_info: Expressions = ()
+    clarification_ok: Expressions = ()
+    hops: Expressions = ()
+    aggregation_type: Expressions = ()
+    inference_type: Expressions = ()
 
 
-class AnswerMap(_Part):
-    """Where the fields of an answer stand."""
+class AnswerMap(_RecordMap):
+    """Expressions for the fields of an answer."""
 
-    question_id: Found = ()
-    question: Found = ()
-    answer: Found = ()
-    error: Found = ()
-    contexts: Found = ()
-    retrieved_context_ids: Found = ()
-    latency_seconds: Found = ()
-    confidence: Found = ()
-    sample: Found = ()
-    system: Found = ()
+    question_id: Expressions = ()
+    question: Expressions = ()
+    answer: Expressions = ()
+    error: Expressions = ()
+    contexts: Expressions = ()
+    retrieved_context_ids: Expressions = ()
+    latency_seconds: Expressions = ()
+    confidence: Expressions = ()
+    sample: Expressions = ()
+    system: Expressions = ()
 
 
 class Shape(FrozenModel):
-    """How the records of a product are read. ``known_by``: sets of columns, one of which is there with none of
-    ``without``. ``rows``: where the records stand, as names with ``[]`` behind lists (``data[].qas[]``); a file that is
-    a list needs none. A part that is left out is not in such files; ``instead`` names what they are, where they have
-    neither (``shape_is_…`` among the problems). ``prepare``: the module that turns what no expression can into what
-    one can. ``writes`` makes a record of this shape from one of ours
-    (``records``), all of them standing in one ``document`` at ``rows`` or on a line each."""
+    """Structure of a product's records.
+
+    ``known_by``: alternative sets of columns that identify the shape, provided that no column of ``without`` exists.
+    ``rows``: path to the records, with ``[]`` after lists (``data[].qas[]``); not needed if the root is a list.
+    ``questions``, ``answers``: maps of the fields; a missing one is not in such files.
+    ``instead``: kind of a file that has neither (``shape_is_…`` among the problems).
+    ``prepare``: module that converts records which expressions cannot read.
+    ``writes``: expression that creates a record of this shape from a :class:`~evaluation.formats.records.Record`, one
+    per line or, with ``document``, all in one JSON document under ``rows``."""
 
     title: str = "map"
     known_by: tuple[tuple[str, ...], ...] = ()
@@ -143,30 +153,30 @@ class Shape(FrozenModel):
     writes: str = ""
     document: bool = False
 
-    def part(self, name: str) -> QuestionMap | AnswerMap | None:
-        """The part for ``questions`` or ``answers``."""
+    def record_map(self, name: str) -> QuestionMap | AnswerMap | None:
         return self.questions if name == QUESTIONS else self.answers
 
     def records(self, root: Node) -> list[Node]:
-        """The records in a file, empty where it does not have this form."""
-        return _below(root, self.rows.split(".")) if self.rows and root.kind is Kind.MAP else root.elements
+        """Records of a file; empty if it has another structure."""
+        return _nodes_at(root, self.rows.split(".")) if self.rows and root.kind is NodeKind.MAP else root.elements
 
 
 QUESTIONS, ANSWERS = "questions", "answers"
 
 
 def read_map(data: bytes, name: str = "map") -> Shape:
-    """A map file: YAML or JSON with ``questions`` and ``answers``, each field with its expression or several.
+    """Read a map file: YAML or JSON with ``questions`` and ``answers``, and one or more expressions per field.
 
-    :raises InvalidFile: with the first problem of the file.
-    """
+    :raises InvalidFile: with the first problem of the file."""
     problems = Problems(name)
-    if len(data) > MAP_BYTES:
-        problems.stop("file_too_large", size=len(data), limit=MAP_BYTES)
+    if len(data) > MAX_MAP_BYTES:
+        problems.stop("file_too_large", size=len(data), limit=MAX_MAP_BYTES)
     try:
         root = read_yaml(data.decode("utf-8-sig"), problems, Limits())
         problems.refuse_if_any()
-        shape = Shape.model_validate({"title": name, **(plain(root) if root and root.kind is Kind.MAP else {})})
+        shape = Shape.model_validate(
+            {"title": name, **(plain_value(root) if root and root.kind is NodeKind.MAP else {})}
+        )
     except UnicodeDecodeError as error:
         problems.stop("encoding_unknown", byte=f"0x{data[error.start]:02X}")
     except ValidationError as error:
@@ -178,158 +188,158 @@ def read_map(data: bytes, name: str = "map") -> Shape:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Mapping[str, Shape]:
-    """The known shapes by the names of their files."""
-    maps = [*SHIPPED.glob("*.yaml"), *(form.shape for form in record_formats())]
+def shipped_shapes() -> Mapping[str, Shape]:
+    """Known shapes by file name."""
+    maps = [*SHAPES_DIRECTORY.glob("*.yaml"), *(record_format.shape for record_format in record_formats())]
     return {path.stem: read_map(path.read_bytes(), path.stem) for path in sorted(maps, key=lambda path: path.stem)}
 
 
-def recognised(root: Node) -> Shape | None:
-    """The shape of whose columns the file has most, if it is a known one."""
-    best, most = None, 0
-    for shape in shipped().values():
+def recognise_shape(root: Node) -> Shape | None:
+    """Return the known shape with the most matching columns, if any."""
+    best_shape, best_count = None, 0
+    for shape in shipped_shapes().values():
         columns: set[str] = set()
-        for row in shape.records(root)[:SAMPLE]:
+        for row in shape.records(root)[:SAMPLE_ROWS]:
             columns |= row.entries.keys()
-        there = max((len(names) for names in shape.known_by if columns.issuperset(names)), default=0)
-        if there > most and columns.isdisjoint(shape.without):
-            best, most = shape, there
-    return best
+        matched_count = max((len(names) for names in shape.known_by if columns.issuperset(names)), default=0)
+        if matched_count > best_count and columns.isdisjoint(shape.without):
+            best_shape, best_count = shape, matched_count
+    return best_shape
 
 
-def shaped(tree: FileTree, wanted: str, given: Shape | None, problems: Problems) -> FileTree:
-    """The tree with the rows that its map or its known shape makes of its records; unchanged without one.
+def apply_shape(tree: FileTree, kind: str, chosen_shape: Shape | None, problems: Problems) -> FileTree:
+    """Return the tree with its records mapped to rows; unchanged if no shape is given or recognised.
 
-    :raises InvalidFile: where the shape does not have what is wanted, or no record is found where the map says.
-    """
-    shape = given or recognised(tree.root)
+    :raises InvalidFile: if the shape has no such kind of row, or there are no records at its path."""
+    shape = chosen_shape or recognise_shape(tree.root)
     if shape is None:
         return tree
-    reader = reader_of(shape, wanted, problems)
-    records = [node for node in shape.records(tree.root) if node.kind is Kind.MAP]
+    reader = record_reader(shape, kind, problems)
+    records = [node for node in shape.records(tree.root) if node.kind is NodeKind.MAP]
     if not records:
         problems.stop("map_finds_no_rows", tree.root.line, rows=shape.rows or "[]")
-    rows = [row for record in records if (row := reader.row(record))]
-    about = {name: node for name, node in tree.root.entries.items() if node.kind not in {Kind.MAP, Kind.LIST}}
-    root = Node(Kind.MAP, {**about, wanted: Node(Kind.LIST, rows, tree.root.line)}, tree.root.line)
-    return reader.told(tree._replace(root=root), shape, wanted, any_row=bool(rows))
+    rows = [row for record in records if (row := reader.read_row(record))]
+    set_fields = {
+        name: node for name, node in tree.root.entries.items() if node.kind not in {NodeKind.MAP, NodeKind.LIST}
+    }
+    root = Node(NodeKind.MAP, {**set_fields, kind: Node(NodeKind.LIST, rows, tree.root.line)}, tree.root.line)
+    return reader.finish_tree(tree._replace(root=root), shape, kind, has_rows=bool(rows))
 
 
-def part_of(shape: Shape, wanted: str, problems: Problems) -> QuestionMap | AnswerMap:
-    """What the shape says of questions or of answers.
+def require_map(shape: Shape, kind: str, problems: Problems) -> QuestionMap | AnswerMap:
+    """Return the shape's map for questions or answers.
 
-    :raises InvalidFile: where it says nothing of them.
-    """
-    part = shape.part(wanted)
-    if part is None:
-        problems.stop(f"shape_is_{shape.instead}" if shape.instead else f"shape_lacks_{wanted}", shape=shape.title)
-    return part
-
-
-def reader_of(shape: Shape, wanted: str, problems: Problems) -> RecordReader:
-    """The reader of the shape's questions or answers.
-
-    :raises InvalidFile: where it says nothing of them.
-    """
-    return RecordReader(part_of(shape, wanted, problems), problems, prepare=shape.prepare)
+    :raises InvalidFile: if it has none."""
+    record_map = shape.record_map(kind)
+    if record_map is None:
+        problems.stop(f"shape_is_{shape.instead}" if shape.instead else f"shape_lacks_{kind}", shape=shape.title)
+    return record_map
 
 
-CHOSEN = "columns"  # the title of a map that says of whole columns what they are
+def record_reader(shape: Shape, kind: str, problems: Problems) -> RecordReader:
+    """Return a reader for the shape's questions or answers.
+
+    :raises InvalidFile: if the shape has none."""
+    return RecordReader(require_map(shape, kind, problems), problems, prepare=shape.prepare)
 
 
-def field_names(wanted: str) -> tuple[str, ...]:
-    """The fields that a column of questions or of answers can be."""
-    part = QuestionMap if wanted == QUESTIONS else AnswerMap
-    return tuple(name for name in part.model_fields if name not in _Part.model_fields)
+# Title of a map that assigns fields to whole columns.
+COLUMN_MAP_TITLE = "columns"
 
 
-def map_of_columns(wanted: str, columns: Columns) -> str:
-    """The map file that reads each column as the field beside it; of several for one field the first that says
-    something counts. Columns without a field become metadata."""
+def field_names(kind: str) -> tuple[str, ...]:
+    """Fields that a column of questions or answers can map to."""
+    map_class = QuestionMap if kind == QUESTIONS else AnswerMap
+    return tuple(name for name in map_class.model_fields if name not in _RecordMap.model_fields)
+
+
+def column_map(kind: str, columns: Columns) -> str:
+    """Return a map file for pairs of column and field.
+
+    If several columns map to a field, the first non-empty one counts. Columns without a field become metadata."""
     fields: dict[str, list[str]] = {}
     for column, field in columns:
-        if field in field_names(wanted):
+        if field in field_names(kind):
             fields.setdefault(field, []).append(json.dumps(column, ensure_ascii=False))
-    return json.dumps({"title": CHOSEN, "rows": wanted, wanted: fields}, ensure_ascii=False)
+    return json.dumps({"title": COLUMN_MAP_TITLE, "rows": kind, kind: fields}, ensure_ascii=False)
 
 
 class RecordReader:
-    """Reads records by the expressions of one part, and remembers what became of every column."""
+    """Reads records with one map and collects the use of every column."""
 
-    def __init__(self, part: QuestionMap | AnswerMap, problems: Problems, *, prepare: str = "") -> None:
-        self.fields = tuple(part.fields())
-        self.when, self.metadata = part.when, part.metadata
+    def __init__(self, record_map: QuestionMap | AnswerMap, problems: Problems, *, prepare: str = "") -> None:
+        self.fields = tuple(record_map.fields())
+        self.when, self.metadata = record_map.when, record_map.metadata
         self.problems = problems
         self.builder = TreeBuilder(problems, Limits())
-        self.left_out = 0
+        self.skipped_rows = 0
         self.assertions = promptfoo.Assertions() if prepare else None
-        self._became: dict[str, set[str]] = {}
+        self._fields_by_column: dict[str, set[str]] = {}
 
-    def row(self, record: Node) -> Node | None:
-        """The row that the record is, ``None`` where it does not have what it must."""
+    def read_row(self, record: Node) -> Node | None:
+        """Return the row of a record, or ``None`` if the record does not satisfy ``when``."""
         if self.assertions:
-            record = self.assertions.gather(record)
-        nodes = {name: self._expanded(node, name) for name, node in record.entries.items()}
-        values = {name: plain(node) for name, node in nodes.items()}
-        if self.when and not (self._find(self.when, values, record, "when") or ("", ""))[1]:
-            self.left_out += 1
+            record = self.assertions.group_assertions(record)
+        nodes = {name: self._expand_cell(node, name) for name, node in record.entries.items()}
+        values = {name: plain_value(node) for name, node in nodes.items()}
+        if self.when and not (self._first_match(self.when, values, record, "when") or ("", ""))[1]:
+            self.skipped_rows += 1
             return None
         entries: dict[str, Node] = {}
         used: set[tuple[str, ...]] = set()
         for name, expressions in self.fields:
-            found = self._find(expressions, values, record, name)
-            if found is None:
+            match = self._first_match(expressions, values, record, name)
+            if match is None:
                 continue
-            expression, value = found
-            bare = record.entries.get(expression.strip('"')) if _NAME.fullmatch(expression) else None
-            entries[name] = bare or self._node(value, record.line)
+            expression, value = match
+            column_node = record.entries.get(expression.strip('"')) if _NAME.fullmatch(expression) else None
+            entries[name] = column_node or self._build_node(value, record.line)
             for path in _paths(jmespath.compile(expression).parsed):
                 used.add(path)
-                where = ".".join(path)
-                for column in (self.assertions and self.assertions.columns.get(where)) or (where,):
-                    self._became.setdefault(column, set()).add(name)
-        rest = _without(values, used)
+                dotted_path = ".".join(path)
+                for column in (self.assertions and self.assertions.columns.get(dotted_path)) or (dotted_path,):
+                    self._fields_by_column.setdefault(column, set()).add(name)
+        unused = _unused_values(values, used)
         for name in values:
-            if name in rest or _says_nothing(values[name]):
-                told = "metadata" if name in rest and not self.metadata else "—"
-                self._became.setdefault(name, set()).add(told)
+            if name in unused or _is_blank(values[name]):
+                target = "metadata" if name in unused and not self.metadata else "—"
+                self._fields_by_column.setdefault(name, set()).add(target)
         if self.metadata:
-            found = self._find(self.metadata, values, record, "metadata")
-            rest = found[1] if found and isinstance(found[1], dict) else {}
-        inner = rest.pop("metadata", {})
-        kept = {**inner, **rest} if isinstance(inner, dict) else {**rest, "metadata": inner}
-        if kept:
-            entries["metadata"] = self._node(kept, record.line)
-        return Node(Kind.MAP, entries, record.line)
+            match = self._first_match(self.metadata, values, record, "metadata")
+            unused = match[1] if match and isinstance(match[1], dict) else {}
+        nested = unused.pop("metadata", {})
+        metadata = {**nested, **unused} if isinstance(nested, dict) else {**unused, "metadata": nested}
+        if metadata:
+            entries["metadata"] = self._build_node(metadata, record.line)
+        return Node(NodeKind.MAP, entries, record.line)
 
-    def told(self, tree: FileTree, shape: Shape, wanted: str, *, any_row: bool) -> FileTree:
-        """The tree with what became of the columns, which is remarked; ``any_row`` of what was read is wanted.
+    def finish_tree(self, tree: FileTree, shape: Shape, kind: str, *, has_rows: bool) -> FileTree:
+        """Return the tree with the use of its columns, and add the remarks. ``has_rows``: at least one row was read.
 
-        :raises InvalidFile: for answers where there is none.
-        """
-        if wanted == ANSWERS and not any_row:
-            self.problems.stop("no_answers", tree.root.line, rows=self.left_out)
-        if self.assertions and (not_taken := self.assertions.not_taken):
-            types = ", ".join(f"{name} ({count})" for name, count in not_taken.most_common())
+        :raises InvalidFile: for answers without any row."""
+        if kind == ANSWERS and not has_rows:
+            self.problems.stop("no_answers", tree.root.line, rows=self.skipped_rows)
+        if self.assertions and (unsupported := self.assertions.unsupported):
+            types = ", ".join(f"{name} ({count})" for name, count in unsupported.most_common())
             self.problems.remark("assertions_not_taken", types=types)
         columns = self.columns()
-        told = "; ".join(f"{column} → {became}" for column, became in columns)
-        self.problems.remark("shape_known", shape=shape.title, columns=told)
-        if self.left_out:
-            self.problems.remark("no_answer_yet" if wanted == ANSWERS else "rows_left_out", rows=self.left_out)
+        summary = "; ".join(f"{column} → {targets}" for column, targets in columns)
+        self.problems.remark("shape_known", shape=shape.title, columns=summary)
+        if self.skipped_rows:
+            self.problems.remark("no_answer_yet" if kind == ANSWERS else "rows_left_out", rows=self.skipped_rows)
         return tree._replace(shape=shape.title, columns=columns)
 
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Every column that has been seen, with the fields it became, ``metadata``, or a dash where it is empty."""
+        """Each column with its fields, ``metadata``, or a dash if it is empty."""
         return tuple(
-            (name, ", ".join(sorted(became - ({"—"} if len(became) > 1 else set()))))
-            for name, became in self._became.items()
+            (name, ", ".join(sorted(targets - ({"—"} if len(targets) > 1 else set()))))
+            for name, targets in self._fields_by_column.items()
         )
 
-    def _find(
+    def _first_match(
         self, expressions: Sequence[str], values: Mapping[str, Any], record: Node, field: str
     ) -> tuple[str, Any] | None:
-        """The first expression that finds something, and what; an empty text or list where none finds more."""
+        """Return the first expression with a non-blank value; else the first with an empty text or list."""
         empty: tuple[str, Any] | None = None
         for expression in expressions:
             try:
@@ -337,36 +347,36 @@ class RecordReader:
             except (JMESPathError, ArithmeticError, TypeError, ValueError, RecursionError) as error:
                 self.problems.add("map_failed", record.line, field, expression=expression, detail=str(error)[:200])
                 return None
-            if not _says_nothing(value):
+            if not _is_blank(value):
                 return expression, value
             if empty is None and value in ("", []):
                 empty = expression, value
         return empty
 
-    def _expanded(self, node: Node, name: str) -> Node:
-        """A table's cell that is a list or map in JSON's or Python's notation, as such, so that paths lead into it."""
-        if node.kind is not Kind.CELL or not begins_list(node):
+    def _expand_cell(self, node: Node, name: str) -> Node:
+        """Parse a table cell with a list or map in JSON or Python notation, so that paths can descend into it."""
+        if node.kind is not NodeKind.CELL or not looks_like_list(node):
             return node
-        quiet = Problems("")
-        found = Value(node, name, quiet).expanded().node
-        return node if quiet.found else found
+        cell_problems = Problems("")
+        expanded = Value(node, name, cell_problems).expand().node
+        return node if cell_problems.errors else expanded
 
-    def _node(self, value: Any, line: int) -> Node:
+    def _build_node(self, value: Any, line: int) -> Node:
         self.builder.restart()
         feed(self.builder, value, line)
         assert self.builder.root is not None  # noqa: S101  -- tells the type checker
         return self.builder.root
 
 
-def _nodes(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _walk(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield tree
     for child in tree["children"]:
         if isinstance(child, Mapping):
-            yield from _nodes(child)
+            yield from _walk(child)
 
 
 def _paths(tree: Mapping[str, Any]) -> set[tuple[str, ...]]:
-    """The paths from the record on that an expression reads, as far as they are names."""
+    """Paths of names, from the record, that an expression reads."""
     kind, children = tree["type"], [child for child in tree["children"] if isinstance(child, Mapping)]
     if kind == "field":
         return {(tree["value"],)}
@@ -382,30 +392,32 @@ def _paths(tree: Mapping[str, Any]) -> set[tuple[str, ...]]:
     return _paths(children[0]) if children else set()
 
 
-def _without(values: Mapping[str, Any], used: Iterable[tuple[str, ...]]) -> dict[str, Any]:
-    """The values without the used paths, nulls and what became empty."""
-    below: dict[str, list[tuple[str, ...]]] = {}
-    for first, *further in used:
-        below.setdefault(first, []).append(tuple(further))
-    rest = {}
+def _unused_values(values: Mapping[str, Any], used: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+    """Values without the used paths and without blanks."""
+    paths_by_name: dict[str, list[tuple[str, ...]]] = {}
+    for first, *tail in used:
+        paths_by_name.setdefault(first, []).append(tuple(tail))
+    unused = {}
     for name, value in values.items():
-        paths = below.get(name, [])
-        if () in paths or _says_nothing(value) or (paths and not isinstance(value, Mapping)):
+        paths = paths_by_name.get(name, [])
+        if () in paths or _is_blank(value) or (paths and not isinstance(value, Mapping)):
             continue
-        if left := _without(value, paths) if paths else value:
-            rest[name] = left
-    return rest
+        if remainder := _unused_values(value, paths) if paths else value:
+            unused[name] = remainder
+    return unused
 
 
-def _says_nothing(value: object) -> bool:
+def _is_blank(value: object) -> bool:
     return value is None or value is False or value in ("", [], {})
 
 
-def _below(node: Node, steps: Sequence[str]) -> list[Node]:
-    """The nodes that names, with ``[]`` behind lists, lead to; the last list is taken apart in any case."""
-    found = [node]
+def _nodes_at(node: Node, steps: Sequence[str]) -> list[Node]:
+    """Nodes at a path of names, with ``[]`` after lists; the last list is always expanded."""
+    nodes = [node]
     for step in steps:
-        found = [one.entries[step.removesuffix("[]")] for one in found if step.removesuffix("[]") in one.entries]
+        nodes = [
+            parent.entries[step.removesuffix("[]")] for parent in nodes if step.removesuffix("[]") in parent.entries
+        ]
         if step.endswith("[]") or step is steps[-1]:
-            found = [element for one in found for element in one.elements]
-    return found
+            nodes = [element for parent in nodes for element in parent.elements]
+    return nodes

@@ -1,9 +1,7 @@
-"""What every reader gives: a tree of plain values in which each knows its line and how it was spelled; and every
-problem of the file, so that a person can mend all of them before trying again.
+"""Parse tree shared by all readers: plain values with line and spelling, and a list of all problems of the file.
 
-A tree is built from a stream of events with an explicit stack. What a file may cost before it is refused are caps that
-hold before anything is walked or built. ``evaluation/messages/problems.py`` holds the sentence of each problem's code.
-"""
+All problems are reported at once. The tree is built from events with an explicit stack; limits apply before anything is
+built. ``evaluation/messages/problems.py`` holds the message of each problem code."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from evaluation.core.errors import InvalidFile, Problem
 
-#: Every problem and remark that the file readers can report, a line each with the names of its parameters.
+#: Codes of all problems and remarks, one per line, with the names of their parameters.
 _PARAMETERS = """\
 file_empty
 file_too_large size limit
@@ -172,9 +170,11 @@ MAX_BYTES = 20 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``bytes``: size of the file. ``depth``: nested lists and mappings. ``nodes``: values in the file, keys not
-    counted. ``field_length``: characters of one text. ``rows`` and ``columns``: of a table. ``inflated``: bytes of a
-    workbook once unpacked, ``members`` the files in it."""
+    """Limits of one file.
+
+    ``bytes``: file size. ``depth``: nested lists and maps. ``nodes``: values without keys. ``field_length``: characters
+    of a text. ``rows``, ``columns``: of a table. ``inflated``: unpacked bytes of a workbook. ``members``: files in it.
+    """
 
     bytes: int = MAX_BYTES
     depth: int = 32
@@ -186,70 +186,75 @@ class Limits:
     members: int = 1_000
 
 
-MOST_PROBLEMS = 10_000  # of one file, after which the reading stops: nobody reads more
-SHORT_TEXT = 200  # characters of ids, categories and other names: what fits an indexed column on every database
+# Problems of one file after which reading stops.
+MAX_PROBLEMS = 10_000
+# Characters of ids, categories and other names; fits an indexed column on every database.
+MAX_SHORT_TEXT = 200
 
 
 class Problems:
-    """The problems (they refuse the file) and remarks (they do not) found so far in one file."""
+    """Problems (``errors``, which refuse the file) and remarks (which do not) of one file."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.found: list[Problem] = []
+        self.errors: list[Problem] = []
         self.remarks: list[Problem] = []
-        self.lists: Counter[str] = Counter()  # texts that were read as lists of Python or numpy, by field
-        self.missing_words: Counter[str] = Counter()  # cells that hold a word for a missing value, by field
-        # Numbers that are no texts in this format: YAML turns spellings into numbers, a workbook shows 0.85 as 85%.
-        self.doubted: set[Kind] = set()
+        # Number of texts read as Python or numpy lists, by field.
+        self.lists_by_field: Counter[str] = Counter()
+        # Number of cells with a word for a missing value, by field.
+        self.missing_words: Counter[str] = Counter()
+        # Numbers that may not be texts in this format: YAML converts spellings, a workbook displays 0.85 as 85%.
+        self.doubtful_kinds: set[NodeKind] = set()
 
     def add(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
-        """Note something that refuses the file.
+        """Add a problem, which refuses the file.
 
-        :raises InvalidFile: when there are more problems than anybody reads.
-        """
-        self.found.append(self._problem(code, line, field, params))
-        if len(self.found) == MOST_PROBLEMS:
-            self.found.append(Problem("too_many_problems", self.file, None, "", {"limit": MOST_PROBLEMS}))
-            raise InvalidFile(self._in_order())
+        :raises InvalidFile: at ``MAX_PROBLEMS`` problems."""
+        self.errors.append(self._problem(code, line, field, params))
+        if len(self.errors) == MAX_PROBLEMS:
+            self.errors.append(Problem("too_many_problems", self.file, None, "", {"limit": MAX_PROBLEMS}))
+            raise InvalidFile(self._sorted_by_line())
 
     def remark(self, code: str, line: int | None = None, field: str = "", **params: Any) -> None:
-        """Note something that the preview should say."""
+        """Add a remark for the preview."""
         self.remarks.append(self._problem(code, line, field, params))
 
     def remark_readings(self) -> None:
-        """Remark the fields in which texts were read as lists, or kept though they may stand for a missing value."""
-        for code, fields in {"lists_read": self.lists, "missing_words_kept": self.missing_words}.items():
+        """Remark fields whose texts were read as lists, or may be words for missing values."""
+        for code, fields in {"lists_read": self.lists_by_field, "missing_words_kept": self.missing_words}.items():
             if fields:
                 self.remark(code, names=", ".join(fields), rows=max(fields.values()))
 
     def stop(self, code: str, line: int | None = None, field: str = "", **params: Any) -> NoReturn:
-        """Note something after which the file cannot be read further.
+        """Add a problem after which the file cannot be read further.
 
-        :raises InvalidFile: always, with everything found so far.
-        """
-        self.found.append(self._problem(code, line, field, params))
-        raise InvalidFile(self._in_order())
+        :raises InvalidFile: always, with every problem so far."""
+        self.errors.append(self._problem(code, line, field, params))
+        raise InvalidFile(self._sorted_by_line())
 
     def refuse_if_any(self) -> None:
-        """:raises InvalidFile: with every problem, in the order of the lines, if there is one."""
-        if self.found:
-            raise InvalidFile(self._in_order())
+        """Refuse the file if it has problems.
+
+        :raises InvalidFile: with every problem, by line."""
+        if self.errors:
+            raise InvalidFile(self._sorted_by_line())
 
     def _problem(self, code: str, line: int | None, field: str, params: dict[str, Any]) -> Problem:
         if set(PARAMETERS[code]) != set(params):
             raise ValueError(f"problem {code!r} takes {PARAMETERS[code]}, not {sorted(params)}")
         return Problem(code, self.file, line, field, params)
 
-    def _in_order(self) -> list[Problem]:
-        """The problems by line. A workbook's unread sheets come last: the rows may be in one of them."""
+    def _sorted_by_line(self) -> list[Problem]:
+        """Problems by line, then unread sheets of a workbook, since the rows may be in one of them."""
         sheets = [remark for remark in self.remarks if remark.code == "sheets_not_read"]
-        return [*sorted(self.found, key=lambda problem: problem.line or 0), *sheets]
+        return [*sorted(self.errors, key=lambda problem: problem.line or 0), *sheets]
 
 
-class Kind(StrEnum):
-    """What a value is. ``ambiguous``: a spelling that the format would silently turn into something else (YAML's
-    ``010``, ``no``, ``1:30``, a date; a date cell of a workbook); its value is the spelling. ``cell``: a table's cell,
-    a text that may stand for a number or a list."""
+class NodeKind(StrEnum):
+    """Kind of a value.
+
+    ``ambiguous``: a spelling that the format would silently convert (YAML's ``010``, ``no``, ``1:30`` or a date; a date
+    cell of a workbook); its value is the spelling. ``cell``: text of a table cell, which may be a number or a list."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -263,36 +268,38 @@ class Kind(StrEnum):
 
 
 class Node(NamedTuple):
-    """One value. ``value`` is a ``list[Node]`` for lists, a ``dict[str, Node]`` for maps, else the plain scalar.
-    ``spelling`` is how a scalar that is not a text stands in the file. ``line`` counts from 1 (tables: the row)."""
+    """One value.
 
-    kind: Kind
+    ``value``: ``list[Node]`` for lists, ``dict[str, Node]`` for maps, else a scalar. ``spelling``: a non-text scalar as
+    written in the file. ``line``: line or table row, from 1."""
+
+    kind: NodeKind
     value: Any
     line: int
     spelling: str = ""
 
     @property
     def entries(self) -> dict[str, Node]:
-        """The entries of a map, empty for everything else."""
-        return self.value if self.kind is Kind.MAP else {}
+        """Entries of a map; empty for other kinds."""
+        return self.value if self.kind is NodeKind.MAP else {}
 
     @property
     def elements(self) -> list[Node]:
-        """The elements of a list, empty for everything else."""
-        return self.value if self.kind is Kind.LIST else []
+        """Elements of a list; empty for other kinds."""
+        return self.value if self.kind is NodeKind.LIST else []
 
     @property
     def absent(self) -> bool:
-        """Whether it says nothing: null, or an empty cell of a table."""
-        return self.kind is Kind.NULL or (self.kind is Kind.CELL and not self.value.strip())
+        """True for null and for an empty table cell."""
+        return self.kind is NodeKind.NULL or (self.kind is NodeKind.CELL and not self.value.strip())
 
 
-Columns = tuple[tuple[str, str], ...]  # a column and the fields that it became, ``metadata`` or ``—`` (always empty)
+# Pairs of a column and its fields, ``metadata``, or ``—`` if it is always empty.
+Columns = tuple[tuple[str, str], ...]
 
 
 class FileTree(NamedTuple):
-    """The root of a file's tree, the file's format and the encoding it was read in; where its rows were made from
-    records of another shape, the shape's title and what became of each column."""
+    """Parsed file: root, format and encoding; for records of another shape, its title and the use of each column."""
 
     root: Node
     format: str
@@ -301,12 +308,12 @@ class FileTree(NamedTuple):
     columns: Columns = ()
 
 
-def plain(node: Node) -> Any:
-    """The value without lines, as JSON knows it; ambiguous scalars stay as they were spelled."""
-    if node.kind is Kind.MAP:
-        return {key: plain(child) for key, child in node.value.items()}
-    if node.kind is Kind.LIST:
-        return [plain(child) for child in node.value]
+def plain_value(node: Node) -> Any:
+    """Value as JSON without lines; ambiguous scalars keep their spelling."""
+    if node.kind is NodeKind.MAP:
+        return {key: plain_value(child) for key, child in node.value.items()}
+    if node.kind is NodeKind.LIST:
+        return [plain_value(child) for child in node.value]
     return node.value
 
 
@@ -314,7 +321,7 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCollection:
     line: int
     entries: dict[str, Node] | None = None
     elements: list[Node] | None = None
@@ -323,17 +330,16 @@ class _Open:
 
 
 class TreeBuilder:
-    """Takes ``open_map``, ``open_list``, ``key``, ``scalar`` and ``close`` in document order and leaves ``root``.
+    """Builds ``root`` from ``open_map``, ``open_list``, ``key``, ``scalar`` and ``close`` in document order.
 
-    Too deep and too many values stop the file at once; duplicate keys and unstorable texts are collected. One builder
-    may build several documents (JSON Lines): the cap on values counts over all of them.
-    """
+    Too deep nesting and too many values stop the file; duplicate keys and unstorable texts are collected. A builder may
+    build several documents (JSON Lines); the limit on values applies to their sum."""
 
     def __init__(self, problems: Problems, limits: Limits) -> None:
         self.problems = problems
         self.limits = limits
         self.root: Node | None = None
-        self._stack: list[_Open] = []
+        self._stack: list[_OpenCollection] = []
         self._count = 0
 
     def restart(self) -> None:
@@ -341,55 +347,55 @@ class TreeBuilder:
         self.root = None
         self._stack.clear()
 
-    def take(self, node: Node, values: int) -> None:
-        """A whole document that was read elsewhere, with the number of its values."""
+    def add_document(self, node: Node, values: int) -> None:
+        """Add a document that was parsed elsewhere, with its number of values."""
         self._count += values - 1
         self._put(node)
 
     @property
     def expects_key(self) -> bool:
-        """Whether the innermost open collection is a map that waits for a key."""
+        """True if the innermost open collection is a map and needs a key next."""
         return bool(self._stack) and self._stack[-1].entries is not None and self._stack[-1].key is None
 
     @property
     def field(self) -> str:
-        """The innermost key being filled, for messages."""
+        """Innermost current key, for messages."""
         return next((level.key for level in reversed(self._stack) if level.key is not None), "")
 
     def open_map(self, line: int) -> None:
-        """A map begins."""
-        self._push(_Open(line, entries={}))
+        self._push(_OpenCollection(line, entries={}))
 
     def open_list(self, line: int) -> None:
-        """A list begins."""
-        self._push(_Open(line, elements=[]))
+        self._push(_OpenCollection(line, elements=[]))
 
     def close(self) -> None:
-        """The innermost collection ends."""
+        """Close the innermost collection."""
         level = self._stack.pop()
         if level.entries is not None:
-            self._put(Node(Kind.MAP, level.entries, level.line))
+            self._put(Node(NodeKind.MAP, level.entries, level.line))
         else:
-            self._put(Node(Kind.LIST, level.elements, level.line))
+            self._put(Node(NodeKind.LIST, level.elements, level.line))
 
     def key(self, text: str, line: int) -> None:
-        """The key of the next value of the innermost map."""
+        """Set the key of the next value in the innermost map."""
         level = self._stack[-1]
-        text = self.storable(text, line)
-        first = level.key_lines.setdefault(text, line)
+        text = self.make_storable(text, line)
+        first_line = level.key_lines.setdefault(text, line)
         if level.entries is not None and text in level.entries:
-            self.problems.add("duplicate_key", line, text, key=text, first_line=first)
+            self.problems.add("duplicate_key", line, text, key=text, first_line=first_line)
         level.key = text
 
-    def scalar(self, kind: Kind, value: Any, line: int, spelling: str = "") -> None:
-        """A value that is neither map nor list."""
-        if kind is Kind.TEXT:
-            value = self.storable(value, line)
+    def scalar(self, kind: NodeKind, value: Any, line: int, spelling: str = "") -> None:
+        """Add a value that is neither map nor list."""
+        if kind is NodeKind.TEXT:
+            value = self.make_storable(value, line)
         self._put(Node(kind, value, line, spelling))
 
-    def storable(self, text: str, line: int, field: str = "") -> str:
-        """The text, after noting what no database stores (NUL, half of a surrogate pair: replaced, so that the rest of
-        the file can be read) and a length beyond the cap."""
+    def make_storable(self, text: str, line: int, field: str = "") -> str:
+        """Return the text without characters that databases refuse (NUL, lone surrogates), which are noted and
+        replaced.
+
+        Texts beyond the length limit are noted too."""
         if len(text) > self.limits.field_length:
             limit = self.limits.field_length
             self.problems.add("text_too_long", line, field or self.field, length=len(text), limit=limit)
@@ -399,7 +405,7 @@ class TreeBuilder:
             return UNSTORABLE.sub("\ufffd", text)
         return text
 
-    def _push(self, level: _Open) -> None:
+    def _push(self, level: _OpenCollection) -> None:
         if len(self._stack) >= self.limits.depth:
             self.problems.stop("too_deep", level.line, limit=self.limits.depth)
         self._stack.append(level)

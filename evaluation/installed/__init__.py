@@ -1,23 +1,24 @@
-"""The product installed as a package.
+"""The product as an installed package.
 
-A wheel holds here what lies beside the apps in a checkout (``config``, ``contrib``, ``templates``, ``static``,
-``locale``), so that it owns no other top-level name; all of it becomes importable with this package. Servers and tools
-find it by ``DJANGO_SETTINGS_MODULE=evaluation.installed.settings`` and ``evaluation.installed.wsgi:application``.
-Imported by nothing in the product.
-"""
+A wheel puts the top-level directories of a checkout (``config``, ``contrib``, ``templates``, ``static``, ``locale``)
+here, so that it owns no other top-level name, and makes them importable. Servers and tools use
+``DJANGO_SETTINGS_MODULE=evaluation.installed.settings`` and ``evaluation.installed.wsgi:application``. Nothing in the
+product imports this package."""
 
 import os
 import sys
 from pathlib import Path
 
-_BESIDE = str(Path(__file__).resolve().parent)
-if Path(_BESIDE, "config").is_dir() and _BESIDE not in sys.path:
-    sys.path.insert(0, _BESIDE)  # before whatever else is called config
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_BESIDE, os.environ.get("PYTHONPATH")]))  # for children
+_PACKAGE_DIRECTORY = str(Path(__file__).resolve().parent)
+if Path(_PACKAGE_DIRECTORY, "config").is_dir() and _PACKAGE_DIRECTORY not in sys.path:
+    # Take precedence over any other package named ``config``.
+    sys.path.insert(0, _PACKAGE_DIRECTORY)
+    # Child processes need the same path.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_PACKAGE_DIRECTORY, os.environ.get("PYTHONPATH")]))
 
 
 def main() -> None:
-    """``concord COMMAND``, in a checkout ``manage.py COMMAND``."""
+    """Entry point of ``concord COMMAND``, equivalent to ``manage.py COMMAND`` in a checkout."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from django.core.management import execute_from_command_line
 

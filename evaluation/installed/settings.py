@@ -1,3 +1,3 @@
-"""The product's settings, by a name that a package of it has."""
+"""Settings under an importable name of the installed package."""
 
 from config.settings import *  # noqa: F403

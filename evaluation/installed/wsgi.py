@@ -1,4 +1,4 @@
-"""The WSGI entrance, by a name that a package of it has."""
+"""WSGI application under an importable name of the installed package."""
 
 from config.wsgi import application
 

@@ -1,4 +1,4 @@
-"""REST of judges and rubrics."""
+"""REST API of judges and rubrics."""
 
 from __future__ import annotations
 
@@ -15,18 +15,26 @@ from rest_framework.serializers import BooleanField, CharField, IntegerField, Mo
 from evaluation.accounts.access import Person, fetch, projects_with
 from evaluation.core.errors import InvalidFile
 from evaluation.core.roles import Action
-from evaluation.criteria.rubrics import LONGEST_REASON, activate, draft, propose, retire
-from evaluation.criteria.services import rubrics_of_others
+from evaluation.criteria.rubrics import MAX_REASON_LENGTH, activate, draft, propose, retire
+from evaluation.criteria.services import foreign_rubrics
 from evaluation.judging.rubric import parse_rubric
 from evaluation.messages.sentences import explain
 from evaluation.models import JudgeVersion, RubricEvent, RubricVersion
-from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, part, person, project_for, verb, written_by
-from evaluation.rest.filters import ByNameInProject, RubricFilter
-from evaluation.rest.requests import PagesInOrder
+from evaluation.rest.endpoints import (
+    RowsViewSet,
+    StrictSerializer,
+    detail_action,
+    detail_view,
+    project_for,
+    request_user,
+    responds_with,
+)
+from evaluation.rest.filters import NameInProjectFilter, RubricFilter
+from evaluation.rest.requests import PagesOldestFirst
 
 
 class JudgeSerializer(ModelSerializer[JudgeVersion]):
-    """A judge version. Of its endpoint only the name is shown, never an address or a key."""
+    """A judge version. Only the name of its endpoint is shown, never the address or the key."""
 
     endpoint = CharField(source="endpoint.name", default=None, read_only=True, allow_null=True)
     is_baseline = BooleanField(read_only=True)
@@ -51,8 +59,8 @@ class JudgeSerializer(ModelSerializer[JudgeVersion]):
 
 
 class RubricSerializer(ModelSerializer[RubricVersion]):
-    """A rubric version; ``spec`` holds its metrics with their anchored levels. ``project`` is null for those that ship,
-    ``note`` says why a person wrote it."""
+    """A rubric version; ``spec`` holds its metrics with anchored levels. ``project`` is null for shipped rubrics,
+    ``note`` is the author's reason."""
 
     class Meta:
         model = RubricVersion
@@ -61,15 +69,15 @@ class RubricSerializer(ModelSerializer[RubricVersion]):
 
 
 class RubricDraftSerializer(StrictSerializer):
-    """A version as YAML, as ``rubric show`` prints one; only its words may differ from the shipped one."""
+    """A version as YAML, as ``rubric show`` prints it; only its wording may differ from the shipped one."""
 
     project = IntegerField(default=None, allow_null=True, min_value=1)
     text = CharField(max_length=200_000, trim_whitespace=False)
-    note = CharField(default="", allow_blank=True, max_length=LONGEST_REASON)
+    note = CharField(default="", allow_blank=True, max_length=MAX_REASON_LENGTH)
 
 
 class RubricStandingSerializer(ModelSerializer[RubricEvent]):
-    """What happened to a version: for which judges (by their name), when, on what ground and why."""
+    """An event of a version: judges (by name), time, ground and reason."""
 
     class Meta:
         model = RubricEvent
@@ -78,15 +86,15 @@ class RubricStandingSerializer(ModelSerializer[RubricEvent]):
 
 
 class OfferSerializer(StrictSerializer):
-    """For the judges of whose name it is done, by the id of one of their versions."""
+    """Judges to which the action applies, by the id of any version of that name."""
 
     judge = IntegerField(min_value=1)
 
 
 class ForJudgeSerializer(OfferSerializer):
-    """The same, and why."""
+    """Judge and reason of a decision."""
 
-    reason = CharField(max_length=LONGEST_REASON)
+    reason = CharField(max_length=MAX_REASON_LENGTH)
 
 
 class JudgeViewSet(RowsViewSet):
@@ -95,83 +103,82 @@ class JudgeViewSet(RowsViewSet):
     rows = JudgeVersion.objects.select_related("endpoint")
     path = "project_id"
     serializer_class = JudgeSerializer
-    filterset_class = ByNameInProject
+    filterset_class = NameInProjectFilter
 
 
-def _rubrics_seen(user: Person) -> QuerySet[RubricVersion]:
+def _visible_rubrics(user: Person) -> QuerySet[RubricVersion]:
     projects = list(projects_with(user, Action.VIEW).values_list("pk", flat=True))
     if not projects:
         return RubricVersion.objects.none()
-    return RubricVersion.objects.exclude(pk__in=rubrics_of_others(projects).values("pk"))
+    return RubricVersion.objects.exclude(pk__in=foreign_rubrics(projects).values("pk"))
 
 
-def _for(action: Action) -> Callable[[Person, int], RubricVersion]:
-    """A version, for who may do this somewhere; the judge that is named decides where."""
+def _rubric_lookup(action: Action) -> Callable[[Person, int], RubricVersion]:
+    """Lookup of a version for users who have the permission in any project. The judge decides which project is
+    checked."""
 
     def find(user: Person, pk: int) -> RubricVersion:
-        found = _rubrics_seen(user).filter(pk=pk).first()
-        if found is None:
+        version = _visible_rubrics(user).filter(pk=pk).first()
+        if version is None:
             raise Http404
         if not projects_with(user, action).exists():
             raise PermissionDenied
-        return found
+        return version
 
     return find
 
 
 class RubricViewSet(RowsViewSet):
-    """Rubric versions, newest first. Shipped ones belong to no project: whoever may look at runs anywhere sees them;
-    those that a project wrote, and those of its criteria, its people see. A POST drafts one."""
+    """Rubric versions, newest first. Everybody with a role sees shipped ones; project members see those of the project
+    and its criteria. POST creates a draft."""
 
     serializer_class = RubricSerializer
     filterset_class = RubricFilter
 
     def get_queryset(self) -> QuerySet[Any]:
-        """What the caller may see; none for somebody without a role."""
-        return _rubrics_seen(self.request.user)
+        return _visible_rubrics(self.request.user)
 
     def get_object(self) -> Any:
-        """The one of the address among them."""
-        found = self.get_queryset().filter(pk=self.kwargs["pk"]).first()
-        if found is None:
+        version = self.get_queryset().filter(pk=self.kwargs["pk"]).first()
+        if version is None:
             raise Http404
-        return found
+        return version
 
-    @written_by(RubricSerializer, status=201, body=RubricDraftSerializer)
+    @responds_with(RubricSerializer, status=201, body=RubricDraftSerializer)
     def create(self, request: Request) -> RubricVersion:
-        """The version with this content, made as a draft where there is none; it is judged by where a run names it."""
-        asked = self.body()
-        project = project_for(person(request), asked["project"])
+        """Create a draft, or return the version with equal content. Runs use it if they name it."""
+        data = self.body()
+        project = project_for(request_user(request), data["project"])
         try:
-            rubric = parse_rubric(asked["text"])
+            rubric = parse_rubric(data["text"])
         except InvalidFile as refused:
             raise ValidationError({"text": [explain(problem) for problem in refused.problems]}) from refused
-        return draft(project, rubric, by=person(request), note=asked["note"])
+        return draft(project, rubric, by=request_user(request), note=data["note"])
 
-    @part(RubricStandingSerializer, pages=PagesInOrder)
+    @detail_view(RubricStandingSerializer, pages=PagesOldestFirst)
     def events(self, request: Request, pk: int) -> QuerySet[RubricEvent]:
-        """What happened to the version, oldest first."""
+        """Events of the version, oldest first."""
         projects = projects_with(request.user, Action.VIEW).values("pk")
         return RubricEvent.objects.filter(version=self.get_object(), project__in=projects)
 
-    @verb(_for(Action.EVALUATE), RubricSerializer, body=OfferSerializer)
-    def propose(self, version: RubricVersion, asked: dict[str, Any]) -> RubricVersion:
-        """Offer a draft for acceptance; it is a candidate then."""
-        propose(version, self._judge(asked, Action.EVALUATE), by=person(self.request))
+    @detail_action(_rubric_lookup(Action.EVALUATE), RubricSerializer, body=OfferSerializer)
+    def propose(self, version: RubricVersion, data: dict[str, Any]) -> RubricVersion:
+        """Propose a draft for acceptance; it becomes a candidate."""
+        propose(version, self._judge(data, Action.EVALUATE), by=request_user(self.request))
         return version
 
-    @verb(_for(Action.ACTIVATE), RubricSerializer, body=ForJudgeSerializer)
-    def activate(self, version: RubricVersion, asked: dict[str, Any]) -> RubricVersion:
-        """Let new runs of the judge work by it, by a lead's decision, which is recorded with its reason."""
-        activate(version, self._judge(asked), by=person(self.request), reason=asked["reason"])
+    @detail_action(_rubric_lookup(Action.ACTIVATE), RubricSerializer, body=ForJudgeSerializer)
+    def activate(self, version: RubricVersion, data: dict[str, Any]) -> RubricVersion:
+        """Activate the version for new runs of the judge, by a lead's recorded decision."""
+        activate(version, self._judge(data), by=request_user(self.request), reason=data["reason"])
         return version
 
-    @verb(_for(Action.ACTIVATE), RubricSerializer, body=ForJudgeSerializer)
-    def retire(self, version: RubricVersion, asked: dict[str, Any]) -> RubricVersion:
-        """Let new runs of the judge work by the shipped version of the family again."""
-        retire(self._judge(asked), version.family, by=person(self.request), reason=asked["reason"])
+    @detail_action(_rubric_lookup(Action.ACTIVATE), RubricSerializer, body=ForJudgeSerializer)
+    def retire(self, version: RubricVersion, data: dict[str, Any]) -> RubricVersion:
+        """Return to the shipped version of the family for new runs of the judge."""
+        retire(self._judge(data), version.family, by=request_user(self.request), reason=data["reason"])
         return version
 
-    def _judge(self, asked: dict[str, Any], action: Action = Action.ACTIVATE) -> JudgeVersion:
+    def _judge(self, data: dict[str, Any], action: Action = Action.ACTIVATE) -> JudgeVersion:
         rows = JudgeVersion.objects.all()
-        return fetch(rows, self.request.user, action, asked["judge"], path="project_id")
+        return fetch(rows, self.request.user, action, data["judge"], path="project_id")

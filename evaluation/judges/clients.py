@@ -1,4 +1,4 @@
-"""Clients of judge versions, opened by the provider of their endpoint."""
+"""Clients of judge versions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from evaluation.network.transport import Deadlines
 
 
 def provider_of(judge: JudgeVersion) -> Provider:
-    """Provider of the judge's endpoint; the offline baseline without one."""
+    """Provider of the judge's endpoint, or the offline baseline without an endpoint."""
     return provider_named(judge.endpoint.provider) if judge.endpoint else BASELINE
 
 
 def client_of(judge: JudgeVersion) -> JudgeClient:
-    """A client to be used as an asynchronous context manager.
+    """Client of a judge, an asynchronous context manager.
 
-    :raises Refused: ``origin_not_allowed`` where the endpoint's origin is not on the allow-list,
-        ``key_missing`` and ``key_unreadable`` of its key.
-    """
+    :raises Refused: ``origin_not_allowed`` if the endpoint's origin is not on the allow-list, ``key_missing`` and
+        ``key_unreadable`` for its key."""
     provider, endpoint = provider_of(judge), judge.endpoint
     if endpoint is None:
         return provider.open()
@@ -33,8 +32,7 @@ def client_of(judge: JudgeVersion) -> JudgeClient:
 def connection(endpoint: Endpoint) -> Connection:
     """Address, key and limits for calls to the endpoint.
 
-    :raises Refused: ``key_missing`` and ``key_unreadable`` of its key.
-    """
+    :raises Refused: ``key_missing`` and ``key_unreadable`` for its key."""
     return {
         "base_url": endpoint.base_url,
         "key": key_of(endpoint),

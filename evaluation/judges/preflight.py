@@ -1,4 +1,4 @@
-"""Preflight: a few calls before any work tell how a judge can be asked, and pin it for the whole of that work."""
+"""Preflight: probe a judge with a few calls before work starts, and pin the result for all of that work."""
 
 from __future__ import annotations
 
@@ -13,138 +13,142 @@ from typing import Any, Protocol
 from django.db.models.functions import Now
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.clients import client_of, provider_of
-from evaluation.judges.prices import cost_of_all
-from evaluation.judging.calls import JudgeClient, reply_words
-from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probe, Probed, probe
+from evaluation.judges.prices import total_cost
+from evaluation.judging.calls import JudgeClient, quote_server_message
+from evaluation.judging.probing import NO_LOGPROBS, NO_RESPONSE_FORMAT, Probe, ProbeResult, probe_judge
 from evaluation.models import JudgeVersion
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER, Defer, Retry, decide
+from evaluation.network.retrying import MAX_WORKER_WAIT_SECONDS, Defer, Retry, decide
 from evaluation.worker.database import retry_on_db_error
 from evaluation.worker.shares import SingleCalls
 
-_RAW_SHOWN = 300
-_KEPT = ("http_status", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")  # of a reply
+_MAX_RAW = 300
+# Fields of a reply that are stored.
+_STORED_FIELDS = ("http_status", "tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning")
 
 
-class Pins(Protocol):
-    """Where one judge's preflight is written down; ``run_id`` is the run it is for, if it is for one."""
+class PreflightStore(Protocol):
+    """Store of one judge's preflight; ``run_id`` is the run it is for, if any."""
 
     @property
     def run_id(self) -> int | None: ...
 
     def tries(self) -> int:
-        """How many tries there were since a person began the work."""
+        """Number of attempts since a person started the work."""
 
-    def keep(self, found: Probed, wait: float | None) -> None:
-        """Write down what was found; ``wait`` is in seconds until the judge may be tried again."""
+    def keep(self, result: ProbeResult, wait: float | None) -> None:
+        """Store the findings; ``wait`` is in seconds until the next attempt."""
 
     def stop(self, reason: str) -> None:
-        """Stop the work until a person has seen to it."""
+        """Stop the work until a person intervenes."""
 
 
-def pin(
+def pin_judge(
     judge: JudgeVersion,
-    pins: Pins,
+    pins: PreflightStore,
     deadline: float,
     rng: random.Random,
-    alive: Callable[[], None] = lambda: None,
+    heartbeat: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Whether the judge, which has an endpoint, is pinned now; where it is not, the work was stopped or has to wait.
-    ``deadline`` is in monotonic seconds; ``alive`` is called about once a second while one waits."""
+    """Pin a judge that has an endpoint. Returns false if the work was stopped or must wait.
+
+    ``deadline`` is in monotonic seconds; ``heartbeat`` is called about once a second while waiting."""
     if judge.endpoint is None:
         raise ValueError("a judge without an endpoint is not checked")
-    with SingleCalls(judge.endpoint, pins.run_id, alive, project_id=judge.project_id) as calls:
-        return _tried(judge, pins, deadline, rng, calls)
+    with SingleCalls(judge.endpoint, pins.run_id, heartbeat, project_id=judge.project_id) as calls:
+        return _pin_until(judge, pins, deadline, rng, calls)
 
 
-def _tried(judge: JudgeVersion, pins: Pins, deadline: float, rng: random.Random, calls: SingleCalls) -> bool:
-    tries = retry_on_db_error(pins.tries)
+def _pin_until(
+    judge: JudgeVersion, pins: PreflightStore, deadline: float, rng: random.Random, calls: SingleCalls
+) -> bool:
+    attempts = retry_on_db_error(pins.tries)
     while time.monotonic() < deadline:
         try:
             client = client_of(judge)
-        except Refused as refused:
+        except DomainError as refused:
             retry_on_db_error(partial(pins.stop, refused.code))
             return False
         if calls.wait(deadline):
             return False
-        found = probed(client, judge, calls)
-        tries += 1
-        wait = _wait(found, tries, rng)
-        retry_on_db_error(partial(pins.keep, found, wait))
-        if found.outcome == Outcome.OK:
+        result = probe_endpoint(client, judge, calls)
+        attempts += 1
+        wait_seconds = _wait(result, attempts, rng)
+        retry_on_db_error(partial(pins.keep, result, wait_seconds))
+        if result.outcome == Outcome.OK:
             return True
-        if wait is None:
-            retry_on_db_error(partial(pins.stop, found.reason))
+        if wait_seconds is None:
+            retry_on_db_error(partial(pins.stop, result.reason))
             return False
-        if wait > LONGEST_WAIT_IN_WORKER or time.monotonic() + wait > deadline:
+        if wait_seconds > MAX_WORKER_WAIT_SECONDS or time.monotonic() + wait_seconds > deadline:
             return False
-        time.sleep(wait)
+        time.sleep(wait_seconds)
     return False
 
 
-def probed(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls) -> Probed:
-    """The few calls that tell how the judge can be asked, with a rest that it asks for kept by everybody."""
+def probe_endpoint(client: JudgeClient, judge: JudgeVersion, calls: SingleCalls) -> ProbeResult:
+    """Probe the judge. A pause that the server requests applies to all workers."""
     provider = provider_of(judge)
 
-    async def asked() -> Probed:
+    async def run_probe() -> ProbeResult:
         async with client as opened:
-            return await probe(
+            return await probe_judge(
                 opened,
                 judge.model,
                 judge.params,
-                expects=judge.expects,
-                rungs=provider.rungs,
+                require_logprobs=judge.expects,
+                response_formats=provider.response_formats,
                 logprobs=provider.logprobs,
             )
 
-    found = calls.make(lambda: asyncio.run(asked()))
-    calls.heard(found.last.outcome, found.last.retry_after)
-    return found
+    result = calls.run(lambda: asyncio.run(run_probe()))
+    calls.record_outcome(result.last.outcome, result.last.retry_after)
+    return result
 
 
 def pinned_columns(
-    judge: JudgeVersion, found: Probed, wait: float | None, beside: Sequence[object] = ()
+    judge: JudgeVersion, result: ProbeResult, wait: float | None, extra_hash_parts: Sequence[object] = ()
 ) -> dict[str, Any]:
-    """The columns of a ``PreflightRow``; ``beside`` goes into the hash of the judge as pinned with what was found."""
-    good = found.outcome == Outcome.OK
-    pinned = [judge.content_hash, str(found.rung), found.last.model_returned, *beside]
+    """Columns of a ``PreflightRow``. ``extra_hash_parts`` enter the hash of the pinned judge."""
+    succeeded = result.outcome == Outcome.OK
+    hash_parts = [judge.content_hash, str(result.response_format), result.last.model_returned, *extra_hash_parts]
     return {
         "judge_version": judge,
-        "outcome": found.outcome,
-        "rung": str(found.rung) if found.rung else "",
-        "judge_hash": content_hash(pinned) if good else "",
-        "model_returned": found.last.model_returned,
-        "fingerprint": found.last.fingerprint,
-        "usage": found.tells_usage if good else None,
-        "logprobs": found.logprobs,
-        "calls": len(found.probes),
-        "cost": cost_of_all(judge, [one.reply for one in found.probes]),
+        "outcome": result.outcome,
+        "rung": str(result.response_format) if result.response_format else "",
+        "judge_hash": content_hash(hash_parts) if succeeded else "",
+        "model_returned": result.last.model_returned,
+        "fingerprint": result.last.fingerprint,
+        "usage": result.has_usage if succeeded else None,
+        "logprobs": result.logprobs,
+        "calls": len(result.probes),
+        "cost": total_cost(judge, [attempt.reply for attempt in result.probes]),
         "retry_at": Now() + timedelta(seconds=wait) if wait else None,
-        "detail": [_told(judge, one) for one in found.probes],
+        "detail": [_call_record(judge, attempt) for attempt in result.probes],
     }
 
 
-def _wait(found: Probed, tries: int, rng: random.Random) -> float | None:
-    """Seconds until the judge may be tried again; ``None`` where nothing is to be tried again."""
-    if found.outcome in {Outcome.OK, NO_RUNG, NO_LOGPROBS}:
+def _wait(result: ProbeResult, tries: int, rng: random.Random) -> float | None:
+    """Seconds until the next attempt; ``None`` if there is none."""
+    if result.outcome in {Outcome.OK, NO_RESPONSE_FORMAT, NO_LOGPROBS}:
         return None
-    outcome = Outcome(found.outcome)
-    decision = decide(outcome, tries, found.last.retry_after, rng, earlier=[outcome] * (tries - 1))
+    outcome = Outcome(result.outcome)
+    decision = decide(outcome, tries, result.last.retry_after, rng, earlier=[outcome] * (tries - 1))
     return decision.seconds if isinstance(decision, Retry | Defer) else None
 
 
-def _told(judge: JudgeVersion, one: Probe) -> dict[str, object]:
-    """One call as it is kept; its text only where it was no verdict."""
-    reply, cost = one.reply, cost_of_all(judge, [one.reply])
-    told: dict[str, object] = {
-        "rung": one.rung,
-        "logprobs_asked": one.asked_logprobs,
-        "outcome": one.outcome,
-        **{name: getattr(reply, name) for name in _KEPT},
+def _call_record(judge: JudgeVersion, attempt: Probe) -> dict[str, object]:
+    """Record of one call; its text only if it was not a verdict."""
+    reply, cost = attempt.reply, total_cost(judge, [attempt.reply])
+    record: dict[str, object] = {
+        "rung": attempt.response_format,
+        "logprobs_asked": attempt.logprobs_requested,
+        "outcome": attempt.outcome,
+        **{name: getattr(reply, name) for name in _STORED_FIELDS},
         "cost": None if cost is None else str(cost),
     }
-    if one.outcome is Outcome.OK:
-        return told
-    return {**told, "said": reply_words(reply), "raw": reply.raw[:_RAW_SHOWN]}
+    if attempt.outcome is Outcome.OK:
+        return record
+    return {**record, "said": quote_server_message(reply), "raw": reply.raw[:_MAX_RAW]}

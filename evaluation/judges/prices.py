@@ -1,4 +1,4 @@
-"""The operator's table of prices, and what calls cost by it."""
+"""The operator's price table, and the cost of calls."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pathlib import Path
 
 from django.conf import settings
 
-from evaluation.judging.calls import SHIPPED, JudgeReply, PriceTable, cost_of, read_prices
+from evaluation.judging.calls import SHIPPED_PRICES, JudgeReply, PriceTable, call_cost, read_prices
 from evaluation.models import JudgeVersion
 
 
 def price_table() -> PriceTable:
-    """The file that ``CONCORD_PRICES`` names, read once per process; without one the shipped table, which is empty.
+    """Price table in the file of ``CONCORD_PRICES``, read once per process; without the setting the shipped table
+    (empty).
 
-    :raises InvalidFile: for a file that is no table of prices.
-    :raises OSError: for a file that cannot be read.
-    """
-    return _read(settings.CONCORD_PRICES)
+    :raises InvalidFile: for a file that is not a price table.
+    :raises OSError: for an unreadable file."""
+    return _load_table(settings.CONCORD_PRICES)
 
 
 @cache
-def _read(path: str) -> PriceTable:
-    return read_prices(Path(path) if path else SHIPPED)
+def _load_table(path: str) -> PriceTable:
+    return read_prices(Path(path) if path else SHIPPED_PRICES)
 
 
-def cost_of_all(judge: JudgeVersion, replies: Sequence[JudgeReply]) -> Decimal | None:
-    """US dollars of some calls; ``None`` where that of one is unknown."""
-    costs = [cost_of(judge.model, reply, table=price_table()) for reply in replies]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known, Decimal(0)) if len(known) == len(costs) else None
+def total_cost(judge: JudgeVersion, replies: Sequence[JudgeReply]) -> Decimal | None:
+    """US dollars of several calls; ``None`` if the cost of one is unknown."""
+    costs = [call_cost(judge.model, reply, table=price_table()) for reply in replies]
+    known_costs = [cost for cost in costs if cost is not None]
+    return sum(known_costs, Decimal(0)) if len(known_costs) == len(costs) else None

@@ -1,5 +1,4 @@
-"""Judging without Django: rubrics, prompts, reading of replies, formulas, embeddings, the offline baseline.
+"""Judging without Django: rubrics, prompts, reply parsing, formulas, embeddings and the offline baseline.
 
-A judge gives verdicts; the figures are computed here. Used by others: ``catalogue.family_for``,
-``rubric.shipped_rubric``, ``prompt.judge_call`` and ``hear``, ``providers.catalogue``, ``calls``.
-"""
+A judge gives verdicts; scores are computed here. Public: ``catalogue.family_for``, ``rubric.shipped_rubric``,
+``prompt.judge_call`` and ``parse_reply``, ``providers.catalogue``, ``calls``."""

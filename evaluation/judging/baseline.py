@@ -1,7 +1,7 @@
-"""The offline baseline judge: compares words, needs no model and no network, and is the trivial judge that every real
-one must beat. Readers are always told that it is a baseline. Here it finds and checks claims, statements, nuggets and
-passages by sentences and words, scores and labels, and stands in for a custom criterion by counting words.
-"""
+"""Offline baseline judge: compares words, needs no model and no network. Real judges must beat it.
+
+Readers are always told that a score is the baseline's. It extracts and checks claims, statements, nuggets and passages
+by sentences and words, gives scores and labels, and scores custom criteria by word counts."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from evaluation.core.samples import QuestionSpec, Result
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.formulas import IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
 from evaluation.judging.lexical import (
+    BaselineReason,
     Grade,
-    Said,
     Word,
     claimed_words,
     completeness,
+    contains_negation,
     content_words,
     correctness,
     coverage,
-    denies,
     faithfulness,
-    joined,
-    named,
-    negates,
-    numbers,
-    refuses,
+    is_denial,
+    is_refusal,
+    join_reasons,
+    names_any,
+    number_words,
+    reason_text,
+    reference_words,
     states_ignorance,
-    told,
-    wanted_words,
 )
-from evaluation.judging.prompt import source_of
+from evaluation.judging.prompt import passage_source
 from evaluation.judging.prose import prose, quoted_sentences, sentences
-from evaluation.judging.rubric import Offline, Rubric, is_criterion
+from evaluation.judging.rubric import OfflineMeasure, Rubric, is_criterion
 from evaluation.metrics.citations import citation_format, citation_validity
 from evaluation.network.outcomes import Outcome
 
-FULLY, PARTLY = 0.7, 0.45  # share of a text's words in the passages
+# Minimum shares of a text's words in the passages.
+SUPPORTED_SHARE, PARTIAL_SHARE = 0.7, 0.45
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """A verdict with the passage that holds most of the words (its place from 0), the sentence there, and why."""
+    """Verdict, with the passage that contains most words (index from 0), the sentence there and the reason."""
 
     verdict: str
     context: int | None
@@ -57,49 +58,49 @@ class Support:
     reason: Bilingual
 
 
-def support(text: str, contexts: Sequence[str], question: str) -> Support:
-    """Supported where at least 70% of the words that the question does not hold occur in the passages together, partly
-    from 45%; never where a number is in no passage and not in the question."""
-    asked = content_words(question)
-    words = claimed_words(text, asked) or content_words(text)
+def word_support(text: str, contexts: Sequence[str], question: str) -> Support:
+    """Verdict on a text by word overlap with the passages. Supported: at least 70% of the words that the question lacks
+    occur in the passages; partial: from 45%; unsupported if a number is in neither passages nor question."""
+    question_words = content_words(question)
+    words = claimed_words(text, question_words) or content_words(text)
     evidence = [word for context in contexts for word in content_words(context)]
     share = coverage(words, evidence)
-    foreign = numbers(words) - numbers(evidence) - numbers(asked)
-    verdict = SUPPORTED if share >= FULLY else PARTIAL if share >= PARTLY else UNSUPPORTED
-    reason = Said.IN_PASSAGES.of(percent=round(100 * share))
+    foreign = number_words(words) - number_words(evidence) - number_words(question_words)
+    verdict = SUPPORTED if share >= SUPPORTED_SHARE else PARTIAL if share >= PARTIAL_SHARE else UNSUPPORTED
+    reason = BaselineReason.IN_PASSAGES.format(percent=round(100 * share))
     if foreign:
         verdict = UNSUPPORTED
-        reason = joined(reason, Said.IN_NO_PASSAGE.of(listed=", ".join(sorted(foreign))))
-    place = best_of(words, contexts) if verdict != UNSUPPORTED else None
-    parts = sentences(contexts[place]) if place is not None else ()
-    best = best_of(words, parts)
-    return Support(verdict, place, parts[best] if best is not None else "", reason)
+        reason = join_reasons(reason, BaselineReason.IN_NO_PASSAGE.format(listed=", ".join(sorted(foreign))))
+    index = best_match(words, contexts) if verdict != UNSUPPORTED else None
+    parts = sentences(contexts[index]) if index is not None else ()
+    best = best_match(words, parts)
+    return Support(verdict, index, parts[best] if best is not None else "", reason)
 
 
-def best_of(words: Sequence[Word], texts: Sequence[str]) -> int | None:
-    """The place of the text that holds most of the words; ``None`` where none holds any."""
+def best_match(words: Sequence[Word], texts: Sequence[str]) -> int | None:
+    """Index of the text that contains most of the words; ``None`` if none contains any."""
     shares = [coverage(words, content_words(text)) for text in texts]
     best = max(shares, default=0.0)
     return shares.index(best) if best > 0 else None
 
 
-_NAMED, _HINTED = 0.8, 0.5  # share of a nugget's words in the answer
+# Minimum shares of a nugget's words in the answer.
+_NUGGET_SUPPORTED, _NUGGET_PARTIAL = 0.8, 0.5
 
 
-def claims_of(call: JudgeCall) -> dict[str, Any]:
-    """Every sentence of the answer's prose that says something beyond the question and does not admit ignorance."""
-    asked = content_words(call.question.text)
+def extract_claims(call: JudgeCall) -> dict[str, Any]:
+    """Sentences of the answer's prose that add to the question and do not admit ignorance."""
+    question_words = content_words(call.question.text)
     claims = []
     for sentence, quote in quoted_sentences(prose(call.answer.text)):
-        words = claimed_words(sentence, asked)
-        # Numbers alone say nothing: "3." before an item of a list.
-        if not states_ignorance(sentence) and len(words) > len(numbers(words)):
+        words = claimed_words(sentence, question_words)
+        # Numbers alone claim nothing, such as "3." before a list item.
+        if not states_ignorance(sentence) and len(words) > len(number_words(words)):
             claims.append({"claim": sentence, "quote": quote})
     return {"claims": claims}
 
 
-def statements_of(call: JudgeCall) -> dict[str, Any]:
-    """The sentences of each reference."""
+def extract_statements(call: JudgeCall) -> dict[str, Any]:
     return {
         "statements": [
             {"reference": number, "statement": sentence}
@@ -109,158 +110,170 @@ def statements_of(call: JudgeCall) -> dict[str, Any]:
     }
 
 
-def assigned_nuggets(call: JudgeCall) -> dict[str, Any]:
-    """A verdict on each nugget: from 80% of the words of any wording supported, from half of them partly."""
-    given = content_words(call.answer.text)
-    found = {}
-    for key, wordings in call.ask.blocks["nuggets"].items():
-        words = [wanted for text in wordings if (wanted := content_words(text))]
-        share = max((coverage(wanted, given) for wanted in words), default=0.0)
-        verdict = SUPPORTED if share >= _NAMED else PARTIAL if share >= _HINTED else UNSUPPORTED
-        reason = told(call, Said.OF_NUGGET.of(percent=round(100 * share)))
+def assign_nuggets(call: JudgeCall) -> dict[str, Any]:
+    """Verdict on each nugget: supported from 80% of the words of any wording, partial from 50%."""
+    answer_words = content_words(call.answer.text)
+    verdicts = {}
+    for key, wordings in call.judge_request.blocks["nuggets"].items():
+        words = [wording_words for text in wordings if (wording_words := content_words(text))]
+        share = max((coverage(wording_words, answer_words) for wording_words in words), default=0.0)
+        verdict = SUPPORTED if share >= _NUGGET_SUPPORTED else PARTIAL if share >= _NUGGET_PARTIAL else UNSUPPORTED
+        reason = reason_text(call, BaselineReason.OF_NUGGET.format(percent=round(100 * share)))
         quote = ""
-        if verdict != UNSUPPORTED:  # the sentence of the answer that holds most of any wording
-            held = {s: max(coverage(wanted, content_words(s)) for wanted in words) for s in sentences(call.answer.text)}
-            quote = max(held, key=held.__getitem__, default="")
-        found[key] = {"reason": reason, "verdict": verdict, "quote": quote}
-    return found
+        # Quote the sentence of the answer that contains most words of any wording.
+        if verdict != UNSUPPORTED:
+            best_coverage = {
+                sentence: max(coverage(wording_words, content_words(sentence)) for wording_words in words)
+                for sentence in sentences(call.answer.text)
+            }
+            quote = max(best_coverage, key=best_coverage.__getitem__, default="")
+        verdicts[key] = {"reason": reason, "verdict": verdict, "quote": quote}
+    return verdicts
 
 
-def checked(call: JudgeCall, *, partial: bool) -> dict[str, Any]:
-    """A verdict on each claim, or on each statement, of the wordings of one the best; part of a statement does not
+def check_texts(call: JudgeCall, *, partial: bool) -> dict[str, Any]:
+    """Verdict on each claim or statement, the best over its wordings. For statements, partial support does not
     count."""
-    texts: dict[str, str] = call.ask.blocks["claims" if partial else "statements"]
-    contexts = [f"{context.text}\n{source_of(context)}" for context in call.answer.contexts or ()]
-    found = {}
+    texts: dict[str, str] = call.judge_request.blocks["claims" if partial else "statements"]
+    contexts = [f"{context.text}\n{passage_source(context)}" for context in call.answer.contexts or ()]
+    verdicts = {}
     for key, text in texts.items():
-        options = [support(wording, contexts, call.question.text) for wording in text.split(" | ")]
-        best = min(options, key=lambda one: (SUPPORTED, PARTIAL, UNSUPPORTED).index(one.verdict))
-        counts = partial or best.verdict == SUPPORTED
-        found[key] = {
-            "reason": told(call, best.reason),
-            "verdict": best.verdict if counts else UNSUPPORTED,
-            "context": best.context + 1 if best.context is not None and counts else 0,
-            "quote": best.quote if counts else "",
+        options = [word_support(wording, contexts, call.question.text) for wording in text.split(" | ")]
+        best = min(options, key=lambda candidate: (SUPPORTED, PARTIAL, UNSUPPORTED).index(candidate.verdict))
+        accepted = partial or best.verdict == SUPPORTED
+        verdicts[key] = {
+            "reason": reason_text(call, best.reason),
+            "verdict": best.verdict if accepted else UNSUPPORTED,
+            "context": best.context + 1 if best.context is not None and accepted else 0,
+            "quote": best.quote if accepted else "",
         }
-    return found
+    return verdicts
 
 
-_HELPS, _ON_TOPIC = 0.5, 0.6  # share of a reference sentence's words; of the question's, where there is no reference
+# Minimum shares of a reference sentence's words, and of the question's words if there is no reference.
+_RELEVANT_SHARE, _ON_TOPIC_SHARE = 0.5, 0.6
 
 
-def helps(passage: str, question: QuestionSpec) -> bool:
-    """Whether the passage holds half of the words of a sentence of a reference, else names a required point, else
-    holds most of the question's words."""
-    given = content_words(passage)
+def is_relevant(passage: str, question: QuestionSpec) -> bool:
+    """Whether a passage contains half of the words of a reference sentence, else a required point, else most of the
+    question's words."""
+    passage_words = content_words(passage)
     if question.references:
-        wanted = (wanted_words(s, question) for reference in question.references for s in sentences(reference))
-        return any(words and coverage(words, given) >= _HELPS for words in wanted)
+        word_lists = (
+            reference_words(sentence, question)
+            for reference in question.references
+            for sentence in sentences(reference)
+        )
+        return any(words and coverage(words, passage_words) >= _RELEVANT_SHARE for words in word_lists)
     if question.keywords:
-        return any(named(point, given) for point in question.keywords)
-    return coverage(content_words(question.text), given) >= _ON_TOPIC
+        return any(names_any(point, passage_words) for point in question.keywords)
+    return coverage(content_words(question.text), passage_words) >= _ON_TOPIC_SHARE
 
 
-def rated_passages(call: JudgeCall) -> dict[str, Any]:
-    """A verdict on each passage of the request."""
-    found = {}
-    for context in call.ask.blocks["contexts"]:
-        relevant = helps(context["text"], call.question)
+def rate_passages(call: JudgeCall) -> dict[str, Any]:
+    verdicts = {}
+    for context in call.judge_request.blocks["contexts"]:
+        relevant = is_relevant(context["text"], call.question)
         verdict = RELEVANT if relevant else IRRELEVANT
-        found[f"context_{context['number']}"] = {
-            "reason": told(call, (Said.HELPS if relevant else Said.HELPS_NOT).value),
+        verdicts[f"context_{context['number']}"] = {
+            "reason": reason_text(call, (BaselineReason.HELPS if relevant else BaselineReason.HELPS_NOT).value),
             "verdict": verdict,
         }
-    return found
+    return verdicts
 
 
 _SETTINGS = RuleSettings()
-_RIGHT = 4  # level of correctness
-_LIKE_REFERENCE = 0.45  # share of the reference's words
+# Level of correctness.
+_RIGHT = 4
+# Minimum share of the reference's words.
+_LIKE_REFERENCE = 0.45
 Scorer = Callable[[JudgeCall], Grade]
 
 
-def graded(call: JudgeCall) -> dict[str, Any]:
+def grade_levels(call: JudgeCall) -> dict[str, Any]:
     """Levels from 1 to 5, by metric."""
-    grades = {name: SCORERS[name](call) for name in call.ask.names}
-    return {name: {"reason": told(call, grade.reason), "score": grade.level} for name, grade in grades.items()}
+    grades = {name: SCORERS[name](call) for name in call.judge_request.names}
+    return {name: {"reason": reason_text(call, grade.reason), "score": grade.level} for name, grade in grades.items()}
 
 
-def shares(call: JudgeCall) -> dict[str, Any]:
-    """Shares from 0 to 1, by metric."""
-    return {name: _real(call, SCORERS[name](call)) for name in call.ask.names}
+def grade_shares(call: JudgeCall) -> dict[str, Any]:
+    """Scores from 0 to 1, by metric."""
+    return {name: _scaled_score(call, SCORERS[name](call)) for name in call.judge_request.names}
 
 
 def factual_accuracy(call: JudgeCall) -> dict[str, Any]:
-    """Correctness and completeness by words. Contradictions are not looked for, so nothing is sure."""
+    """Correctness and completeness by words. Contradictions are not detected, so the confidence is 0."""
     steps = {
         "correctness": correctness(call.question, call.answer),
         "completeness": completeness(call.question, call.answer),
-        "consistency": Grade(5, Said.NOT_LOOKED_FOR.value, 1.0),
+        "consistency": Grade(5, BaselineReason.NOT_LOOKED_FOR.value, 1.0),
     }
-    return {**{name: _real(call, grade, 100) for name, grade in steps.items()}, "confidence": 0}
+    return {**{name: _scaled_score(call, grade, 100) for name, grade in steps.items()}, "confidence": 0}
 
 
 def regulation_quality(call: JudgeCall) -> dict[str, Any]:
-    """The scores of source 003 that are asked for. A question back where one is welcome costs nothing."""
+    """Scores of the requested regulation metrics. A clarifying question gets full scores where one is welcome."""
     asks_back = call.question.clarification_ok and call.answer.text.strip().endswith("?")
-    welcome = Grade(5, Said.ASKS_BACK.value, 1.0)
-    grades = {name: welcome if asks_back else SCORERS[name](call) for name in call.ask.names}
-    low = [f"{name}: {told(call, grade.reason)}" for name, grade in grades.items() if grade.level <= 2]
-    high = [f"{name}: {told(call, grade.reason)}" for name, grade in grades.items() if grade.level == 5]
-    return {**{name: _real(call, grade) for name, grade in grades.items()}, "issues": low, "strengths": high}
+    welcome = Grade(5, BaselineReason.ASKS_BACK.value, 1.0)
+    grades = {name: welcome if asks_back else SCORERS[name](call) for name in call.judge_request.names}
+    low = [f"{name}: {reason_text(call, grade.reason)}" for name, grade in grades.items() if grade.level <= 2]
+    high = [f"{name}: {reason_text(call, grade.reason)}" for name, grade in grades.items() if grade.level == 5]
+    return {**{name: _scaled_score(call, grade) for name, grade in grades.items()}, "issues": low, "strengths": high}
 
 
-def _real(call: JudgeCall, grade: Grade, top: float = 1.0) -> dict[str, Any]:
-    return {"reason": told(call, grade.reason), "score": top * grade.unit}
+def _scaled_score(call: JudgeCall, grade: Grade, top: float = 1.0) -> dict[str, Any]:
+    return {"reason": reason_text(call, grade.reason), "score": top * grade.unit}
 
 
-def _responds(call: JudgeCall) -> Grade:
-    """Half for saying anything beyond the question, half for the question's words that come back; a refusal is no
-    response."""
-    asked, given = content_words(call.question.text), content_words(call.answer.text)
-    new = {word.surface for word in given} - {word.surface for word in asked}
-    if refuses(call.answer.text) or not new:
-        return Grade(1, Said.NOTHING_NEW.value, 0.0)
-    share = 0.5 + 0.5 * coverage(asked, given)
-    return Grade.of(share, Said.TAKES_UP.of(percent=round(200 * (share - 0.5))))
+def _relevancy(call: JudgeCall) -> Grade:
+    """Half for any word beyond the question, half for the share of the question's words in the answer; 0 for a
+    refusal."""
+    question_words, answer_words = content_words(call.question.text), content_words(call.answer.text)
+    new = {word.surface for word in answer_words} - {word.surface for word in question_words}
+    if is_refusal(call.answer.text) or not new:
+        return Grade(1, BaselineReason.NOTHING_NEW.value, 0.0)
+    share = 0.5 + 0.5 * coverage(question_words, answer_words)
+    return Grade.of(share, BaselineReason.TAKES_UP.format(percent=round(200 * (share - 0.5))))
 
 
 def _accuracy(call: JudgeCall) -> Grade:
-    known = call.question.references or call.question.keywords
-    return (correctness if known else faithfulness)(call.question, call.answer)
+    has_reference = call.question.references or call.question.keywords
+    return (correctness if has_reference else faithfulness)(call.question, call.answer)
 
 
 def _answer_completeness(call: JudgeCall) -> Grade:
     if not call.question.required_info:
         return completeness(call.question, call.answer)
-    given, points = content_words(call.answer.text), call.question.required_info
-    count = sum(named((point,), given) for point in points)
-    return Grade.of(count / len(points), Said.POINTS.of(count=count, total=len(points)))
+    answer_words, points = content_words(call.answer.text), call.question.required_info
+    count = sum(names_any((point,), answer_words) for point in points)
+    return Grade.of(count / len(points), BaselineReason.POINTS.format(count=count, total=len(points)))
 
 
 def _citations(call: JudgeCall) -> Grade:
-    """Form times the share of references that the sources hold, where there are sources."""
+    """Citation format times the share of citations found in the sources, if there are sources."""
     form = citation_format(call.question, call.answer, _SETTINGS).value or 0.0
     valid = citation_validity(call.question, call.answer, _SETTINGS).value
     if valid is None:
-        return Grade.of(form, Said.FORM.of(form=f"{form:g}"))
-    return Grade.of(form * valid, Said.FORM_AND_SOURCES.of(form=f"{form:g}", valid=valid))
+        return Grade.of(form, BaselineReason.FORM.format(form=f"{form:g}"))
+    return Grade.of(form * valid, BaselineReason.FORM_AND_SOURCES.format(form=f"{form:g}", valid=valid))
 
 
 def _context_relevance(call: JudgeCall) -> Grade:
     contexts = call.answer.contexts or ()
-    count = sum(helps(context.text, call.question) for context in contexts)
-    return Grade.of(count / len(contexts) if contexts else 0.0, Said.HELPING.of(count=count, total=len(contexts)))
+    count = sum(is_relevant(context.text, call.question) for context in contexts)
+    return Grade.of(
+        count / len(contexts) if contexts else 0.0, BaselineReason.HELPING.format(count=count, total=len(contexts))
+    )
 
 
-#: By metric, and by the stand-ins of custom criteria (:class:`Offline`).
+#: By metric, and by the measures for custom criteria (:class:`OfflineMeasure`).
 SCORERS: Mapping[str, Scorer] = {
     "correctness": lambda call: correctness(call.question, call.answer),
     "completeness": lambda call: completeness(call.question, call.answer),
     "faithfulness": lambda call: faithfulness(call.question, call.answer),
     "generation_faithfulness": lambda call: faithfulness(call.question, call.answer),
-    "relevancy": _responds,
-    "answer_relevancy": _responds,
+    "relevancy": _relevancy,
+    "answer_relevancy": _relevancy,
     "accuracy": _accuracy,
     "answer_completeness": _answer_completeness,
     "citations": _citations,
@@ -268,46 +281,46 @@ SCORERS: Mapping[str, Scorer] = {
 }
 
 
-def asked_back(call: JudgeCall) -> dict[str, Any]:
-    """The answer's first sentences with a question mark: all that can be done without a model."""
+def write_questions(call: JudgeCall) -> dict[str, Any]:
+    """Turn the answer's first sentences into questions, because writing questions needs a model."""
     parts = [sentence.rstrip(" .!?。") + "?" for sentence in sentences(call.answer.text)][:3]
-    return {"questions": parts, "noncommittal": refuses(call.answer.text)}
+    return {"questions": parts, "noncommittal": is_refusal(call.answer.text)}
 
 
-def classed_answer(call: JudgeCall) -> dict[str, Any]:
+def classify_answer(call: JudgeCall) -> dict[str, Any]:
     """CORRECT from level 4 of the baseline's correctness, else WRONG."""
     grade = correctness(call.question, call.answer)
     label = "CORRECT" if grade.level >= _RIGHT else "WRONG"
-    return {"answer_class": {"reason": told(call, grade.reason), "label": label}}
+    return {"answer_class": {"reason": reason_text(call, grade.reason), "label": label}}
 
 
-def labelled_negative(call: JudgeCall) -> dict[str, Any]:
-    """What predicates and words tell: a negation in the reference's own words corrects, a refusal abstains, claims
-    that the passages support answer, anything else is made up."""
-    text, given = call.answer.text, content_words(call.answer.text)
-    wanted = [wanted_words(reference, call.question) for reference in call.question.references]
-    alike = max((coverage(words, given) for words in wanted), default=0.0)
-    if alike >= _LIKE_REFERENCE and negates(text) and not all(map(denies, call.question.references)):
-        label, why = "correct_premise", Said.NEGATES
-    elif denies(text):
-        label, why = "abstain", Said.NOT_THERE
+def label_negative(call: JudgeCall) -> dict[str, Any]:
+    """Label by words: a negation with the reference's words corrects the premise, a refusal abstains, supported claims
+    answer, anything else is a fabrication."""
+    text, answer_words = call.answer.text, content_words(call.answer.text)
+    word_lists = [reference_words(reference, call.question) for reference in call.question.references]
+    likeness = max((coverage(words, answer_words) for words in word_lists), default=0.0)
+    if likeness >= _LIKE_REFERENCE and contains_negation(text) and not all(map(is_denial, call.question.references)):
+        label, explanation = "correct_premise", BaselineReason.NEGATES
+    elif is_denial(text):
+        label, explanation = "abstain", BaselineReason.NOT_THERE
     elif call.answer.contexts and faithfulness(call.question, call.answer).level >= _RIGHT:
-        label, why = "answer", Said.PASSAGES_WORDS
+        label, explanation = "answer", BaselineReason.PASSAGES_WORDS
     else:
-        label, why = "fabricate", Said.NO_PASSAGES_WORDS
-    return {"negative_label": {"reason": told(call, why.value), "label": label}}
+        label, explanation = "fabricate", BaselineReason.NO_PASSAGES_WORDS
+    return {"negative_label": {"reason": reason_text(call, explanation.value), "label": label}}
 
 
-def unanswerable(rubric: Rubric, metrics: Iterable[str]) -> dict[str, Result]:
-    """The metrics of the rubric that the baseline has no rule for, with that as their result."""
-    if rubric.criterion is None or rubric.criterion.offline is not Offline.NONE:
+def unsupported_metrics(rubric: Rubric, metrics: Iterable[str]) -> dict[str, Result]:
+    """Not-applicable results of the metrics that the baseline has no rule for."""
+    if rubric.criterion is None or rubric.criterion.offline is not OfflineMeasure.NONE:
         return {}
     return {name: Result.not_applicable("baseline_has_no_rule") for name in metrics}
 
 
-def stand_in(call: JudgeCall) -> dict[str, Any]:
-    """The share of words on the criterion's scale, turned round where less is better; between two levels the lower
-    of the shares counts, so that a half is no yes."""
+def grade_criterion(call: JudgeCall) -> dict[str, Any]:
+    """Score of a custom criterion: the word share on its scale, inverted if lower is better. Shares between two levels
+    are rounded down at one half."""
     terms = call.rubric.criterion
     if terms is None:
         raise ValueError(f"{call.rubric.family} is no criterion")
@@ -315,15 +328,16 @@ def stand_in(call: JudgeCall) -> dict[str, Any]:
     (metric,) = call.rubric.metrics
     scale = metric.read_scale()
     share = (grade.level - 1) / 4 if scale.levels else grade.unit
-    place = math.ceil(share * scale.width - 0.5) if scale.levels else share * scale.width
-    value = scale.low + place if terms.direction is Direction.HIGHER else scale.high - place
-    reason = told(call, joined(grade.reason, Said.COUNTED.of(offline=str(terms.offline))))
+    offset = math.ceil(share * scale.width - 0.5) if scale.levels else share * scale.width
+    value = scale.low + offset if terms.direction is Direction.HIGHER else scale.high - offset
+    reason = reason_text(call, join_reasons(grade.reason, BaselineReason.COUNTED.format(offline=str(terms.offline))))
     score = int(value) if scale.levels else value
     return {metric.name: {"reason": reason, "score": score}}
 
 
 NAME = "baseline"
-BASELINE_VERSION = 3  # rises when its levels would move, or the texts and places of its claims
+# Raise when scores change, or the texts and positions of extracted claims.
+BASELINE_VERSION = 3
 DESCRIPTION = Bilingual(
     "Offline baseline: compares words with the reference and the contexts, without a model. "
     "A yardstick for real judges, not a judgement.",
@@ -331,37 +345,36 @@ DESCRIPTION = Bilingual(
 )
 
 
-ANSWERS: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
-    ("answer_quality", ""): graded,
-    ("negative_questions", ""): labelled_negative,
-    ("claims", "extract"): claims_of,
-    ("claims", "verify"): partial(checked, partial=True),
-    ("passages", "rate"): rated_passages,
-    ("statements", "extract"): statements_of,
-    ("statements", "attribute"): partial(checked, partial=False),
-    ("asked_back", "write"): asked_back,
+RULES: Mapping[tuple[str, str], Callable[[JudgeCall], dict[str, Any]]] = {
+    ("answer_quality", ""): grade_levels,
+    ("negative_questions", ""): label_negative,
+    ("claims", "extract"): extract_claims,
+    ("claims", "verify"): partial(check_texts, partial=True),
+    ("passages", "rate"): rate_passages,
+    ("statements", "extract"): extract_statements,
+    ("statements", "attribute"): partial(check_texts, partial=False),
+    ("asked_back", "write"): write_questions,
     ("factual_accuracy", "assess"): factual_accuracy,
-    ("answer_class", ""): classed_answer,
-    ("generation_faithfulness", ""): shares,
-    ("answer_relevancy", ""): shares,
+    ("answer_class", ""): classify_answer,
+    ("generation_faithfulness", ""): grade_shares,
+    ("answer_relevancy", ""): grade_shares,
     ("regulation_quality", ""): regulation_quality,
-    ("nuggets", "assign"): assigned_nuggets,
-    # Nothing: words do not tell what somebody may need next.
+    ("nuggets", "assign"): assign_nuggets,
+    # Empty, because words do not tell what somebody needs next.
     ("proposals", "propose"): lambda call: {"suggested_queries": [], "action_items": [], "urgency": "low"},
 }
 """How each step of each family is answered (the step is empty in families of one call)."""
 
 
-def judged(request: JudgeCall) -> JudgeReply:
-    """The baseline's reply: the JSON text a remote judge is asked for, no tokens.
+def judge_offline(request: JudgeCall) -> JudgeReply:
+    """Reply of the baseline: the JSON text that a remote judge would return, with zero tokens.
 
-    :raises UnknownName: for a family or step that the baseline has no rule for (see :data:`ANSWERS`).
-    """
+    :raises UnknownName: for a family or step without a baseline rule (see :data:`RULES`)."""
     started = time.monotonic()
-    family, step = request.rubric.family, request.ask.step
-    rule = stand_in if is_criterion(family) else ANSWERS.get((family, step))
+    family, step = request.rubric.family, request.judge_request.step
+    rule = grade_criterion if is_criterion(family) else RULES.get((family, step))
     if rule is None:
-        raise UnknownName("baseline rule", f"{family}/{step}", sorted("/".join(known) for known in ANSWERS))
+        raise UnknownName("baseline rule", f"{family}/{step}", sorted("/".join(key) for key in RULES))
     return JudgeReply(
         Outcome.OK,
         raw=json.dumps(rule(request), ensure_ascii=False),

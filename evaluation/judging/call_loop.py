@@ -1,4 +1,4 @@
-"""Calls to a judge outside of runs: several at a time, each made again after failures that may pass."""
+"""Concurrent judge calls outside of runs, with retries of transient failures."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
-from evaluation.judging.calls import Heard, JudgeCall, JudgeReply, reason_with_words
-from evaluation.judging.prompt import hear, repaired, with_first_failure
+from evaluation.judging.calls import JudgeCall, JudgeReply, ParsedReply, reason_with_message
+from evaluation.judging.prompt import parse_reply, repair_call, with_first_failure
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import MOST_TRIES, REPAIRABLE, Defer, GiveUp, NeedsPerson, decide
+from evaluation.network.retrying import MAX_ATTEMPTS, REPAIRABLE, Defer, GiveUp, NeedsAction, decide
 
 WAIT_SECONDS = 0.5
 
 K = TypeVar("K", bound=Hashable)
 
 
-class Calls(Protocol):
-    """Makes calls, several at a time, as a ``CallPool`` does."""
+class CallExecutor(Protocol):
+    """Executor of concurrent calls, such as ``CallPool``."""
 
     @property
-    def in_hands(self) -> int: ...
+    def outstanding(self) -> int: ...
 
     def submit(self, calls: Iterable[tuple[Hashable, JudgeCall]]) -> None: ...
 
@@ -32,7 +32,7 @@ class Calls(Protocol):
 
 
 @dataclass(slots=True)
-class _Waiting(Generic[K]):
+class _PendingCall(Generic[K]):
     key: K
     call: JudgeCall
     earlier: list[Outcome]
@@ -40,84 +40,84 @@ class _Waiting(Generic[K]):
 
 @dataclass(kw_only=True)
 class CallLoop(Generic[K]):
-    """Calls that were added, of which ``at_once`` are out at a time.
+    """Loop over added calls with at most ``max_in_flight`` at a time.
 
-    ``begin`` gives the key of an attempt, ``record`` stores what came of it. ``more`` is asked before each attempt;
-    once it says no, nothing more is sent. Without ``defers`` a call ends where its server asks for a long rest.
-    ``away`` is the reason why no call can succeed before a person acts; nothing more is sent then.
-    """
+    ``begin`` returns the key of an attempt, ``record`` stores its reply. ``may_continue`` is checked before each
+    attempt; once it is false, nothing more is sent. Without ``may_defer`` a call ends if its server asks for a long
+    pause. ``blocked_reason`` is set if no call can succeed before a person acts; sending then stops."""
 
-    calls: Calls
-    at_once: int
-    most_tries: int = MOST_TRIES
-    defers: bool = True
+    calls: CallExecutor
+    max_in_flight: int
+    max_tries: int = MAX_ATTEMPTS
+    may_defer: bool = True
     begin: Callable[[K], Hashable] = lambda key: key
-    record: Callable[[Any, JudgeCall, JudgeReply, Heard], None] = lambda *_: None
-    more: Callable[[], bool] = lambda: True
+    record: Callable[[Any, JudgeCall, JudgeReply, ParsedReply], None] = lambda *_: None
+    may_continue: Callable[[], bool] = lambda: True
     rng: random.Random = field(default_factory=random.Random)
-    away: str = ""
+    blocked_reason: str = ""
     _order: count[int] = field(default_factory=count)
-    _due: list[tuple[float, int, _Waiting[K]]] = field(default_factory=list)
-    _out: dict[Hashable, _Waiting[K]] = field(default_factory=dict)
+    _scheduled: list[tuple[float, int, _PendingCall[K]]] = field(default_factory=list)
+    _in_flight: dict[Hashable, _PendingCall[K]] = field(default_factory=dict)
 
     @property
-    def goes_on(self) -> bool:
-        """Whether calls are due or out."""
-        return bool(self._due or self._out)
+    def active(self) -> bool:
+        return bool(self._scheduled or self._in_flight)
 
     def add(self, key: K, call: JudgeCall, earlier: Iterable[Outcome] = ()) -> None:
-        """Add a call. ``earlier`` are outcomes of attempts that were made before."""
-        self._put(0.0, _Waiting(key, call, list(earlier)))
+        """Add a call. ``earlier`` are the outcomes of previous attempts."""
+        self._schedule(0.0, _PendingCall(key, call, list(earlier)))
 
-    def turn(self) -> list[tuple[K, Heard]]:
-        """Send what is due, wait a moment for replies, and return what was heard of the calls that have ended."""
+    def step(self) -> list[tuple[K, ParsedReply]]:
+        """Send due calls, wait briefly for replies, and return the parsed replies of finished calls."""
         self._send()
-        has_room = len(self._out) < self.at_once
-        until = self._due[0][0] - time.monotonic() if self._due and has_room else WAIT_SECONDS
+        has_room = len(self._in_flight) < self.max_in_flight
+        until = self._scheduled[0][0] - time.monotonic() if self._scheduled and has_room else WAIT_SECONDS
         seconds = max(0.0, min(until, WAIT_SECONDS))
-        if self._out:
-            done = self.calls.collect(seconds)
-            return [end for attempt, reply in done if (end := self._hear(attempt, reply)) is not None]
-        if self._due:
+        if self._in_flight:
+            replies = self.calls.collect(seconds)
+            return [ended for attempt, reply in replies if (ended := self._handle_reply(attempt, reply)) is not None]
+        if self._scheduled:
             time.sleep(seconds)
         return []
 
-    def drop(self, attempts: Iterable[Hashable]) -> None:
-        """Record that attempts were not sent."""
+    def discard(self, attempts: Iterable[Hashable]) -> None:
+        """Record attempts as not sent."""
         for attempt in attempts:
-            call = self._out.pop(attempt).call
-            self.record(attempt, call, JudgeReply(Outcome.NOT_SENT), Heard(Outcome.NOT_SENT, {}))
+            call = self._in_flight.pop(attempt).call
+            self.record(attempt, call, JudgeReply(Outcome.NOT_SENT), ParsedReply(Outcome.NOT_SENT, {}))
 
-    def _put(self, seconds: float, waiting: _Waiting[K]) -> None:
-        heapq.heappush(self._due, (time.monotonic() + seconds, next(self._order), waiting))
+    def _schedule(self, seconds: float, pending: _PendingCall[K]) -> None:
+        heapq.heappush(self._scheduled, (time.monotonic() + seconds, next(self._order), pending))
 
     def _send(self) -> None:
         ready = list[tuple[Hashable, JudgeCall]]()
-        while self._due and self._due[0][0] <= time.monotonic() and len(self._out) < self.at_once:
-            if self.away or not self.more():
-                self._due.clear()
+        while (
+            self._scheduled and self._scheduled[0][0] <= time.monotonic() and len(self._in_flight) < self.max_in_flight
+        ):
+            if self.blocked_reason or not self.may_continue():
+                self._scheduled.clear()
                 break
-            waiting = heapq.heappop(self._due)[-1]
-            attempt = self.begin(waiting.key)
-            self._out[attempt] = waiting
-            ready.append((attempt, waiting.call))
+            pending = heapq.heappop(self._scheduled)[-1]
+            attempt = self.begin(pending.key)
+            self._in_flight[attempt] = pending
+            ready.append((attempt, pending.call))
         self.calls.submit(ready)
 
-    def _hear(self, attempt: Hashable, reply: JudgeReply) -> tuple[K, Heard] | None:
-        waiting = self._out.pop(attempt)
-        call, earlier = waiting.call, waiting.earlier
-        heard = hear(reply, call.ask, call.rung)
-        self.record(attempt, call, reply, heard)
-        decision = decide(heard.outcome, len(earlier) + 1, reply.retry_after, self.rng, earlier=earlier)
-        if isinstance(decision, NeedsPerson):
-            self.away = reason_with_words(decision.reason, reply)
+    def _handle_reply(self, attempt: Hashable, reply: JudgeReply) -> tuple[K, ParsedReply] | None:
+        pending = self._in_flight.pop(attempt)
+        call, earlier = pending.call, pending.earlier
+        parsed = parse_reply(reply, call.judge_request, call.response_format)
+        self.record(attempt, call, reply, parsed)
+        decision = decide(parsed.outcome, len(earlier) + 1, reply.retry_after, self.rng, earlier=earlier)
+        if isinstance(decision, NeedsAction):
+            self.blocked_reason = reason_with_message(decision.reason, reply)
             return None
-        if isinstance(decision, GiveUp) or len(earlier) + 1 >= self.most_tries:
-            return waiting.key, with_first_failure(heard, earlier)
-        if isinstance(decision, Defer) and not self.defers:
-            return waiting.key, heard
-        earlier.append(heard.outcome)
-        if heard.outcome in REPAIRABLE:
-            waiting.call = repaired(call, heard.outcome)
-        self._put(decision.seconds, waiting)
+        if isinstance(decision, GiveUp) or len(earlier) + 1 >= self.max_tries:
+            return pending.key, with_first_failure(parsed, earlier)
+        if isinstance(decision, Defer) and not self.may_defer:
+            return pending.key, parsed
+        earlier.append(parsed.outcome)
+        if parsed.outcome in REPAIRABLE:
+            pending.call = repair_call(call, parsed.outcome)
+        self._schedule(decision.seconds, pending)
         return None

@@ -1,11 +1,10 @@
-"""The judge metrics that exist: the rubric families, listed here by hand, and those of custom criteria, of which
-everything is read from the rubric that a run pins."""
+"""Judge metrics: the built-in rubric families, and those of custom criteria, which are defined by the pinned rubric."""
 
 from __future__ import annotations
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.metric_specs import Bilingual, Kind, MetricSpec
-from evaluation.core.scales import review_form_of
+from evaluation.core.metric_specs import Bilingual, MetricKind, MetricSpec
+from evaluation.core.scales import default_review_form
 from evaluation.judging.calls import Family
 from evaluation.judging.families import (
     answer_class,
@@ -19,8 +18,8 @@ from evaluation.judging.families import (
     proposals,
     regulation_quality,
 )
-from evaluation.judging.formulas import scored_in_one_call
-from evaluation.judging.rubric import CriterionTerms, Rubric, Slot
+from evaluation.judging.formulas import score_in_one_call
+from evaluation.judging.rubric import CriterionTerms, PromptSlot, Rubric
 
 _FAMILIES: dict[str, Family] = {
     family.name: family
@@ -43,61 +42,57 @@ _FAMILIES: dict[str, Family] = {
 
 
 def families() -> tuple[str, ...]:
-    """The names of the rubric families."""
     return tuple(_FAMILIES)
 
 
 def family_named(name: str) -> Family:
-    """The family of that name.
+    """Family with this name.
 
-    :raises UnknownName: for a family that does not exist.
-    """
+    :raises UnknownName: for a family that does not exist."""
     if name not in _FAMILIES:
         raise UnknownName("rubric family", name, families())
     return _FAMILIES[name]
 
 
 def family_for(rubric: Rubric) -> Family:
-    """The family that works by a rubric: a built-in one, or that of the custom criterion it was made from.
+    """Family of a rubric: a built-in one, or that of its custom criterion.
 
-    :raises UnknownName: for a family that does not exist.
-    """
+    :raises UnknownName: for a family that does not exist."""
     if rubric.criterion is None:
         return family_named(rubric.family)
-    return Family(rubric.family, (criterion_metric(rubric, rubric.criterion),), scored_in_one_call)
+    return Family(rubric.family, (criterion_metric(rubric, rubric.criterion),), score_in_one_call)
 
 
 def criterion_metric(rubric: Rubric, terms: CriterionTerms) -> MetricSpec:
-    """The description of the rubric's one metric."""
-    (asked,) = rubric.metrics
-    scale = asked.read_scale()
+    """Metric spec of the criterion's only metric."""
+    (rubric_metric,) = rubric.metrics
+    scale = rubric_metric.read_scale()
     return MetricSpec(
-        name=asked.name,
+        name=rubric_metric.name,
         version=terms.metric_version,
-        kind=Kind.CUSTOM,
+        kind=MetricKind.CUSTOM,
         scale=scale,
         title=Bilingual(terms.title_en, terms.title_ko),
-        formula=Bilingual(asked.question, asked.question),
+        formula=Bilingual(rubric_metric.question, rubric_metric.question),
         source="",
         direction=terms.direction,
         inputs=tuple(str(slot) for slot in terms.needs),
-        optional_inputs=tuple("passages" if slot is Slot.CONTEXTS else str(slot) for slot in terms.sees),
-        review_form=review_form_of(scale),
+        optional_inputs=tuple("passages" if slot is PromptSlot.CONTEXTS else str(slot) for slot in terms.sees),
+        review_form=default_review_form(scale),
         rubric_family=rubric.family,
         categories=terms.categories,
     )
 
 
 def judge_metrics() -> tuple[MetricSpec, ...]:
-    """Every judge metric, family by family in the order of the rubrics."""
+    """Judge metrics, family by family in the order of the rubrics."""
     return tuple(spec for family in _FAMILIES.values() for spec in family.metrics)
 
 
 def judge_metric(name: str) -> MetricSpec:
-    """The metric's description.
+    """Metric spec with this name.
 
-    :raises UnknownName: when no family has it.
-    """
+    :raises UnknownName: if no family has it."""
     for spec in judge_metrics():
         if spec.name == name:
             return spec

@@ -1,7 +1,5 @@
-"""The words of the offline baseline: content words of Korean and English text and how far texts share them, predicates
-that say that something is not known or not there, and grades from 1 to 5 made of both. Heuristics, not metrics:
-keywords are matched by ``metrics/``.
-"""
+"""Text heuristics of the offline baseline: content words of Korean and English, word overlap, refusal patterns, and
+grades from 1 to 5. Keyword metrics use ``metrics/`` instead."""
 
 from __future__ import annotations
 
@@ -18,9 +16,10 @@ from evaluation.judging.calls import JudgeCall
 from evaluation.judging.prose import sentences
 from evaluation.metrics.normalise import FUNCTION_WORDS, folded
 
-_ALPHANUMERIC = r"[^\W_가-힣]"  # a Latin letter or a digit: 200TR is one run, not a number
+# A Latin letter or a digit: 200TR is one run, not a number.
+_ALPHANUMERIC = r"[^\W_가-힣]"
 _RUN = re.compile(rf"(?<!{_ALPHANUMERIC})\d+(?:[.,]\d+)*(?!{_ALPHANUMERIC})|[가-힣]+|{_ALPHANUMERIC}+")
-_HALF_FOUND = 0.5
+_MIN_WORD_SHARE = 0.5
 
 _ENDING_LIST = (
     "입니다 합니다 됩니다 습니다 했습니다 되었습니다 하였습니다 이다 한다 된다 하는 되는 하여 "
@@ -28,7 +27,7 @@ _ENDING_LIST = (
     "으로부터 에서는 에서도 에게서 까지는 부터는 에서 에게 으로 까지 부터 보다 처럼 만큼 마다 "
     "이란 에는 에도 로는 은 는 이 가 을 를 의 에 로 와 과 도 만 며"
 )
-# Longest first, so that 에서는 goes before 는.
+# Longest first, so that 에서는 precedes 는.
 _ENDINGS = tuple(sorted(_ENDING_LIST.split(), key=len, reverse=True))
 _FUNCTION_VERBS = ("있", "없", "않", "아니", "아닙", "합니", "됩니", "입니", "해당")
 _STOP_WORDS = FUNCTION_WORDS | {"할", "한", "될", "된", "whom", "whose", "s"}
@@ -36,43 +35,43 @@ _STOP_WORDS = FUNCTION_WORDS | {"할", "한", "될", "된", "whom", "whose", "s"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A content word: how it stands in the text, and the pieces it is compared by (Hangul: pairs of syllables)."""
+    """Content word: its form in the text, and the pieces it is compared by (Hangul: pairs of syllables)."""
 
     surface: str
     pieces: frozenset[str]
 
 
 def content_words(text: str) -> tuple[Word, ...]:
-    """The distinct content words in order; numbers without grouping commas, Hangul without particles."""
-    found: dict[str, Word] = {}
-    for match in _RUN.finditer(compared := folded(text)):
-        behind_a_digit = compared[match.start() - 1 : match.start()].isdigit()
-        stem = _stem(match[0], shortest=1 if behind_a_digit else 2)
+    """Distinct content words in order; numbers without grouping commas, Hangul without particles."""
+    words_by_stem: dict[str, Word] = {}
+    for match in _RUN.finditer(folded_text := folded(text)):
+        after_digit = folded_text[match.start() - 1 : match.start()].isdigit()
+        stem = _stem(match[0], shortest=1 if after_digit else 2)
         if stem not in _STOP_WORDS and not stem.startswith(_FUNCTION_VERBS):
-            found.setdefault(stem, Word(stem, _pieces(stem)))
-    return tuple(found.values())
+            words_by_stem.setdefault(stem, Word(stem, _pieces(stem)))
+    return tuple(words_by_stem.values())
 
 
-def numbers(words: Iterable[Word]) -> frozenset[str]:
-    """The words that are numbers written in digits."""
+def number_words(words: Iterable[Word]) -> frozenset[str]:
+    """Words that are numbers in digits."""
     return frozenset(word.surface for word in words if word.surface[0].isdigit())
 
 
-def coverage(wanted: Sequence[Word], given: Iterable[Word]) -> float:
-    """Share of the wanted words that occur among the given ones, 0 to 1; a Hangul word counts by the share of its
-    syllable pairs, from half of them on. Nothing wanted is covered wholly."""
-    return sum(shares(wanted, given).values()) / len(wanted) if wanted else 1.0
+def coverage(expected: Sequence[Word], available: Iterable[Word]) -> float:
+    """Share of the expected words that are available, 0 to 1; 1 if none is expected. A Hangul word counts by its share
+    of syllable pairs, from one half on."""
+    return sum(word_shares(expected, available).values()) / len(expected) if expected else 1.0
 
 
-def shares(wanted: Sequence[Word], given: Iterable[Word]) -> dict[str, float]:
-    """How far each wanted word is found, 0 or from 0.5 to 1."""
-    pieces = frozenset().union(*(word.pieces for word in given))
-    found = {word.surface: len(word.pieces & pieces) / len(word.pieces) for word in wanted}
-    return {surface: share if share >= _HALF_FOUND else 0.0 for surface, share in found.items()}
+def word_shares(expected: Sequence[Word], available: Iterable[Word]) -> dict[str, float]:
+    """Share of each expected word that is available: 0, or 0.5 to 1."""
+    pieces = frozenset().union(*(word.pieces for word in available))
+    share_by_word = {word.surface: len(word.pieces & pieces) / len(word.pieces) for word in expected}
+    return {surface: share if share >= _MIN_WORD_SHARE else 0.0 for surface, share in share_by_word.items()}
 
 
 def _stem(run: str, *, shortest: int) -> str:
-    """A Hangul word without one ending, where ``shortest`` syllables remain (one behind a digit: 3년까지)."""
+    """Hangul word without one ending, if at least ``shortest`` syllables remain (one after a digit: 3년까지)."""
     if run[0].isdigit():
         return run.replace(",", "")
     if "가" <= run[0] <= "힣":
@@ -87,8 +86,8 @@ def _pieces(stem: str) -> frozenset[str]:
     return frozenset({stem})
 
 
-class Said(Enum):
-    """Every sentence of the baseline's reasons, with names of values in braces."""
+class BaselineReason(Enum):
+    """Sentences of the baseline's reasons, with placeholders in braces."""
 
     IN_PASSAGES = Bilingual("{percent}% of its words are in the passages.", "낱말의 {percent}%가 문단에 있습니다.")
     IN_NO_PASSAGE = Bilingual("Numbers that are in none: {listed}.", "어디에도 없는 숫자: {listed}.")
@@ -135,40 +134,39 @@ class Said(Enum):
     MISSING_POINTS = Bilingual("Missing points: {listed}.", "없는 요점: {listed}.")
     OTHER_NUMBERS = Bilingual("Gives other numbers: {listed}.", "다른 숫자를 말합니다: {listed}.")
 
-    def of(self, **values: object) -> Bilingual:
-        """The sentence with its values."""
+    def format(self, **values: object) -> Bilingual:
         return Bilingual(self.value.en.format(**values), self.value.ko.format(**values))
 
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Bilingual], ...]:
-    """What a sentence looks like in either language: values are numbers, but for lists of words and names."""
-    found = []
-    for said in Said:
-        for text in (said.value.en, said.value.ko):
+    """Patterns of the sentences in both languages. Placeholders match numbers, except lists of words and names."""
+    patterns = []
+    for reason in BaselineReason:
+        for text in (reason.value.en, reason.value.ko):
             value = r"(?P<\1>.+?)" if "{listed}" in text or "{offline}" in text else r"(?P<\1>[0-9.e+-]+)"
-            found.append((re.compile(re.sub(r"\\{(\w+)\\}", value, re.escape(text)) + r"(?: |\Z)"), said.value))
-    return tuple(found)
+            patterns.append((re.compile(re.sub(r"\\{(\w+)\\}", value, re.escape(text)) + r"(?: |\Z)"), reason.value))
+    return tuple(patterns)
 
 
-def retold(reason: str, language: str) -> str:
-    """A reason of the baseline in this language, whichever it was given in; any other text as it is."""
-    parts, place = [], 0
-    while place < len(reason):
-        found = ((pattern.match(reason, place), said) for pattern, said in _patterns())
-        match, said = next(((m, said) for m, said in found if m), (None, None))
-        if match is None or said is None:
+def translate_reason(reason: str, language: str) -> str:
+    """Translate a reason of the baseline to this language; other texts are returned unchanged."""
+    sentences_told, position = [], 0
+    while position < len(reason):
+        matches = ((pattern.match(reason, position), sentence) for pattern, sentence in _patterns())
+        match, sentence = next(((m, sentence) for m, sentence in matches if m), (None, None))
+        if match is None or sentence is None:
             return reason
-        parts.append(said.in_language(language).format(**match.groupdict()))
-        place = match.end()
-    return " ".join(parts)
+        sentences_told.append(sentence.in_language(language).format(**match.groupdict()))
+        position = match.end()
+    return " ".join(sentences_told)
 
 
-def told(call: JudgeCall, reason: Bilingual) -> str:
-    """A reason as it is kept: in the rubric's language, and in Korean for a Korean question whatever the rubric is
-    written in. Pages tell it in the reader's language (:func:`retold`)."""
-    asked_in_korean = any("가" <= letter <= "힣" for letter in call.question.text)
-    return reason.in_language("ko" if asked_in_korean else call.rubric.language)
+def reason_text(call: JudgeCall, reason: Bilingual) -> str:
+    """Reason text to store: in Korean for a Korean question, else in the rubric's language. Pages use
+    :func:`translate_reason`."""
+    korean_question = any("가" <= letter <= "힣" for letter in call.question.text)
+    return reason.in_language("ko" if korean_question else call.rubric.language)
 
 
 _NOT_KNOWN = re.compile(
@@ -184,7 +182,7 @@ _NOT_KNOWN = re.compile(
     r"|\bno (?:information|record|data|mention|document)|\bnot (?:available|found)\b",
     re.IGNORECASE,
 )
-# 없 counts only as a predicate, not behind words it makes positive (문제없습니다) and not as "cannot" (넘을 수 없다).
+# 없 counts only as a predicate, not after nouns that make it positive (문제없습니다), nor as "cannot" (넘을 수 없다).
 _NOT_THERE = re.compile(
     r"존재하지\s?않|(?<!문제)(?<!틀림)(?<!변함)(?<!상관)(?<!다름)(?<!끊임)(?<!어김)(?<!수)"
     r"(?<!문제[가는] )(?<!변함이 )(?<!상관[이은] )(?<!다름이 )(?<!수 )(?<!수[는가] )없(?:습니다|다\b|어요|음\b)"
@@ -192,43 +190,45 @@ _NOT_THERE = re.compile(
     re.IGNORECASE,
 )
 _NEGATION = re.compile(r"아니|아닙|아닌|않|못\s?[하한했]|\bnot\b|n't\b|\bno\b|\bnever\b|\brather than\b", re.IGNORECASE)
-_SHORT = 2  # sentences
+# Sentences of a short text.
+_SHORT_SENTENCES = 2
 
 
-def refuses(text: str) -> bool:
-    """Whether the text as a whole says that the answer is not known: in its first sentence, or anywhere in a text of
-    at most two."""
-    return any(states_ignorance(part) for part in _decisive(text))
+def is_refusal(text: str) -> bool:
+    """Whether the text says that the answer is unknown: in its first sentence, or anywhere in at most two sentences."""
+    return any(states_ignorance(part) for part in _decisive_sentences(text))
 
 
-def denies(text: str) -> bool:
-    """Whether the text refuses, or says in the same place that what was asked for does not exist."""
-    return any(states_ignorance(part) or _NOT_THERE.search(part) for part in _decisive(text))
+def is_denial(text: str) -> bool:
+    """Whether the text refuses, or says in its decisive sentences that the subject does not exist."""
+    return any(states_ignorance(part) or _NOT_THERE.search(part) for part in _decisive_sentences(text))
 
 
 def states_ignorance(sentence: str) -> bool:
-    """Whether one sentence says that something is not known or not in the sources."""
+    """Whether a sentence says that something is unknown or not in the sources."""
     return bool(_NOT_KNOWN.search(sentence))
 
 
-def negates(text: str) -> bool:
-    """Whether the text holds a negation of any kind anywhere."""
+def contains_negation(text: str) -> bool:
+    """Whether the text contains any negation."""
     return any(pattern.search(text) for pattern in (_NEGATION, _NOT_KNOWN, _NOT_THERE))
 
 
-def _decisive(text: str) -> tuple[str, ...]:
+def _decisive_sentences(text: str) -> tuple[str, ...]:
     parts = sentences(text)
-    return parts if len(parts) <= _SHORT else parts[:1]
+    return parts if len(parts) <= _SHORT_SENTENCES else parts[:1]
 
 
-_LOWER_ENDS = ((0.9, 5), (0.7, 4), (0.45, 3), (0.2, 2))  # share from which a level is given
-_NAMED = 0.8  # share of a keyword's words from which the answer names it
-_MOST_LISTED = 5
+# Minimum share of each level.
+_LEVEL_BOUNDS = ((0.9, 5), (0.7, 4), (0.45, 3), (0.2, 2))
+# Minimum share of a keyword's words in the answer.
+_NAMED = 0.8
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A level and why, in both languages. ``share`` is what the level was made of, from 0 to 1, where there is one."""
+    """Level with its reason in both languages. ``share`` (0 to 1) is the measure behind the level, if any."""
 
     level: int
     reason: Bilingual
@@ -236,149 +236,157 @@ class Grade:
 
     @classmethod
     def of(cls, share: float, reason: Bilingual) -> Grade:
-        """The grade that a share makes."""
-        return cls(level_of(share), reason, share)
+        return cls(level_for_share(share), reason, share)
 
     @property
     def unit(self) -> float:
-        """The grade between 0 and 1: the share, else the level's place between 1 and 5."""
+        """Grade on 0..1: the share, else the level's position between 1 and 5."""
         return (self.level - 1) / 4 if self.share is None else self.share
 
 
-def level_of(share: float) -> int:
-    """The level of a share between 0 and 1: from .9 on 5, .7 on 4, .45 on 3, .2 on 2, below 1."""
-    return next((level for lower, level in _LOWER_ENDS if share >= lower - 1e-9), 1)
+def level_for_share(share: float) -> int:
+    """Level of a share from 0 to 1: 5 from .9, 4 from .7, 3 from .45, 2 from .2, else 1."""
+    return next((level for lower, level in _LEVEL_BOUNDS if share >= lower - 1e-9), 1)
 
 
 def correctness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
-    """Words of the best-matching reference, those of the question left out, found in the answer (else named keywords);
-    capped where numbers differ and where a negative reference is answered without a negation."""
-    given = content_words(answer.text)
+    """Share of the best reference's words (without those of the question) in the answer, else of the keywords. Capped
+    if numbers differ, or if a negative reference is answered without a negation."""
+    answer_words = content_words(answer.text)
     if refusal := _refusal_grade(question, answer):
         return refusal
     if not question.references:
-        return _named_points(question, given)
-    reference = max(question.references, key=lambda text: coverage(wanted_words(text, question), given))
-    grade = _covered(wanted_words(reference, question), given)
-    if question.category == NEGATIVE_CATEGORY and negates(reference) and not negates(answer.text):
-        return _capped(grade, 2, Said.DENIES_NOT.value)
-    return _numbers_checked(grade, content_words(reference), given, content_words(question.text))
+        return _points_grade(question, answer_words)
+    reference = max(question.references, key=lambda text: coverage(reference_words(text, question), answer_words))
+    grade = _coverage_grade(reference_words(reference, question), answer_words)
+    if question.category == NEGATIVE_CATEGORY and contains_negation(reference) and not contains_negation(answer.text):
+        return _cap_grade(grade, 2, BaselineReason.DENIES_NOT.value)
+    return _check_numbers(grade, content_words(reference), answer_words, content_words(question.text))
 
 
 def completeness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
-    """Mean over the reference's sentences of the share of their words found in the answer; else named keywords."""
-    given = content_words(answer.text)
+    """Mean over the reference's sentences of the share of their words in the answer, else of the keywords."""
+    answer_words = content_words(answer.text)
     if refusal := _refusal_grade(question, answer):
         return refusal
     if not question.references:
-        return _named_points(question, given)
-    best = max(_mean_over_sentences(text, given, question) for text in question.references)
-    return Grade.of(best, Said.BY_SENTENCE.of(percent=round(100 * best)))
+        return _points_grade(question, answer_words)
+    best = max(_mean_over_sentences(text, answer_words, question) for text in question.references)
+    return Grade.of(best, BaselineReason.BY_SENTENCE.format(percent=round(100 * best)))
 
 
 def faithfulness(question: QuestionSpec, answer: AnswerSpec) -> Grade:
-    """Mean over the answer's claiming sentences of the share of their new words found in the contexts; a number
-    that is in no context halves its sentence. Sentences that only say that something is not known claim nothing."""
-    asked = content_words(question.text)
+    """Mean over the claiming sentences of the share of their new words in the contexts. A number that is in no context
+    halves its sentence. Sentences that only admit ignorance are skipped."""
+    question_words = content_words(question.text)
     evidence = [word for context in answer.contexts or () for word in content_words(context.text)]
-    claims = [claimed_words(sentence, asked) for sentence in sentences(answer.text) if not states_ignorance(sentence)]
-    known = numbers(evidence) | numbers(asked)
-    supports = [coverage(words, evidence) / (2 if numbers(words) - known else 1) for words in claims if words]
-    if not supports:  # an honest refusal claims nothing; a blank answer or an echo says nothing, and earns nothing
+    claims = [
+        claimed_words(sentence, question_words) for sentence in sentences(answer.text) if not states_ignorance(sentence)
+    ]
+    known_numbers = number_words(evidence) | number_words(question_words)
+    supports = [
+        coverage(words, evidence) / (2 if number_words(words) - known_numbers else 1) for words in claims if words
+    ]
+    # A refusal makes no claim; a blank answer or an echo gets the lowest grade.
+    if not supports:
         if any(map(states_ignorance, sentences(answer.text))):
-            return Grade(5, Said.NO_CLAIM.value)
-        return Grade(1, Said.ECHO.value)
+            return Grade(5, BaselineReason.NO_CLAIM.value)
+        return Grade(1, BaselineReason.ECHO.value)
     if not answer.contexts:
-        return Grade(1, Said.NOT_RETRIEVED.value)
+        return Grade(1, BaselineReason.NOT_RETRIEVED.value)
     share = sum(supports) / len(supports)
-    weak = sum(support < _LOWER_ENDS[1][0] for support in supports)
-    return Grade.of(share, Said.SUPPORTED.of(percent=round(100 * share), weak=weak, total=len(supports)))
+    weak = sum(support < _LEVEL_BOUNDS[1][0] for support in supports)
+    return Grade.of(share, BaselineReason.SUPPORTED.format(percent=round(100 * share), weak=weak, total=len(supports)))
 
 
-def claimed_words(sentence: str, asked: Sequence[Word]) -> tuple[Word, ...]:
-    """The words by which a sentence claims something: those the question does not hold, else all of them (a plain yes
-    or no repeats the question's words); none for a question and for the echo of this one."""
+def claimed_words(sentence: str, question_words: Sequence[Word]) -> tuple[Word, ...]:
+    """Words by which a sentence makes a claim: those not in the question, else all. Empty for questions and echoes."""
     words = content_words(sentence)
-    if sentence.endswith("?") or {word.surface for word in words} == {word.surface for word in asked}:
+    if sentence.endswith("?") or {word.surface for word in words} == {word.surface for word in question_words}:
         return ()
-    return _beyond(words, asked) or words
+    return _new_words(words, question_words) or words
 
 
 def _refusal_grade(question: QuestionSpec, answer: AnswerSpec) -> Grade | None:
-    """The grade where reference or answer says that there is no answer; ``None`` where words decide."""
+    """Grade if reference or answer says that there is no answer; ``None`` if words decide."""
     negative = question.category == NEGATIVE_CATEGORY
-    refused = denies(answer.text) if negative else refuses(answer.text)
-    if negative and question.references and all(denies(reference) for reference in question.references):
+    refused = is_denial(answer.text) if negative else is_refusal(answer.text)
+    if negative and question.references and all(is_denial(reference) for reference in question.references):
         if refused:
-            return Grade(5, Said.REFUSES_RIGHTLY.value)
-        return Grade(1, Said.ANSWERS_WRONGLY.value)
+            return Grade(5, BaselineReason.REFUSES_RIGHTLY.value)
+        return Grade(1, BaselineReason.ANSWERS_WRONGLY.value)
     if refused:
-        given = content_words(answer.text)
-        held = [coverage(wanted_words(reference, question), given) for reference in question.references]
-        held = held or [sum(named(point, given) for point in question.keywords) / max(len(question.keywords), 1)]
-        if max(held) < _LOWER_ENDS[2][0]:
-            return Grade(1, Said.REFUSES_WRONGLY.value)
+        answer_words = content_words(answer.text)
+        coverages = [coverage(reference_words(reference, question), answer_words) for reference in question.references]
+        coverages = coverages or [
+            sum(names_any(point, answer_words) for point in question.keywords) / max(len(question.keywords), 1)
+        ]
+        if max(coverages) < _LEVEL_BOUNDS[2][0]:
+            return Grade(1, BaselineReason.REFUSES_WRONGLY.value)
     return None
 
 
-def _covered(wanted: Sequence[Word], given: Sequence[Word]) -> Grade:
-    found = shares(wanted, given)
-    share = coverage(wanted, given)
-    missing = [surface for surface, value in found.items() if not value][:_MOST_LISTED]
-    count = sum(value > 0 for value in found.values())
-    reason = Said.IN_ANSWER.of(count=count, total=len(found))
+def _coverage_grade(expected: Sequence[Word], available: Sequence[Word]) -> Grade:
+    share_by_word = word_shares(expected, available)
+    share = coverage(expected, available)
+    missing = [surface for surface, value in share_by_word.items() if not value][:_MAX_LISTED]
+    count = sum(value > 0 for value in share_by_word.values())
+    reason = BaselineReason.IN_ANSWER.format(count=count, total=len(share_by_word))
     if missing:
-        reason = joined(reason, Said.MISSING_WORDS.of(listed=", ".join(missing)))
+        reason = join_reasons(reason, BaselineReason.MISSING_WORDS.format(listed=", ".join(missing)))
     return Grade.of(share, reason)
 
 
-def _named_points(question: QuestionSpec, given: Sequence[Word]) -> Grade:
-    missing = [point[0] for point in question.keywords if point and not named(point, given)]
+def _points_grade(question: QuestionSpec, answer_words: Sequence[Word]) -> Grade:
+    missing = [point[0] for point in question.keywords if point and not names_any(point, answer_words)]
     total = len(question.keywords)
     count = total - len(missing)
-    reason = Said.REQUIRED_POINTS.of(count=count, total=total)
+    reason = BaselineReason.REQUIRED_POINTS.format(count=count, total=total)
     if missing:
-        reason = joined(reason, Said.MISSING_POINTS.of(listed=", ".join(missing[:_MOST_LISTED])))
+        reason = join_reasons(reason, BaselineReason.MISSING_POINTS.format(listed=", ".join(missing[:_MAX_LISTED])))
     return Grade.of(count / total if total else 0.0, reason)
 
 
-def named(alternatives: Sequence[str], given: Sequence[Word]) -> bool:
-    return any((words := content_words(text)) and coverage(words, given) >= _NAMED for text in alternatives)
+def names_any(alternatives: Sequence[str], available: Sequence[Word]) -> bool:
+    return any((words := content_words(text)) and coverage(words, available) >= _NAMED for text in alternatives)
 
 
-def wanted_words(reference: str, question: QuestionSpec) -> tuple[Word, ...]:
-    """The reference's words that the question does not give away; all of them where it gives all."""
+def reference_words(reference: str, question: QuestionSpec) -> tuple[Word, ...]:
+    """Words of the reference that are not in the question; all if every word is."""
     words = content_words(reference)
-    return _beyond(words, content_words(question.text)) or words
+    return _new_words(words, content_words(question.text)) or words
 
 
-def _mean_over_sentences(reference: str, given: Sequence[Word], question: QuestionSpec) -> float:
-    asked = content_words(question.text)
-    parts = [words for sentence in sentences(reference) if (words := _beyond(content_words(sentence), asked))]
+def _mean_over_sentences(reference: str, answer_words: Sequence[Word], question: QuestionSpec) -> float:
+    question_words = content_words(question.text)
+    parts = [
+        words for sentence in sentences(reference) if (words := _new_words(content_words(sentence), question_words))
+    ]
     parts = parts or [content_words(reference)]
-    return sum(coverage(words, given) if words else 0.0 for words in parts) / len(parts)
+    return sum(coverage(words, answer_words) if words else 0.0 for words in parts) / len(parts)
 
 
-def _numbers_checked(grade: Grade, wanted: Sequence[Word], given: Sequence[Word], asked: Sequence[Word]) -> Grade:
-    expected = numbers(wanted) - numbers(asked)
-    missing = expected - numbers(given)
-    foreign = numbers(given) - expected - numbers(asked)
+def _check_numbers(
+    grade: Grade, expected_words: Sequence[Word], answer_words: Sequence[Word], question_words: Sequence[Word]
+) -> Grade:
+    expected = number_words(expected_words) - number_words(question_words)
+    missing = expected - number_words(answer_words)
+    foreign = number_words(answer_words) - expected - number_words(question_words)
     if not missing or not foreign:
         return grade
-    listed = ", ".join(sorted(foreign)[:_MOST_LISTED])
-    return _capped(grade, 2 if missing == expected else 3, Said.OTHER_NUMBERS.of(listed=listed))
+    listed = ", ".join(sorted(foreign)[:_MAX_LISTED])
+    return _cap_grade(grade, 2 if missing == expected else 3, BaselineReason.OTHER_NUMBERS.format(listed=listed))
 
 
-def _capped(grade: Grade, top: int, note: Bilingual) -> Grade:
-    return Grade(min(grade.level, top), joined(grade.reason, note), min(grade.unit, (top - 1) / 4))
+def _cap_grade(grade: Grade, top: int, note: Bilingual) -> Grade:
+    return Grade(min(grade.level, top), join_reasons(grade.reason, note), min(grade.unit, (top - 1) / 4))
 
 
-def joined(one: Bilingual, other: Bilingual) -> Bilingual:
-    """One reason after the other."""
-    return Bilingual(f"{one.en} {other.en}", f"{one.ko} {other.ko}")
+def join_reasons(first: Bilingual, second: Bilingual) -> Bilingual:
+    return Bilingual(f"{first.en} {second.en}", f"{first.ko} {second.ko}")
 
 
-def _beyond(words: Sequence[Word], asked: Sequence[Word]) -> tuple[Word, ...]:
-    """The words whose pieces are not all in the question: an echo is no answer."""
-    known = frozenset().union(*(word.pieces for word in asked))
-    return tuple(word for word in words if not word.pieces <= known)
+def _new_words(words: Sequence[Word], question_words: Sequence[Word]) -> tuple[Word, ...]:
+    """Words with a piece that is not in the question."""
+    question_pieces = frozenset().union(*(word.pieces for word in question_words))
+    return tuple(word for word in words if not word.pieces <= question_pieces)

@@ -1,4 +1,4 @@
-"""Whether a prompt repeats material that it must not know: text of answers and questions, or ids of questions."""
+"""Detection of leaked evaluation material in prompts: texts of answers and questions, or question ids."""
 
 from __future__ import annotations
 
@@ -6,51 +6,55 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 
-WORDS = 8  # consecutive words that count as a quotation
-KOREAN_CHARACTERS = 20  # consecutive characters of text in Hangul that do
-MOST_IDS = 2  # ids, or whole texts shorter than a quotation, that a prompt may name
-SHORTEST = 3  # words of a text that counts where it is repeated as a whole
+# Consecutive words that count as a quotation.
+QUOTATION_WORDS = 8
+# Consecutive characters of Korean text that count as a quotation.
+QUOTATION_CHARACTERS = 20
+# Ids, or whole texts shorter than a quotation, that a prompt may contain.
+MAX_IDS = 2
+# Minimum words of a text that counts if repeated as a whole.
+MIN_WORDS = 3
 _WORD = re.compile(r"[^\W_]+")
 _HANGUL = re.compile(r"[\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f]")
 
 
 class PromptText:
-    """A prompt, prepared to look for many texts in it. Case, punctuation and spaces make no difference."""
+    """Prompt indexed for searching many texts. Case, punctuation and spaces are ignored."""
 
     def __init__(self, text: str) -> None:
-        self.text = _plain(text)
+        self.text = _normalize(text)
         words = _words(text)
-        self.joined = f" {' '.join(words)} "
-        self.runs = set(_runs(words))
-        joined = "".join(words)
-        self.pieces = (
+        self.spaced_words = f" {' '.join(words)} "
+        self.word_runs = set(_runs(words))
+        letters = "".join(words)
+        self.korean_windows = (
             {
-                joined[start : start + size]
-                for size in range(KOREAN_CHARACTERS // 2, KOREAN_CHARACTERS + 1)
-                for start in range(len(joined) - size + 1)
+                letters[start : start + size]
+                for size in range(QUOTATION_CHARACTERS // 2, QUOTATION_CHARACTERS + 1)
+                for start in range(len(letters) - size + 1)
             }
-            if _HANGUL.search(joined)
+            if _HANGUL.search(letters)
             else set()
         )
 
     def quotations(self, text: str) -> Iterator[str]:
-        """The passages of a text that the prompt repeats."""
+        """Passages of a text that the prompt repeats."""
         words = _words(text)
-        yield from (run for run in _runs(words) if run in self.runs)
-        if self.pieces:
-            yield from (piece for piece in _korean_pieces(" ".join(words)) if piece in self.pieces)
+        yield from (words_quoted for words_quoted in _runs(words) if words_quoted in self.word_runs)
+        if self.korean_windows:
+            yield from (piece for piece in _korean_pieces(" ".join(words)) if piece in self.korean_windows)
 
-    def holds(self, text: str) -> bool:
-        """Whether the prompt repeats a whole text that is too short to hold a quotation."""
+    def repeats_short_text(self, text: str) -> bool:
+        """Whether the prompt repeats a whole text that is shorter than a quotation."""
         words = _words(text)
-        return SHORTEST <= len(words) < WORDS and f" {' '.join(words)} " in self.joined
+        return MIN_WORDS <= len(words) < QUOTATION_WORDS and f" {' '.join(words)} " in self.spaced_words
 
-    def names(self, token: str) -> bool:
-        """Whether the prompt holds an id as a whole token."""
-        return bool(re.search(rf"(?<!\w){re.escape(_plain(token))}(?!\w)", self.text))
+    def names_id(self, token: str) -> bool:
+        """Whether the prompt contains an id as a whole token."""
+        return bool(re.search(rf"(?<!\w){re.escape(_normalize(token))}(?!\w)", self.text))
 
 
-def repeats(
+def repeats_material(
     prompt: str,
     texts: Collection[str],
     ids: Collection[str],
@@ -59,41 +63,44 @@ def repeats(
     levels: Collection[str] = (),
     open_texts: Iterable[str] = (),
 ) -> bool:
-    """Whether a prompt holds eight consecutive words (of Korean 20 characters) of one of the texts, or three of the ids
-    as whole tokens. Texts shorter than that count like ids.
+    """Whether a prompt contains eight consecutive words (Korean: 20 characters) of a text, or three ids as whole
+    tokens. Texts shorter than that count as ids.
 
-    Not counted are the ``levels`` of scales, what the ``shipped`` prompt holds, and passages that are also in
-    ``open_texts``: they tell nothing about the other texts."""
-    looked_at, before = PromptText(prompt), PromptText(shipped)
-    known = {_plain(one) for one in levels}
-    named = {_plain(one) for one in ids if looked_at.names(one) and not before.names(one)} - known
-    quoted = {passage for text in texts for passage in looked_at.quotations(text)}
-    held = {" ".join(_words(text)) for text in texts if looked_at.holds(text)}
+    ``levels`` of scales, passages of the ``shipped`` prompt and passages of ``open_texts`` are not counted."""
+    prompt_text, shipped_text = PromptText(prompt), PromptText(shipped)
+    level_texts = {_normalize(level) for level in levels}
+    named_ids = {
+        _normalize(question_id)
+        for question_id in ids
+        if prompt_text.names_id(question_id) and not shipped_text.names_id(question_id)
+    } - level_texts
+    quoted_passages = {passage for text in texts for passage in prompt_text.quotations(text)}
+    repeated_texts = {" ".join(_words(text)) for text in texts if prompt_text.repeats_short_text(text)}
     for text in (shipped, *open_texts):
-        if not quoted and not held:
+        if not quoted_passages and not repeated_texts:
             break
-        other = PromptText(text)
-        quoted -= other.runs | other.pieces
-        held = {one for one in held if f" {one} " not in other.joined}
-    return bool(quoted) or len(named) > MOST_IDS or len(held) > MOST_IDS
+        open_text = PromptText(text)
+        quoted_passages -= open_text.word_runs | open_text.korean_windows
+        repeated_texts = {repeated for repeated in repeated_texts if f" {repeated} " not in open_text.spaced_words}
+    return bool(quoted_passages) or len(named_ids) > MAX_IDS or len(repeated_texts) > MAX_IDS
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(_plain(text))
+    return _WORD.findall(_normalize(text))
 
 
 def _runs(words: list[str]) -> Iterator[str]:
-    return (" ".join(words[start : start + WORDS]) for start in range(len(words) - WORDS + 1))
+    return (" ".join(words[start : start + QUOTATION_WORDS]) for start in range(len(words) - QUOTATION_WORDS + 1))
 
 
 def _korean_pieces(text: str) -> Iterator[str]:
-    """Windows of a text with single spaces that are Hangul for the most part, without their spaces."""
-    for start in range(len(text) - KOREAN_CHARACTERS + 1):
-        window = text[start : start + KOREAN_CHARACTERS]
+    """Windows of mostly Hangul text, without their spaces."""
+    for start in range(len(text) - QUOTATION_CHARACTERS + 1):
+        window = text[start : start + QUOTATION_CHARACTERS]
         piece = window.replace(" ", "")
         if 2 * len(_HANGUL.findall(piece)) >= len(piece):
             yield piece

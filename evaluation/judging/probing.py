@@ -1,6 +1,5 @@
-"""What a judge can do, found out by a few small calls before a run: does it answer, how can it be asked for a verdict
-that reads, does it tell its tokens and log probabilities. What is found holds for the whole run.
-"""
+"""Capability probe of a judge before a run: response format, token usage and log probabilities. The findings hold for
+the whole run."""
 
 from __future__ import annotations
 
@@ -9,26 +8,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Status
-from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, Rung, reason_with_words
-from evaluation.judging.formulas import read_verdict, scores_ask
-from evaluation.judging.logprobs import asking_for
-from evaluation.judging.prompt import hear, judge_call
+from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply, ResponseFormat, reason_with_message
+from evaluation.judging.formulas import read_verdict, scores_request
+from evaluation.judging.logprobs import with_logprobs
+from evaluation.judging.prompt import judge_call, parse_reply
 from evaluation.judging.rubric import Level, Rubric, RubricMetric
 from evaluation.network.outcomes import NO_CONNECTION, Outcome
 
-NO_RUNG = "no_rung"
+NO_RESPONSE_FORMAT = "no_rung"
 NO_LOGPROBS = "no_logprobs"
 METRIC = "connection_test"
-# Answered, but not the way that was asked for: the next rung may do.
+# The server answered, but not in the requested format; the next one may work.
 _ANSWERED = frozenset(
     map(
         Outcome,
         ("ok", "bad_request", "parse", "refused", "filtered", "truncated", "unknown_ending", "wrong_content"),
     )
 )
-# The server was not reached, or wants to be left alone: no other way of asking changes that.
-_ENDS = NO_CONNECTION | frozenset(map(Outcome, ("tls", "blocked", "redirect", "rate_limited", "no_credit")))
-_BLAMES_LOGPROBS = frozenset(map(Outcome, ("bad_request", "wrong_content")))
+# The server is unreachable or asks for a pause; another format cannot help.
+_FINAL_OUTCOMES = NO_CONNECTION | frozenset(map(Outcome, ("tls", "blocked", "redirect", "rate_limited", "no_credit")))
+_LOGPROBS_MAY_BE_REFUSED = frozenset(map(Outcome, ("bad_request", "wrong_content")))
 _QUESTION = QuestionSpec(id=METRIC, category=METRIC, text="Which number follows one?", references=("Two.",))
 _ANSWER = AnswerSpec("Two.")
 _RUBRIC = Rubric(
@@ -53,153 +52,176 @@ _RUBRIC = Rubric(
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One call of the preflight: what was asked for, how it ended (``parse``: it could not be read), its reply.
-    ``expectable``: the probabilities of its level were told."""
+    """One call of the preflight: requested format, outcome (``parse`` if unreadable) and reply.
+    ``has_level_probabilities``: the reply contains the probabilities of its level."""
 
-    rung: Rung
-    asked_logprobs: bool
+    response_format: ResponseFormat
+    logprobs_requested: bool
     outcome: Outcome
     reply: JudgeReply
-    expectable: bool
+    has_level_probabilities: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
-    """What the calls told. ``outcome`` is ``ok``, ``no_rung`` where no way of asking gave a reply that reads,
-    ``no_logprobs`` where none gave the token probabilities that the judge needs, or how the call ended that broke the
-    preflight off. ``rung`` is the best that works, ``None`` without one. ``logprobs`` is ``None`` where it was not
-    found out."""
+class ProbeResult:
+    """Findings of the probe. ``outcome`` is ``ok``, ``no_rung`` without a working response format, ``no_logprobs``
+    without required token probabilities, or the outcome that ended the preflight. ``response_format`` is the best
+    working format. ``logprobs`` is ``None`` if unknown."""
 
     outcome: str
     probes: tuple[Probe, ...]
-    rung: Rung | None = None
+    response_format: ResponseFormat | None = None
     logprobs: bool | None = None
 
     @property
     def last(self) -> JudgeReply:
-        """The reply that decided."""
+        """Reply of the deciding probe."""
         return self.probes[-1].reply
 
     @property
     def reason(self) -> str:
-        """The outcome with what the server said, where the last reply was of no use."""
+        """Outcome, with the server's message if the last reply was unusable."""
         last = self.probes[-1]
-        return self.outcome if last.outcome is Outcome.OK else reason_with_words(self.outcome, last.reply)
+        return self.outcome if last.outcome is Outcome.OK else reason_with_message(self.outcome, last.reply)
 
     @property
-    def tells_usage(self) -> bool:
-        """Whether the last reply says what it used."""
+    def has_usage(self) -> bool:
+        """Whether the last reply reports its token usage."""
         return self.last.tokens_in is not None and self.last.tokens_out is not None
 
 
 @dataclass
-class _Ladder:
-    """The calls made so far. At most six are made: each rung once, the first twice, one more for log probabilities."""
+class _ProbeSession:
+    """Calls of one preflight, at most six: each format once, the first twice, one more for log probabilities."""
 
     client: JudgeClient
     model: str
     parameters: Mapping[str, Any]
     with_logprobs: Mapping[str, Any]
-    rungs: tuple[Rung, ...]
+    response_formats: tuple[ResponseFormat, ...]
     logprobs: bool
     probes: list[Probe] = field(default_factory=list)
 
-    async def ask(self, rung: Rung, *, logprobs: bool) -> Probe:
-        request = probe_call(self.model, self.with_logprobs if logprobs else self.parameters, rung)
+    async def send(self, response_format: ResponseFormat, *, logprobs: bool) -> Probe:
+        request = probe_call(self.model, self.with_logprobs if logprobs else self.parameters, response_format)
         reply = await self.client.call(request)
-        read = hear(reply, request.ask, rung)
-        outcome = read.outcome
+        parsed = parse_reply(reply, request.judge_request, response_format)
+        outcome = parsed.outcome
         if outcome is Outcome.OK:
-            verdict = read_verdict(_RUBRIC.metric(METRIC), read.parts.get(METRIC))
-            outcome = outcome if verdict.status is Status.SCORED else Outcome.PARSE  # a level off its own scale
-        one = Probe(rung, logprobs, outcome, reply, METRIC in read.chances)
-        self.probes.append(one)
-        return one
+            verdict = read_verdict(_RUBRIC.metric(METRIC), parsed.parts.get(METRIC))
+            # The level is off its own scale.
+            outcome = outcome if verdict.status is Status.SCORED else Outcome.PARSE
+        attempt = Probe(response_format, logprobs, outcome, reply, METRIC in parsed.chances)
+        self.probes.append(attempt)
+        return attempt
 
-    async def ask_plainly(self) -> Probe:
-        """The request without any extra, once. What refuses it refuses everything."""
-        plain = next((one for one in self.probes if one.rung is self.rungs[-1] and not one.asked_logprobs), None)
+    async def send_plain(self) -> Probe:
+        """Send the plainest request once. A server that rejects it rejects every request."""
+        plain = next(
+            (
+                attempt
+                for attempt in self.probes
+                if attempt.response_format is self.response_formats[-1] and not attempt.logprobs_requested
+            ),
+            None,
+        )
         if plain is None:
-            return await self.ask(self.rungs[-1], logprobs=False)
+            return await self.send(self.response_formats[-1], logprobs=False)
         self.probes.remove(plain)
         self.probes.append(plain)
         return plain
 
-    async def stops(self, one: Probe) -> bool:
-        """Whether no other way of asking would do better than the one that just failed."""
-        if one.outcome in _ANSWERED:
+    async def is_final(self, failed: Probe) -> bool:
+        """Whether no other format can succeed after this failure."""
+        if failed.outcome in _ANSWERED:
             return False
-        if one.outcome in _ENDS or one.reply.retry_after is not None:
+        if failed.outcome in _FINAL_OUTCOMES or failed.reply.retry_after is not None:
             return True
-        plain = await self.ask_plainly()
+        plain = await self.send_plain()
         return plain.outcome not in _ANSWERED
 
-    def ended(self, outcome: str, rung: Rung | None = None, *, logprobs: bool | None = None) -> Probed:
-        return Probed(outcome, tuple(self.probes), rung, logprobs)
+    def finish(
+        self, outcome: str, response_format: ResponseFormat | None = None, *, logprobs: bool | None = None
+    ) -> ProbeResult:
+        return ProbeResult(outcome, tuple(self.probes), response_format, logprobs)
 
 
-async def probe(
+async def probe_judge(
     client: JudgeClient,
     model: str,
     parameters: Mapping[str, Any],
     *,
-    expects: bool = False,
-    rungs: tuple[Rung, ...] = tuple(Rung),
+    require_logprobs: bool = False,
+    response_formats: tuple[ResponseFormat, ...] = tuple(ResponseFormat),
     logprobs: bool = True,
-) -> Probed:
-    """Go down the ladder until a reply reads. A judge that takes a strict schema and log probabilities is asked once.
-    ``rungs`` are its provider's ways of asking, ``logprobs`` whether that has log probabilities.
+) -> ProbeResult:
+    """Try response formats, best first, until a reply parses. A judge with strict schemas and log probabilities needs
+    one call.
 
-    Whatever a request with an extra (log probabilities, schema, tool) is answered with, requests without it are tried:
-    only a server that refuses the plainest one is given up, or one that cannot be reached or wants to be left alone.
-    With ``expects`` no rung will do that does not tell the probabilities of the level.
-    """
-    if expects:
-        return await _with_logprobs(_Ladder(client, model, parameters, asking_for(parameters), rungs, logprobs))
-    return await _best(_Ladder(client, model, parameters, {**parameters, "logprobs": True}, rungs, logprobs))
+    ``response_formats`` and ``logprobs`` are the provider's capabilities. If a request with an extra (log
+    probabilities, schema, tool) fails, requests without it are tried; the probe gives up only if the plainest one is
+    rejected, or the server is unreachable or asks for a pause. With ``require_logprobs`` a format must return the
+    probabilities of the level."""
+    if require_logprobs:
+        return await _probe_with_logprobs(
+            _ProbeSession(client, model, parameters, with_logprobs(parameters), response_formats, logprobs)
+        )
+    return await _probe_formats(
+        _ProbeSession(client, model, parameters, {**parameters, "logprobs": True}, response_formats, logprobs)
+    )
 
 
-async def _best(ladder: _Ladder) -> Probed:
-    first = await ladder.ask(ladder.rungs[0], logprobs=ladder.logprobs)
+async def _probe_formats(session: _ProbeSession) -> ProbeResult:
+    first = await session.send(session.response_formats[0], logprobs=session.logprobs)
     if first.outcome is Outcome.OK:
-        return ladder.ended("ok", first.rung, logprobs=first.reply.logprobs)
-    if await ladder.stops(first):
-        return ladder.ended(str(ladder.probes[-1].outcome))
-    if ladder.logprobs and (first.outcome not in _ANSWERED or first.outcome in _BLAMES_LOGPROBS):
-        again = await ladder.ask(ladder.rungs[0], logprobs=False)
-        if again.outcome is Outcome.OK:
-            return ladder.ended("ok", again.rung, logprobs=False)
-    for rung in ladder.rungs[1:]:
-        found = await (ladder.ask_plainly() if rung is ladder.rungs[-1] else ladder.ask(rung, logprobs=False))
-        if found.outcome is Outcome.OK and not ladder.logprobs:
-            return ladder.ended("ok", rung, logprobs=False)
-        if found.outcome is Outcome.OK:
-            more = await ladder.ask(rung, logprobs=True)
-            known = more.outcome in {Outcome.OK, Outcome.BAD_REQUEST}
-            ladder.probes.remove(found)
-            ladder.probes.append(found)  # the one that reads decides
-            return ladder.ended("ok", rung, logprobs=more.reply.logprobs if known else None)
-        if found.outcome in _ENDS:
-            return ladder.ended(str(found.outcome))
-    last = ladder.probes[-1].outcome
-    return ladder.ended(NO_RUNG if last in _ANSWERED else str(last))
+        return session.finish("ok", first.response_format, logprobs=first.reply.logprobs)
+    if await session.is_final(first):
+        return session.finish(str(session.probes[-1].outcome))
+    if session.logprobs and (first.outcome not in _ANSWERED or first.outcome in _LOGPROBS_MAY_BE_REFUSED):
+        retry = await session.send(session.response_formats[0], logprobs=False)
+        if retry.outcome is Outcome.OK:
+            return session.finish("ok", retry.response_format, logprobs=False)
+    for response_format in session.response_formats[1:]:
+        attempt = await (
+            session.send_plain()
+            if response_format is session.response_formats[-1]
+            else session.send(response_format, logprobs=False)
+        )
+        if attempt.outcome is Outcome.OK and not session.logprobs:
+            return session.finish("ok", response_format, logprobs=False)
+        if attempt.outcome is Outcome.OK:
+            logprobs_attempt = await session.send(response_format, logprobs=True)
+            logprobs_known = logprobs_attempt.outcome in {Outcome.OK, Outcome.BAD_REQUEST}
+            session.probes.remove(attempt)
+            # The readable probe decides, so move it to the end.
+            session.probes.append(attempt)
+            return session.finish(
+                "ok", response_format, logprobs=logprobs_attempt.reply.logprobs if logprobs_known else None
+            )
+        if attempt.outcome in _FINAL_OUTCOMES:
+            return session.finish(str(attempt.outcome))
+    last = session.probes[-1].outcome
+    return session.finish(NO_RESPONSE_FORMAT if last in _ANSWERED else str(last))
 
 
-async def _with_logprobs(ladder: _Ladder) -> Probed:
-    for rung in ladder.rungs:
-        found = await ladder.ask(rung, logprobs=ladder.logprobs)
-        if found.expectable and found.outcome is Outcome.OK:
-            return ladder.ended("ok", rung, logprobs=True)
-        if await ladder.stops(found):
-            return ladder.ended(str(ladder.probes[-1].outcome))
-    readable = any(one.outcome is Outcome.OK for one in ladder.probes)
-    if not readable:  # it may be the log probabilities alone that every request was refused for
-        readable = (await ladder.ask_plainly()).outcome is Outcome.OK
-    return ladder.ended(NO_LOGPROBS if readable else NO_RUNG)
+async def _probe_with_logprobs(session: _ProbeSession) -> ProbeResult:
+    for response_format in session.response_formats:
+        attempt = await session.send(response_format, logprobs=session.logprobs)
+        if attempt.has_level_probabilities and attempt.outcome is Outcome.OK:
+            return session.finish("ok", response_format, logprobs=True)
+        if await session.is_final(attempt):
+            return session.finish(str(session.probes[-1].outcome))
+    readable = any(sent.outcome is Outcome.OK for sent in session.probes)
+    # The server may have rejected the requests only because of log probabilities.
+    if not readable:
+        readable = (await session.send_plain()).outcome is Outcome.OK
+    return session.finish(NO_LOGPROBS if readable else NO_RESPONSE_FORMAT)
 
 
-def probe_call(model: str, parameters: Mapping[str, Any], rung: Rung) -> JudgeCall:
-    """The small request, with these parameters."""
+def probe_call(model: str, parameters: Mapping[str, Any], response_format: ResponseFormat) -> JudgeCall:
+    """Small test request with these parameters."""
     blocks = {"question": _QUESTION.text, "reference": list(_QUESTION.references), "answer": _ANSWER.text}
-    ask = scores_ask(_RUBRIC, [METRIC], blocks)
-    return judge_call(_RUBRIC, _QUESTION, _ANSWER, ask, model=model, parameters=parameters, rung=rung)
+    request = scores_request(_RUBRIC, [METRIC], blocks)
+    return judge_call(
+        _RUBRIC, _QUESTION, _ANSWER, request, model=model, parameters=parameters, response_format=response_format
+    )

@@ -1,10 +1,9 @@
-"""The judge's request and the reading of its reply. The request has the rubric as system message, what is shown of
-question and answer as marked blocks of plain JSON values, the instruction after them.
+"""Render judge requests and parse replies.
 
-A verdict is taken only where it literally stands, on the scale, in one JSON object of exactly the shape asked for.
-Everything else is a failure with its reason. A quote stands word for word, else as texts are compared, else in the most
-alike sentence.
-"""
+A request has the rubric as system message, then marked blocks of JSON data with question and answer, then the closing
+instruction. A verdict is accepted only as one JSON object of exactly the requested schema with values on the scale;
+anything else fails with a reason. Quotes are located verbatim, else in the folded text, else in the most similar
+sentence."""
 
 from __future__ import annotations
 
@@ -18,116 +17,126 @@ from typing import Any
 
 from evaluation.core.canonical import canonical_json, canonical_texts
 from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSpec
-from evaluation.judging.calls import Ask, Case, Heard, JudgeCall, JudgeReply, Rendered, Rung
+from evaluation.judging.calls import (
+    JudgeCall,
+    JudgeCase,
+    JudgeReply,
+    JudgeRequest,
+    ParsedReply,
+    RenderedRequest,
+    ResponseFormat,
+)
 from evaluation.judging.lexical import content_words, coverage
-from evaluation.judging.logprobs import level_chances
+from evaluation.judging.logprobs import level_probabilities
 from evaluation.judging.rubric import Rubric, conforms
 from evaluation.judging.verdict_text import find_verdict
 from evaluation.metrics.normalise import fold, fold_with_lines, sentences
-from evaluation.network.outcomes import Outcome, storable
+from evaluation.network.outcomes import Outcome, replace_unstorable
 from evaluation.network.retrying import REPAIRABLE
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# Format characters and separators that a reader does not see; as escapes they cannot hide words from the judge.
+# Invisible format characters and separators; escaped, so that they cannot hide words from the judge.
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-_MOST_OUTPUT_TOKENS = 32_000
-_UNREAD = "…"  # in place of a reply that could not be read
+_MAX_OUTPUT_TOKENS = 32_000
+# Stands in for an unreadable reply in the repair request.
+_UNREADABLE_REPLY = "…"
 
 
-def render(rubric: Rubric, ask: Ask) -> Rendered:
-    """The request for what is asked: only the blocks of the ask are shown.
+def render(rubric: Rubric, request: JudgeRequest) -> RenderedRequest:
+    """Render a request; only its own blocks are shown.
 
-    :raises UnknownName: for a metric or step that the rubric does not hold.
-    """
-    blocks = {name: _encoded(value) for name, value in ask.blocks.items()}
-    mark = _mark(rubric, blocks)
-    data = "\n\n".join(f"BEGIN {name} {mark}\n{text}\nEND {name} {mark}" for name, text in blocks.items())
-    system, closing = _words(rubric, ask.names, ask.step)
+    :raises UnknownName: for a metric or step that the rubric does not contain."""
+    blocks = {name: _encode_block(value) for name, value in request.blocks.items()}
+    marker = _block_marker(rubric, blocks)
+    data = "\n\n".join(f"BEGIN {name} {marker}\n{text}\nEND {name} {marker}" for name, text in blocks.items())
+    system, closing = _system_and_closing(rubric, request.names, request.step)
     messages = ({"role": "system", "content": system}, {"role": "user", "content": f"{data}\n\n{closing}"})
-    material = {"rubric": rubric.asked_hash, "messages": [dict(m) for m in messages], "schema": ask.schema}
-    return Rendered(messages, ask.schema, material)
+    material = {"rubric": rubric.prompt_hash, "messages": [dict(m) for m in messages], "schema": request.schema}
+    return RenderedRequest(messages, request.schema, material)
 
 
 @lru_cache(maxsize=512)
-def _words(rubric: Rubric, names: tuple[str, ...], step: str) -> tuple[str, str]:
-    """System message and closing: the same for every answer."""
+def _system_and_closing(rubric: Rubric, names: tuple[str, ...], step: str) -> tuple[str, str]:
+    """System message and closing, cached because they are equal for every answer."""
     if step:
-        asked = rubric.step(step)
-        return rubric.step_text(asked.name), asked.closing.strip()
-    named = [rubric.metric(name).name for name in names]
-    return rubric.system_text(named), rubric.closing.strip().replace("{metrics}", ", ".join(named))
+        rubric_step = rubric.step(step)
+        return rubric.step_text(rubric_step.name), rubric_step.closing.strip()
+    metric_names = [rubric.metric(name).name for name in names]
+    return rubric.system_text(metric_names), rubric.closing.strip().replace("{metrics}", ", ".join(metric_names))
 
 
 def judge_call(
     rubric: Rubric,
     question: QuestionSpec,
     answer: AnswerSpec,
-    ask: Ask,
+    request: JudgeRequest,
     *,
     model: str,
     parameters: Mapping[str, Any],
-    rung: Rung = Rung.JSON_SCHEMA,
+    response_format: ResponseFormat = ResponseFormat.JSON_SCHEMA,
 ) -> JudgeCall:
-    """A rendered request for a model with its parameters."""
-    return JudgeCall(rubric, question, answer, ask, render(rubric, ask), model, parameters, rung)
+    return JudgeCall(rubric, question, answer, request, render(rubric, request), model, parameters, response_format)
 
 
 def request_hash(call: JudgeCall, *, repeat: int = 0) -> str:
-    """SHA-256 of all that decides a reply: content, model, parameters, rung and the number of the repeat."""
-    # The content hash of [material, model, parameters, rung, repeat], put together from its canonical JSON.
+    """SHA-256 of everything that determines a reply: content, model, parameters, response format and repeat number."""
+    # Equals the content hash of [material, model, parameters, format, repeat], built from cached canonical JSON.
     material = ",".join(
         f'"{key}":{canonical_texts(part)}' for key, part in sorted(call.rendered.request_hash_material.items())
     )
-    decided = canonical_json([call.model, dict(call.parameters), str(call.rung), repeat])
-    return hashlib.sha256(f"[{{{material}}},{decided[1:]}".encode()).hexdigest()
+    call_json = canonical_json([call.model, dict(call.parameters), str(call.response_format), repeat])
+    return hashlib.sha256(f"[{{{material}}},{call_json[1:]}".encode()).hexdigest()
 
 
-def repaired(call: JudgeCall, outcome: Outcome) -> JudgeCall:
-    """The request of the one repair try: a reminder after a reply without a verdict, twice the output budget
-    after a truncated one. Chat templates of many servers refuse two turns of the user in a row, so that a turn of the
-    judge stands between. The broken reply itself is not shown to the judge again."""
+def repair_call(call: JudgeCall, outcome: Outcome) -> JudgeCall:
+    """Request of the single repair attempt: a reminder after an unreadable reply, twice the output budget after a
+    truncated one.
+
+    The unreadable reply is not repeated. A placeholder turn of the judge separates the user turns, because many chat
+    templates reject two in a row."""
     if outcome is Outcome.TRUNCATED:
         budgets = call.parameters.keys() & {"max_tokens", "max_completion_tokens"}
-        budget = {name: min(call.parameters[name] * 2, _MOST_OUTPUT_TOKENS) for name in budgets}
+        budget = {name: min(call.parameters[name] * 2, _MAX_OUTPUT_TOKENS) for name in budgets}
         return replace(call, parameters={**call.parameters, **budget})
     reminder = {"role": "user", "content": call.rubric.repair.strip()}
-    messages = (*call.rendered.messages, {"role": "assistant", "content": _UNREAD}, reminder)
+    messages = (*call.rendered.messages, {"role": "assistant", "content": _UNREADABLE_REPLY}, reminder)
     material = {**call.rendered.request_hash_material, "messages": [dict(m) for m in messages]}
     return replace(call, rendered=replace(call.rendered, messages=messages, request_hash_material=material))
 
 
-_OF_THE_MODEL = frozenset(map(Outcome, ("ok", "parse", "truncated", "refused", "filtered", "unknown_ending")))
+_MODEL_OUTCOMES = frozenset(map(Outcome, ("ok", "parse", "truncated", "refused", "filtered", "unknown_ending")))
 
 
-def with_first_failure(heard: Heard, earlier: Iterable[Outcome]) -> Heard:
-    """The end of a conversation by the failure that counts: where the repair came to no reply of the model, such as a
-    request that the server refused, the reason is the one that it was to repair."""
-    repaired_failure = next((outcome for outcome in earlier if outcome in REPAIRABLE), None)
-    if repaired_failure is None or heard.outcome in _OF_THE_MODEL:
-        return heard
-    return replace(heard, outcome=repaired_failure)
+def with_first_failure(reply: ParsedReply, earlier: Iterable[Outcome]) -> ParsedReply:
+    """Replace a failure of the repair call, such as a rejected request, by the failure that it was meant to repair."""
+    first_failure = next((outcome for outcome in earlier if outcome in REPAIRABLE), None)
+    if first_failure is None or reply.outcome in _MODEL_OUTCOMES:
+        return reply
+    return replace(reply, outcome=first_failure)
 
 
-def _encoded(value: Any) -> str:
+def _encode_block(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    if text.isascii():  # nothing of what follows is
+    # ASCII text contains none of the characters escaped below.
+    if text.isascii():
         return text
     return _INVISIBLE.sub(lambda match: json.dumps(match[0])[1:-1], _LONE_SURROGATE.sub("\ufffd", text))
 
 
-def _mark(rubric: Rubric, blocks: Mapping[str, str]) -> str:
-    """Hash of the content: the same request has the same mark, and no text can hold the mark of itself."""
-    digest = hashlib.sha256(rubric.asked_hash.encode())
+def _block_marker(rubric: Rubric, blocks: Mapping[str, str]) -> str:
+    """Hash of the content as block marker. Equal requests have equal markers, and no text can contain its own
+    marker."""
+    digest = hashlib.sha256(rubric.prompt_hash.encode())
     for name, text in blocks.items():
         digest.update(f"\0{name}\0{text}".encode())
     return digest.hexdigest()[:24]
 
 
 def data_blocks(question: QuestionSpec, answer: AnswerSpec, inputs: Collection[str]) -> dict[str, Any]:
-    """The blocks of a plain request, the answer last. ``inputs`` are those that the metrics declare; the expected
-    keywords stand in for a missing reference as required points."""
+    """Data blocks of a plain request, the answer last. ``inputs`` are those that the metrics declare. Expected keywords
+    replace a missing reference."""
     blocks: dict[str, Any] = {
         "persona": question.persona,
         "history": list(question.history),
@@ -137,16 +146,16 @@ def data_blocks(question: QuestionSpec, answer: AnswerSpec, inputs: Collection[s
         "clarification_ok": question.clarification_ok,
     }
     optional = {"persona", "history", "required_info", "clarification_ok"}
-    blocks = {name: said for name, said in blocks.items() if name not in optional or (name in inputs and said)}
+    blocks = {name: content for name, content in blocks.items() if name not in optional or (name in inputs and content)}
     if "contexts" in inputs and answer.contexts is not None:
         blocks["contexts"] = [context.text for context in answer.contexts]
     if "passages" in inputs and answer.contexts is not None:
-        blocks["contexts"] = numbered(answer.contexts)
+        blocks["contexts"] = numbered_passages(answer.contexts)
     return {**blocks, "answer": answer.text}
 
 
 def reference_block(question: QuestionSpec) -> dict[str, Any]:
-    """The expected answers, else the expected keywords as required points, else nothing."""
+    """References, else the expected keywords as required points, else nothing."""
     if question.references:
         return {"reference": list(question.references)}
     if question.keywords:
@@ -154,69 +163,68 @@ def reference_block(question: QuestionSpec) -> dict[str, Any]:
     return {}
 
 
-def numbered(contexts: Collection[ContextSpec], first: int = 1) -> list[dict[str, Any]]:
-    """Passages with the number a judge refers to them by, and where they come from."""
+def numbered_passages(contexts: Collection[ContextSpec], first: int = 1) -> list[dict[str, Any]]:
+    """Passages with the number by which a judge refers to them, and their source."""
     return [
-        {"number": number, **({"source": source} if (source := source_of(context)) else {}), "text": context.text}
+        {"number": number, **({"source": source} if (source := passage_source(context)) else {}), "text": context.text}
         for number, context in enumerate(contexts, start=first)
     ]
 
 
-def source_of(context: ContextSpec) -> str:
-    """Where a passage comes from, as far as it says: its source, else its regulation and article, else its title."""
-    said = context.metadata
-    regulation = " ".join(str(said[key]) for key in ("regulation", "article") if said.get(key))
-    return context.source or regulation or str(said.get("title") or "")
+def passage_source(context: ContextSpec) -> str:
+    """Source of a passage: its ``source``, else regulation and article, else title."""
+    metadata = context.metadata
+    regulation = " ".join(str(metadata[key]) for key in ("regulation", "article") if metadata.get(key))
+    return context.source or regulation or str(metadata.get("title") or "")
 
 
-def shown(case: Case) -> frozenset[str]:
-    """Every input that the case's metrics need or are shown."""
+def declared_inputs(case: JudgeCase) -> frozenset[str]:
+    """Inputs that the case's metrics require or optionally show."""
     return frozenset(name for spec in case.specs for name in (*spec.inputs, *spec.optional_inputs))
 
 
-LEAST_ALIKE = 0.6  # share of the quote's content words that a sentence must hold to be taken for its place
+# Minimum share of the quote's content words in a sentence that is taken as its location.
+MIN_QUOTE_COVERAGE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a text, the end exclusive. ``approximate``: found by likeness, not word for word."""
+    """Span of a text, end exclusive. ``approximate``: located by similarity, not verbatim."""
 
     start: int
     end: int
     approximate: bool = False
 
 
-def locate(quote: str, text: str, after: int = 0) -> Span | None:
-    """The place of the quote, the first from ``after`` on where it stands there too; ``None`` where nothing in the
-    text is like it.
+def locate_quote(quote: str, text: str, after: int = 0) -> Span | None:
+    """Span of the quote, preferably from ``after`` on; ``None`` if no sentence is similar.
 
-    Case, white space, width and quotation marks do not matter. Where the words differ, the sentence that holds most
-    of the quote's content words is taken, from 60% on, and marked approximate.
-    """
+    Case, white space, width and quotation marks are ignored. If the words differ, the sentence with most of the quote's
+    content words is taken, from 60% on, and marked approximate."""
     quote = quote.strip()
     if not quote:
         return None
-    if after and (place := locate(quote, text[after:])) and not place.approximate:
-        return Span(place.start + after, place.end + after)
+    if after and (span := locate_quote(quote, text[after:])) and not span.approximate:
+        return Span(span.start + after, span.end + after)
     start = text.find(quote)
     if start >= 0:
         return Span(start, start + len(quote))
     view = fold(text)
-    wanted = fold(quote).text.strip(" .…")
-    start = view.text.find(wanted) if wanted else -1
+    folded_quote = fold(quote).text.strip(" .…")
+    start = view.text.find(folded_quote) if folded_quote else -1
     if start >= 0:
-        return Span(*view.span(start, start + len(wanted)))
-    return _most_alike(quote, text)
+        return Span(*view.span(start, start + len(folded_quote)))
+    return _closest_sentence(quote, text)
 
 
-def placed(part: Finding, place: Span | None) -> Finding:
-    """The part of an answer with its place there, where it has one."""
-    if place is None:
+def with_span(part: Finding, span: Span | None) -> Finding:
+    """Finding with the span of its part of the answer, if there is one."""
+    if span is None:
         return part
-    return replace(part, start=place.start, end=place.end, approximate=place.approximate)
+    return replace(part, start=span.start, end=span.end, approximate=span.approximate)
 
 
-def _most_alike(quote: str, text: str) -> Span | None:
+def _closest_sentence(quote: str, text: str) -> Span | None:
     words = content_words(quote)
     if not words:
         return None
@@ -226,71 +234,76 @@ def _most_alike(quote: str, text: str) -> Span | None:
         share = coverage(words, content_words(view.text[start:end]))
         if share > best:
             best, place = share, (start, end)
-    if place is None or best < LEAST_ALIKE:
+    if place is None or best < MIN_QUOTE_COVERAGE:
         return None
     start, end = view.span(*place)
-    kept = text[start:end]
-    return Span(start + len(kept) - len(kept.lstrip()), end - len(kept) + len(kept.rstrip()), approximate=True)
+    sentence = text[start:end]
+    return Span(
+        start + len(sentence) - len(sentence.lstrip()), end - len(sentence) + len(sentence.rstrip()), approximate=True
+    )
 
 
-_LONGEST_NUMBER = 18
+_MAX_DIGITS = 18
 
 
-def hear(reply: JudgeReply, ask: Ask, rung: Rung = Rung.JSON_SCHEMA) -> Heard:
-    """What stands in a reply. Never raises for it. ``rung`` says where the object has to stand.
+def parse_reply(
+    reply: JudgeReply, request: JudgeRequest, response_format: ResponseFormat = ResponseFormat.JSON_SCHEMA
+) -> ParsedReply:
+    """Parse a reply. Never raises for its content. ``response_format`` decides where the object must stand.
 
-    A delivered reply has outcome ``parse`` when it is not one JSON object, has a part that was not asked for, no part
-    of the right shape, or, where the ask wants the whole, not all of them.
-    """
+    The outcome is ``parse`` if the reply is not one JSON object, has an unrequested part, has no part that matches its
+    schema, or lacks a part although all are required."""
     if reply.outcome is not Outcome.OK:
-        return Heard(reply.outcome, {})
-    shapes: Mapping[str, Any] = (ask.shape or ask.schema)["properties"]
-    place = find_verdict(reply.raw, rung)
-    found = one_object(reply.raw[slice(*place)]) if place else None
-    if found is None or not found.keys() <= shapes.keys():
-        return Heard(Outcome.PARSE, {})
+        return ParsedReply(reply.outcome, {})
+    shapes: Mapping[str, Any] = (request.accepted_schema or request.schema)["properties"]
+    verdict_span = find_verdict(reply.raw, response_format)
+    members = parse_object(reply.raw[slice(*verdict_span)]) if verdict_span else None
+    if members is None or not members.keys() <= shapes.keys():
+        return ParsedReply(Outcome.PARSE, {})
     try:
-        parts = {name: _storable(part) for name, part in found.items() if conforms(part, shapes[name])}
-    except RecursionError:  # nested deeper than any verdict
-        return Heard(Outcome.PARSE, {})
-    if not parts or (ask.whole and len(parts) < len(shapes)):
-        return Heard(Outcome.PARSE, {})
-    return Heard(Outcome.OK, parts, level_chances(reply, ask, rung, parts))
+        parts = {name: _storable_part(part) for name, part in members.items() if conforms(part, shapes[name])}
+    # Nested too deeply to be a verdict.
+    except RecursionError:
+        return ParsedReply(Outcome.PARSE, {})
+    if not parts or (request.all_parts_required and len(parts) < len(shapes)):
+        return ParsedReply(Outcome.PARSE, {})
+    return ParsedReply(Outcome.OK, parts, level_probabilities(reply, request, response_format, parts))
 
 
-def one_object(text: str) -> dict[str, Any] | None:
-    """The reply's one JSON object; ``None`` for anything before or after it, a repeated key, or no object."""
+def parse_object(text: str) -> dict[str, Any] | None:
+    """Parse text that is exactly one JSON object; ``None`` for surrounding text, a repeated key or another type."""
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_int=_number, parse_float=_real)
-    except (ValueError, RecursionError):  # RecursionError: nested deeper than any verdict
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_int=_parse_integer, parse_float=_parse_real)
+    # RecursionError: nested too deeply to be a verdict.
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("a key is there twice")
     return value
 
 
-def _number(digits: str) -> int | float:
-    """Numbers too long to be a level stay numbers, so that they fail by scale and not by length."""
-    return int(digits) if len(digits) <= _LONGEST_NUMBER else float("inf")
+def _parse_integer(digits: str) -> int | float:
+    """Parse an integer. Overlong numbers become infinite, so that they fail as off the scale."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else float("inf")
 
 
-def _real(digits: str) -> int | float:
-    """A real that is whole, such as 4.0, is the whole number: JSON does not tell the two apart."""
+def _parse_real(digits: str) -> int | float:
+    """Parse a decimal. Whole values such as 4.0 become integers, because JSON does not distinguish them."""
     value = float(digits)
-    return int(value) if value.is_integer() and abs(value) < 10**_LONGEST_NUMBER else value
+    return int(value) if value.is_integer() and abs(value) < 10**_MAX_DIGITS else value
 
 
-def _storable(part: Any) -> Any:
-    """The part with every text as a database takes it."""
+def _storable_part(part: Any) -> Any:
+    """Part with every text made storable."""
     if isinstance(part, str):
-        return storable(part.strip())
+        return replace_unstorable(part.strip())
     if isinstance(part, list):
-        return [_storable(item) for item in part]
+        return [_storable_part(item) for item in part]
     if isinstance(part, dict):
-        return {key: _storable(item) for key, item in part.items()}
+        return {key: _storable_part(item) for key, item in part.items()}
     return part

@@ -1,5 +1,5 @@
-"""What of a text in Markdown makes claims: all but fenced code, headings, and the heads and rules of tables; and its
-sentences as the offline baseline takes them."""
+"""Prose of Markdown text (everything but fenced code, headings, and table heads and rules), and its sentences for the
+offline baseline."""
 
 from __future__ import annotations
 
@@ -19,37 +19,40 @@ _NO_PROSE = frozenset({"fence", "heading_open", "thead_open"})
 
 
 def prose(text: str) -> str:
-    """The text with its other lines left empty, so that no sentence runs across them."""
+    """Text with non-prose lines blanked, so that no sentence spans them."""
     lines = _LINE.findall(text)
     for token in _parser().parse(text):
         if token.map and token.type in _NO_PROSE:
             first, last = token.map
-            end = last + 1 if token.type == "thead_open" else last  # the rule stands below the head
+            # Includes the rule below the table head.
+            end = last + 1 if token.type == "thead_open" else last
             lines[first:end] = ["\n"] * len(lines[first:end])
     return "".join(lines)
 
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # costs 0.05 s at import
+    # Importing takes 0.05 s.
+    from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").enable("table")
 
 
 def sentences(text: str) -> tuple[str, ...]:
-    """The text's sentences without source marks such as ``[Source: ...]``, and without a gap where one stood."""
+    """Sentences without source marks such as ``[Source: ...]``."""
     return tuple(sentence for sentence, _ in quoted_sentences(text))
 
 
 def quoted_sentences(text: str) -> tuple[tuple[str, str], ...]:
-    """Each of :func:`sentences` with the words of the text that it was made of, so that its place can be found."""
-    bare = _SOURCE_MARK.sub(lambda mark: " " * len(mark[0]), text)  # as long as the text: places are those of both
-    stops = list(_SENTENCE_END.finditer(bare))
-    found = []
-    for start, end in zip([0, *(s.end() for s in stops)], [*(s.start() for s in stops), len(bare)], strict=True):
-        if sentence := bare[start:end].strip():
-            at = bare.index(sentence, start)
-            quote = text[at : at + len(sentence)]
-            told = _SOURCE_MARK.sub(" ", _MARK_BEFORE_STOP.sub("", quote))
-            found.append((" ".join(told.split()), quote))
-    return tuple(found)
+    """Sentences of :func:`sentences` with their original words, by which they can be located."""
+    # Blanked to the same length, so offsets match the text.
+    unmarked = _SOURCE_MARK.sub(lambda mark: " " * len(mark[0]), text)
+    stops = list(_SENTENCE_END.finditer(unmarked))
+    pairs = []
+    for start, end in zip([0, *(s.end() for s in stops)], [*(s.start() for s in stops), len(unmarked)], strict=True):
+        if sentence := unmarked[start:end].strip():
+            position = unmarked.index(sentence, start)
+            quote = text[position : position + len(sentence)]
+            cleaned = _SOURCE_MARK.sub(" ", _MARK_BEFORE_STOP.sub("", quote))
+            pairs.append((" ".join(cleaned.split()), quote))
+    return tuple(pairs)

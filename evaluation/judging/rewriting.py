@@ -1,7 +1,7 @@
-"""Having a model rewrite the words of a rubric: it is shown the rubric and answers on which a judge that works by it
-and experts differ, says what misleads the judge, and writes instruction and questions anew. What comes back is hostile
-text like any draft: names, levels, labels and steps stay those of the rubric, and nothing of it counts before it has
-proved itself."""
+"""Request a model to rewrite the texts of a rubric from cases on which judge and experts differ.
+
+The model writes a critique, then a new instruction and new questions. Its reply is untrusted like any draft: names,
+levels, labels and steps stay those of the rubric, and the version has no effect before it is accepted."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import Ask, JudgeCall, Rung
+from evaluation.judging.calls import JudgeCall, JudgeRequest, ResponseFormat
 from evaluation.judging.prompt import judge_call
-from evaluation.judging.rubric import TEXT, Level, Rubric, RubricMetric, closed
+from evaluation.judging.rubric import TEXT, Level, Rubric, RubricMetric, object_schema
 
-LEAST_OUTPUT_TOKENS = 8_000  # a whole rubric has to fit
+# The reply must hold a whole rubric.
+MIN_OUTPUT_TOKENS = 8_000
 _BUDGETS = ("max_tokens", "max_completion_tokens")
 _WRITER = Rubric(
     family="rewriting",
@@ -44,27 +45,42 @@ _QUESTION, _ANSWER = QuestionSpec(id="rewriting", category="", text="-"), Answer
 
 
 def rewriting_call(
-    rubric: Rubric, cases: Sequence[Mapping[str, Any]], *, model: str, parameters: Mapping[str, Any], rung: Rung
+    rubric: Rubric,
+    cases: Sequence[Mapping[str, Any]],
+    *,
+    model: str,
+    parameters: Mapping[str, Any],
+    response_format: ResponseFormat,
 ) -> JudgeCall:
-    """The request to rewrite a rubric after these cases."""
-    shown = {
+    """Request to rewrite a rubric from these cases."""
+    rubric_block = {
         "language": rubric.language,
         "instruction": rubric.instruction,
-        "metrics": [one.text for one in rubric.metrics],
+        "metrics": [metric.text for metric in rubric.metrics],
     }
-    questions = closed(dict.fromkeys(rubric.names, TEXT))
-    schema = closed({"critique": TEXT, "instruction": TEXT, "questions": questions})
-    ask = Ask(blocks={"rubric": shown, "cases": list(cases)}, schema=schema, whole=True)
-    room = {name: max(int(parameters[name]), LEAST_OUTPUT_TOKENS) for name in _BUDGETS if name in parameters}
-    return judge_call(_WRITER, _QUESTION, _ANSWER, ask, model=model, parameters={**parameters, **room}, rung=rung)
+    questions = object_schema(dict.fromkeys(rubric.names, TEXT))
+    schema = object_schema({"critique": TEXT, "instruction": TEXT, "questions": questions})
+    request = JudgeRequest(
+        blocks={"rubric": rubric_block, "cases": list(cases)}, schema=schema, all_parts_required=True
+    )
+    budgets = {name: max(int(parameters[name]), MIN_OUTPUT_TOKENS) for name in _BUDGETS if name in parameters}
+    return judge_call(
+        _WRITER,
+        _QUESTION,
+        _ANSWER,
+        request,
+        model=model,
+        parameters={**parameters, **budgets},
+        response_format=response_format,
+    )
 
 
-def rewritten(rubric: Rubric, parts: Mapping[str, Any]) -> Rubric:
-    """The rubric with the words of a reply; its score maps, made for the words of before, are gone."""
+def apply_rewriting(rubric: Rubric, parts: Mapping[str, Any]) -> Rubric:
+    """Rubric with the texts of a reply. Score maps are dropped, because they were fitted to the earlier texts."""
     questions = parts["questions"]
     metrics = tuple(
-        one.model_copy(update={"question": questions[one.name].strip() or one.question, "score_map": ()})
-        for one in rubric.metrics
+        metric.model_copy(update={"question": questions[metric.name].strip() or metric.question, "score_map": ()})
+        for metric in rubric.metrics
     )
-    told = {"instruction": parts["instruction"].strip() or rubric.instruction, "metrics": metrics, "mapped_from": ""}
-    return rubric.model_copy(update=told)
+    changes = {"instruction": parts["instruction"].strip() or rubric.instruction, "metrics": metrics, "mapped_from": ""}
+    return rubric.model_copy(update=changes)

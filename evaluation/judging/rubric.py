@@ -1,11 +1,9 @@
-"""A rubric: the questions a judge and an expert answer about an answer, with every level or label anchored; the steps
-of longer families; and the JSON shapes of the replies it asks for, with the check that a value fits one.
+"""Rubrics: questions with anchored levels or labels, the steps of multi-call families, and the JSON schemas of replies.
 
-A rubric made from a custom criterion holds all that makes its one metric what it is, so that a run that pins the
-rubric's version judges by it whatever is activated later. Of JSON schemas only what every structured-output server
-knows is used: objects whose members are all required, lists, closed lists of values; no bounds, no null. Lists stand
-for what the judge finds, objects with one member per part for what it is asked about, so that no part can be left out.
-"""
+A rubric of a custom criterion contains its full metric definition, so a run that pins it is unaffected by later
+activations. Schemas use only what every structured-output server supports: objects with all members required, lists,
+enums; no bounds, no null. Lists hold items that the judge finds; objects have one member per requested part, so that no
+part can be omitted."""
 
 from __future__ import annotations
 
@@ -29,11 +27,12 @@ Schema = Mapping[str, Any]
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
 YES_NO: Schema = {"type": "boolean"}
-ANYTHING: Schema = {}  # for reading only: whatever stands there is judged later
+# For parsing only: the value is checked later.
+ANY_VALUE: Schema = {}
 
 
-def closed(members: Mapping[str, Schema]) -> dict[str, Any]:
-    """An object with exactly these members."""
+def object_schema(members: Mapping[str, Schema]) -> dict[str, Any]:
+    """Schema of an object with exactly these members."""
     return {
         "type": "object",
         "properties": dict(members),
@@ -42,30 +41,30 @@ def closed(members: Mapping[str, Schema]) -> dict[str, Any]:
     }
 
 
-def list_of(item: Schema) -> dict[str, Any]:
-    """A list of any length."""
+def list_schema(item: Schema) -> dict[str, Any]:
+    """Schema of a list of any length."""
     return {"type": "array", "items": dict(item)}
 
 
-def one_of(values: Sequence[str]) -> dict[str, Any]:
-    """One of these texts."""
+def choice_schema(values: Sequence[str]) -> dict[str, Any]:
+    """Schema of a string from a closed list."""
     return {"type": "string", "enum": list(values)}
 
 
-def whole_number(values: Sequence[int]) -> dict[str, Any]:
-    """One of these whole numbers."""
+def integer_schema(values: Sequence[int]) -> dict[str, Any]:
+    """Schema of an integer from a closed list."""
     return {"type": "integer", "enum": list(values)}
 
 
 def conforms(value: Any, schema: Schema) -> bool:
-    """Whether a JSON value has the shape. ``true`` is no number, ``4.0`` no whole number."""
+    """Whether a JSON value matches the schema. ``true`` is not a number, and ``4.0`` is not an integer."""
     if "enum" in schema:
-        return any(value == known and type(value) is type(known) for known in schema["enum"])
+        return any(value == allowed and type(value) is type(allowed) for allowed in schema["enum"])
     match schema.get("type"):
         case "object":
             members: Mapping[str, Schema] = schema["properties"]
-            same = isinstance(value, dict) and value.keys() == members.keys()
-            return same and all(conforms(value[name], member) for name, member in members.items())
+            same_keys = isinstance(value, dict) and value.keys() == members.keys()
+            return same_keys and all(conforms(value[name], member) for name, member in members.items())
         case "array":
             return isinstance(value, list) and all(conforms(item, schema["items"]) for item in value)
         case "string":
@@ -78,14 +77,14 @@ def conforms(value: Any, schema: Schema) -> bool:
             return not schema
 
 
-SHIPPED = Path(__file__).parent / "rubrics"
-_Part = TypeVar("_Part", "RubricMetric", "RubricStep")
+SHIPPED_DIRECTORY = Path(__file__).parent / "rubrics"
+_Named = TypeVar("_Named", "RubricMetric", "RubricStep")
 Text = Annotated[str, Field(min_length=1)]
 Anchor = Annotated[str, Field(min_length=1, max_length=120)]
 
 
 class Level(FrozenModel):
-    """One anchored level; the text is read by the judge and, beside its key, by the reviewer, so it is short."""
+    """One anchored level. The text is short, because reviewers read it beside the key."""
 
     model_config = ConfigDict(strict=True)
     value: int | float
@@ -93,7 +92,7 @@ class Level(FrozenModel):
 
 
 class Label(FrozenModel):
-    """A class, or a verdict on a part of the answer, and when it is right."""
+    """A class, or a verdict on a part of the answer, with the text that says when it applies."""
 
     model_config = ConfigDict(strict=True)
     label: Text
@@ -101,14 +100,15 @@ class Label(FrozenModel):
 
 
 class RubricMetric(FrozenModel):
-    """What one metric of the family asks.
+    """Question and answer scale of one metric.
 
-    With ``levels`` a level from 1 to 5, say, is given; a ``scale`` beside them (``real 0..1``) makes them anchors of
-    a range, any number of which may be given. With ``labels`` alone one of them is given; with ``labels`` and a
-    ``scale`` they are the verdicts on parts of the answer, from which the figure is computed. ``score_map`` are
-    pairs of what the judge says and what then counts, both rising; between them one reads on a straight line, outside
-    of them the nearest counts.
-    """
+    - ``levels`` alone: one of the levels is given, such as 1 to 5.
+    - ``levels`` with a ``scale`` (``real 0..1``): the levels anchor a range, and any number in it may be given.
+    - ``labels`` alone: one of the labels is given.
+    - ``labels`` with a ``scale``: verdicts on parts of the answer, from which the score is computed.
+
+    ``score_map`` holds pairs of judge score and mapped score, both rising. Scores between two pairs are interpolated
+    linearly; scores outside use the nearest pair."""
 
     name: Text
     question: Text
@@ -118,7 +118,7 @@ class RubricMetric(FrozenModel):
     score_map: tuple[tuple[float, float], ...] = ()
 
     @model_validator(mode="after")
-    def _every_level_is_anchored(self) -> RubricMetric:
+    def _levels_are_valid(self) -> RubricMetric:
         if bool(self.levels) == bool(self.labels):
             raise ValueError(f"{self.name} has either levels or labels")
         if len(self.levels) + len(self.labels) < 2:
@@ -137,28 +137,31 @@ class RubricMetric(FrozenModel):
         return self
 
     @model_validator(mode="after")
-    def _map_rises_on_the_scale(self) -> RubricMetric:
-        said, counts = [one for one, _ in self.score_map], [one for _, one in self.score_map]
+    def _score_map_is_valid(self) -> RubricMetric:
+        judge_scores, mapped_scores = [score for score, _ in self.score_map], [score for _, score in self.score_map]
         if self.score_map and self.labels:
             raise ValueError(f"{self.name} has labels, which no score map reads")
-        if len(self.score_map) == 1 or said != sorted(set(said)) or counts != sorted(counts):
+        if (
+            len(self.score_map) == 1
+            or judge_scores != sorted(set(judge_scores))
+            or mapped_scores != sorted(mapped_scores)
+        ):
             raise ValueError(f"the score map of {self.name} does not rise")
-        if self.score_map and not all(map(self.read_scale().holds_mean, (*said, *counts))):
+        if self.score_map and not all(map(self.read_scale().contains_mean, (*judge_scores, *mapped_scores))):
             raise ValueError(f"the score map of {self.name} leaves the scale {self.read_scale()}")
         return self
 
     @property
     def values(self) -> tuple[int | float, ...]:
-        """The anchored values, lowest first; none for labels."""
+        """Anchored values, lowest first; empty for labels."""
         return tuple(level.value for level in self.levels)
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """The labels, in the rubric's order."""
         return tuple(label.label for label in self.labels)
 
     def read_scale(self) -> Scale:
-        """The scale of the metric's figure."""
+        """Scale of the metric's score."""
         if self.scale:
             return Scale.parse(self.scale)
         if self.labels:
@@ -167,28 +170,29 @@ class RubricMetric(FrozenModel):
 
     @property
     def text(self) -> str:
-        """The question with its levels, the highest first, or its labels: a section of the system message."""
+        """Section of the system message: the question with its levels, highest first, or its labels."""
         anchors = [f"  {level.value}: {level.text}" for level in reversed(self.levels)]
         anchors += [f"  {label.label}: {label.text}" for label in self.labels]
         return "\n".join([f"## {self.name}", self.question.strip(), *anchors])
 
     @property
     def verdict_schema(self) -> dict[str, Any]:
-        """The member of a reply that gives the metric: the reason first, then score or label."""
+        """Schema of the metric's member of a reply: the reason first, then the score or label."""
         if self.labels:
-            return closed({"reason": TEXT, "label": one_of(self.verdicts)})
+            return object_schema({"reason": TEXT, "label": choice_schema(self.verdicts)})
         if self.scale and not self.read_scale().levels:
-            return closed({"reason": TEXT, "score": NUMBER})
-        return closed({"reason": TEXT, "score": whole_number([int(value) for value in self.values])})
+            return object_schema({"reason": TEXT, "score": NUMBER})
+        return object_schema({"reason": TEXT, "score": integer_schema([int(value) for value in self.values])})
 
     @property
-    def verdict_shape(self) -> dict[str, Any]:
-        """The same with whatever stands as score or label, so that a value off the scale can be told from prose."""
-        return closed({"reason": TEXT, "label" if self.labels else "score": ANYTHING})
+    def lenient_verdict_schema(self) -> dict[str, Any]:
+        """Verdict schema that accepts any score or label, so that an off-scale value differs from an unreadable
+        reply."""
+        return object_schema({"reason": TEXT, "label" if self.labels else "score": ANY_VALUE})
 
 
 class RubricStep(FrozenModel):
-    """One of several requests of a family: its own instruction and closing, and the metric whose labels it asks for."""
+    """One of several requests of a family: instruction, closing and the metric whose labels it asks for."""
 
     name: Text
     instruction: Text
@@ -196,11 +200,12 @@ class RubricStep(FrozenModel):
     metric: str = ""
 
 
-FAMILY_PREFIX = "criterion:"  # rubric families of criteria; no built-in family and no criterion can have a colon
+# Rubric families of criteria; no built-in family and no criterion name contains a colon.
+FAMILY_PREFIX = "criterion:"
 
 
-class Slot(StrEnum):
-    """What a judge may be shown beside question and answer. The list is closed: a prompt has no other places."""
+class PromptSlot(StrEnum):
+    """Input that a judge may see besides question and answer. Prompts have no other slots."""
 
     REFERENCE = "reference"
     CONTEXTS = "contexts"
@@ -210,8 +215,8 @@ class Slot(StrEnum):
     CLARIFICATION_OK = "clarification_ok"
 
 
-class Offline(StrEnum):
-    """By which of its counts of words the offline baseline stands in for the judge; ``none``: it does not."""
+class OfflineMeasure(StrEnum):
+    """Word measure by which the offline baseline scores a criterion; ``none``: not applicable to the baseline."""
 
     NONE = "none"
     CORRECTNESS = "correctness"
@@ -221,39 +226,36 @@ class Offline(StrEnum):
 
 
 class CriterionTerms(FrozenModel):
-    """``metric_version`` is the version of the metric definition, which rises only with scale, levels or direction.
-    ``needs`` are slots without which the criterion does not apply, ``sees`` those shown where they are there;
-    ``categories`` the categories of questions it applies to, all where empty."""
+    """Metric definition of a criterion inside its rubric.
+
+    ``metric_version`` rises only with scale, levels or direction. The criterion does not apply without its ``needs``;
+    ``sees`` are shown if present. ``categories`` are the question categories it applies to, all if empty."""
 
     metric_version: Annotated[int, Field(ge=1)]
     title_en: str
     title_ko: str
     direction: Direction
-    needs: tuple[Slot, ...] = ()
-    sees: tuple[Slot, ...] = ()
+    needs: tuple[PromptSlot, ...] = ()
+    sees: tuple[PromptSlot, ...] = ()
     categories: tuple[str, ...] = ()
-    offline: Offline = Offline.NONE
+    offline: OfflineMeasure = OfflineMeasure.NONE
 
 
-def family_of_criterion(name: str) -> str:
-    """The rubric family of a criterion."""
+def criterion_family(name: str) -> str:
     return FAMILY_PREFIX + name
 
 
 def is_criterion(family: str) -> bool:
-    """Whether a rubric family is that of a custom criterion."""
     return family.startswith(FAMILY_PREFIX)
 
 
 class Rubric(FrozenModel):
-    """A version of a rubric family in one language. Immutable; an edit makes a new version.
+    """A version of a rubric family in one language. Immutable; an edit creates a new version.
 
-    ``instruction`` opens the judge's system message, ``closing`` follows the data and has the one slot
-    ``{metrics}``, ``repair`` asks once more after a reply that could not be read. A family that asks several times
-    has ``steps`` instead of a closing. ``criterion`` is there where the rubric was made from a custom criterion.
-    ``mapped_from`` is the content hash of the version whose words these are, where only score maps were added: judges
-    are asked alike, so that its replies serve both.
-    """
+    ``instruction`` opens the system message, ``closing`` follows the data and contains the slot ``{metrics}``,
+    ``repair`` asks again after an unreadable reply. A family with several calls has ``steps`` instead of a closing.
+    ``criterion`` is set for rubrics of custom criteria. ``mapped_from`` is the content hash of the version with the
+    same texts, if only score maps were added; both versions send equal prompts and share cached replies."""
 
     family: Text
     version: Annotated[int, Field(ge=1)]
@@ -270,79 +272,74 @@ class Rubric(FrozenModel):
     def _names_are_unique(self) -> Rubric:
         if len(set(self.names)) != len(self.metrics):
             raise ValueError(f"a metric is there twice: {self.names}")
-        named = [step.name for step in self.steps]
-        if len(set(named)) != len(named):
-            raise ValueError(f"a step is there twice: {named}")
+        step_names = [step.name for step in self.steps]
+        if len(set(step_names)) != len(step_names):
+            raise ValueError(f"a step is there twice: {step_names}")
         if unknown := {step.metric for step in self.steps if step.metric} - set(self.names):
             raise ValueError(f"a step asks for what the rubric does not hold: {sorted(unknown)}")
         return self
 
     @model_validator(mode="after")
-    def _closes_once(self) -> Rubric:
+    def _has_closing_or_steps(self) -> Rubric:
         if bool(self.closing.strip()) == bool(self.steps):
             raise ValueError("a rubric has either a closing or steps")
         return self
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The metrics of the family in the order of the rubric."""
         return tuple(metric.name for metric in self.metrics)
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of the content without defaults, so that a field added later changes no older hash; equal content
-        is the same rubric, whatever file it came from."""
+        """SHA-256 of the content without defaults. A new optional field therefore changes no existing hash."""
         return content_hash(self.model_dump(exclude_defaults=True))
 
     @property
-    def asked_hash(self) -> str:
-        """The hash under which judges are asked."""
+    def prompt_hash(self) -> str:
+        """Hash of the prompt texts, shared by versions that differ only in score maps."""
         return self.mapped_from or self.content_hash
 
     def __hash__(self) -> int:
-        """By content, so that what is made of a rubric can be kept for it."""
         return hash(self.content_hash)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with other fields, whose hash is its own."""
-        copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("content_hash", None)
-        return copied
+        """Copy with other fields and a recomputed hash."""
+        rubric = super().model_copy(update=update, deep=deep)
+        rubric.__dict__.pop("content_hash", None)
+        return rubric
 
     @property
     def text(self) -> str:
-        """The judge's system message when every metric of the family applies; of all its steps where it has some."""
+        """System message with all metrics, or of all steps if the family has steps."""
         if not self.steps:
             return self.system_text(self.names)
         return "\n\n".join(self.step_text(step.name) for step in self.steps)
 
     def metric(self, name: str) -> RubricMetric:
-        """The metric's question and levels.
+        """Metric with this name.
 
-        :raises UnknownName: when the family does not hold it.
-        """
-        return _named(self.metrics, name, "metric of the rubric")
+        :raises UnknownName: if the rubric does not contain it."""
+        return _find_by_name(self.metrics, name, "metric of the rubric")
 
     def step(self, name: str) -> RubricStep:
-        """The step of that name.
+        """Step with this name.
 
-        :raises UnknownName: when the rubric does not have it.
-        """
-        return _named(self.steps, name, "step of the rubric")
+        :raises UnknownName: if the rubric does not contain it."""
+        return _find_by_name(self.steps, name, "step of the rubric")
 
     def system_text(self, names: Sequence[str]) -> str:
-        """The instruction followed by question and levels of the named metrics, in the rubric's order."""
-        asked = [metric.text for metric in self.metrics if metric.name in names]
-        return "\n\n".join([self.instruction.strip(), *asked])
+        """Instruction, then question and levels of the named metrics in the rubric's order."""
+        sections = [metric.text for metric in self.metrics if metric.name in names]
+        return "\n\n".join([self.instruction.strip(), *sections])
 
     def step_text(self, name: str) -> str:
-        """The instruction, the step's own, and question and labels of the metric whose parts it asks about."""
+        """Instruction, step instruction, and question and labels of the step's metric."""
         step = self.step(name)
-        asked = [self.metric(step.metric).text] if step.metric else []
-        return "\n\n".join([self.instruction.strip(), step.instruction.strip(), *asked])
+        sections = [self.metric(step.metric).text] if step.metric else []
+        return "\n\n".join([self.instruction.strip(), step.instruction.strip(), *sections])
 
 
-def _named(parts: Sequence[_Part], name: str, kind: str) -> _Part:
+def _find_by_name(parts: Sequence[_Named], name: str, kind: str) -> _Named:
     for part in parts:
         if part.name == name:
             return part
@@ -350,26 +347,26 @@ def _named(parts: Sequence[_Part], name: str, kind: str) -> _Part:
 
 
 def parse_rubric(text: str, *, file: str = "") -> Rubric:
-    """Read a rubric from YAML.
+    """Parse a rubric from YAML.
 
-    :raises InvalidFile: as :func:`read_yaml`.
-    """
+    :raises InvalidFile: as :func:`read_yaml`."""
     return read_yaml(Rubric, text, file, "rubric")
 
 
 @cache
 def shipped_rubrics() -> tuple[Rubric, ...]:
-    """Every rubric that comes with the product, sorted by family and language."""
-    return tuple(parse_rubric(path.read_text("utf-8"), file=path.name) for path in sorted(SHIPPED.glob("*.yaml")))
+    """Shipped rubrics, sorted by family and language."""
+    return tuple(
+        parse_rubric(path.read_text("utf-8"), file=path.name) for path in sorted(SHIPPED_DIRECTORY.glob("*.yaml"))
+    )
 
 
 def shipped_rubric(family: str, language: str) -> Rubric:
-    """The shipped rubric of a family: Korean for ``ko`` and ``ko-kr``, English otherwise.
+    """Shipped rubric of a family: Korean for ``ko`` and ``ko-kr``, English otherwise.
 
-    :raises UnknownName: for a family without a shipped rubric.
-    """
-    wanted = "ko" if language.startswith("ko") else "en"
+    :raises UnknownName: for a family without a shipped rubric."""
+    rubric_language = "ko" if language.startswith("ko") else "en"
     for rubric in shipped_rubrics():
-        if (rubric.family, rubric.language) == (family, wanted):
+        if (rubric.family, rubric.language) == (family, rubric_language):
             return rubric
     raise UnknownName("rubric family", family, sorted({r.family for r in shipped_rubrics()}))

@@ -1,15 +1,14 @@
-"""Where the one verdict stands in a reply's text, and what models put around it that says nothing: white space,
-characters that nobody sees, a code fence, emphasis, tokens that end a turn.
+"""Locate the verdict in a reply, ignoring decoration around it: white space, invisible characters, a code fence,
+emphasis and end-of-turn tokens.
 
-Decoration is left out only where one verdict is left. Prose around an object, a second object or a second mark stay
-what they are: a reply without a verdict.
-"""
+Decoration is ignored only around a single verdict. Prose around the object, a second object or a second mark make the
+reply unreadable."""
 
 from __future__ import annotations
 
 import re
 
-from evaluation.judging.calls import VERDICT, Rung
+from evaluation.judging.calls import VERDICT, ResponseFormat
 
 _BLANK = r"[\s\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 _START = re.compile(f"{_BLANK}*")
@@ -19,7 +18,7 @@ _END_TOKENS = (
 _END = re.compile(f"(?:{_BLANK}|{_END_TOKENS})*\\Z")
 _FENCED = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*[\w+.-]*\s*?(?:\n|(?=\{))(?P<inner>.*?)\s*(?P=fence)\Z", re.DOTALL)
 _EMPHASIS = re.compile(r"(?P<mark>[*_`]{1,3})(?P<inner>\{.*\})(?P=mark)\Z", re.DOTALL)
-# The mark at the beginning of a line; lines end at line feeds alone, since JSON texts may hold the other line ends.
+# The mark at the start of a line. Lines end at line feeds only, because JSON texts may contain other line ends.
 _MARK = re.compile(
     rf"^{_BLANK}*?(?:\#{{1,6}}[ \t]+)?(?P<open>[*_`]{{0,3}}){VERDICT[:-1]}(?P<inner>[*_`]{{0,3}})[ \t]*[:\uff1a]"
     r"(?P<after>[*_`]{0,3})",
@@ -28,22 +27,22 @@ _MARK = re.compile(
 _FENCE_LINE = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*[\w+.-]*[ \t\r]*\Z")
 
 
-def find_verdict(text: str, rung: Rung) -> tuple[int, int] | None:
-    """Start and end of the text that has to be the verdict's JSON object and nothing else; ``None`` where there is no
-    such place. On the rung ``text`` it is what follows the mark, which begins exactly one line."""
-    start, end = _bare(text, 0, len(text))
-    if rung is not Rung.TEXT:
+def find_verdict(text: str, response_format: ResponseFormat) -> tuple[int, int] | None:
+    """Start and end of the text that must be exactly the verdict's JSON object; ``None`` if there is no such span. In
+    the format ``text`` it follows the mark, which begins exactly one line."""
+    start, end = _without_decoration(text, 0, len(text))
+    if response_format is not ResponseFormat.TEXT:
         return start, end
     marks = list(_MARK.finditer(text, 0, end))
     if len(marks) != 1:
         return None
     mark = marks[0]
-    end = _without_closing(text, mark, start, end)
-    return _bare(text, mark.end(), end)
+    end = _end_without_closing(text, mark, start, end)
+    return _without_decoration(text, mark.end(), end)
 
 
-def _bare(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without what stands around its one object."""
+def _without_decoration(text: str, start: int, end: int) -> tuple[int, int]:
+    """Span without the decoration around its object."""
     start, end = _trimmed(text, start, end)
     for pattern in (_FENCED, _EMPHASIS):
         if match := pattern.match(text[start:end]):
@@ -58,13 +57,13 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start, start + tail.start() if tail else end
 
 
-def _without_closing(text: str, mark: re.Match[str], start: int, end: int) -> int:
-    """The end without the emphasis or the fence that was opened in front of the verdict."""
+def _end_without_closing(text: str, mark: re.Match[str], start: int, end: int) -> int:
+    """End before the emphasis or fence that was opened ahead of the verdict."""
     opened = mark["open"] + mark["inner"] + mark["after"]
-    rest = text[:end]
-    if opened and rest.endswith(opened[-1]):
-        rest = rest.rstrip("*_`")
+    remaining = text[:end]
+    if opened and remaining.endswith(opened[-1]):
+        remaining = remaining.rstrip("*_`")
     fence = _FENCE_LINE.search(text[start : mark.start()].rstrip())
-    if fence and rest.endswith(fence["fence"]):
-        rest = rest[: -len(fence["fence"])]
-    return _trimmed(text, 0, len(rest))[1]
+    if fence and remaining.endswith(fence["fence"]):
+        remaining = remaining[: -len(fence["fence"])]
+    return _trimmed(text, 0, len(remaining))[1]

@@ -1,1 +1,1 @@
-"""Commands of this app, and options and outputs that several of them share."""
+"""Commands of this app, and options and output that several of them share."""

@@ -1,4 +1,4 @@
-"""``docs/metrics.md``, written from the registry by ``python -m evaluation.management.documenting``."""
+"""Generates ``docs/metrics.md`` from the metric registry: ``python -m evaluation.management.documenting``."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,9 +37,13 @@ FORMS = {
 }
 
 
-def page() -> str:
-    """The whole page."""
-    return "\n".join([HEAD, *_overview(), *_rules(), *_embedded(), *_judged(), *_derived()]).rstrip() + "\n"
+def metrics_page() -> str:
+    return (
+        "\n".join(
+            [HEAD, *_overview(), *_rule_metrics(), *_embedding_metrics(), *_judge_metrics(), *_derived_metrics()]
+        ).rstrip()
+        + "\n"
+    )
 
 
 def _overview() -> Iterator[str]:
@@ -61,18 +65,18 @@ def _overall(profile: ProfileSpec) -> str:
         for part in profile.parts
     ]
     total = " + ".join([*parts, *([f"{profile.constant:g}"] if profile.constant else [])])
-    whole = profile.whole_score
-    alone = f"; `{whole.metric}` alone for {', '.join(whole.categories)}" if whole else ""
-    return f"{'per answer' if profile.unit == 'per_answer' else 'on the means of the run'}: {total}{alone}"
+    whole_score = profile.whole_score
+    whole_note = f"; `{whole_score.metric}` alone for {', '.join(whole_score.categories)}" if whole_score else ""
+    return f"{'per answer' if profile.unit == 'per_answer' else 'on the means of the run'}: {total}{whole_note}"
 
 
-def _rules() -> Iterator[str]:
+def _rule_metrics() -> Iterator[str]:
     yield "## Rule metrics / 규칙 지표\n"
     for metric in RULE_METRICS:
         yield from _metric(metric.spec)
 
 
-def _embedded() -> Iterator[str]:
+def _embedding_metrics() -> Iterator[str]:
     yield "## Embedding metrics / 임베딩 지표\n"
     yield "Where the embeddings come from, and what happens without: [settings](settings.md#embeddings). The name and"
     yield "settings of the model stand on every score. `answer_relevance` needs a judge too and stands there.\n"
@@ -80,20 +84,20 @@ def _embedded() -> Iterator[str]:
         yield from _metric(spec)
 
 
-def _judged() -> Iterator[str]:
+def _judge_metrics() -> Iterator[str]:
     yield "## Judge metrics / 판정 지표\n"
     yield "One heading per rubric family; the metrics of a family come from one call, or from one chain of calls.\n"
     for name in families():
         family = family_named(name)
         yield f"### Family `{name}`\n"
-        if family.decides:
-            decided = ", ".join(f"`{metric.spec.name}`" for metric in family.decides)
-            yield f"Where a judge is on, this family decides {decided}.\n"
+        if family.decided_rules:
+            metric_names = ", ".join(f"`{metric.spec.name}`" for metric in family.decided_rules)
+            yield f"Where a judge is on, this family decides {metric_names}.\n"
         for spec in family.metrics:
             yield from _metric(spec, "####")
 
 
-def _derived() -> Iterator[str]:
+def _derived_metrics() -> Iterator[str]:
     yield "## Derived metrics / 파생 지표\n"
     yield "Computed from the other results of the same answer when a run settles.\n"
     for spec in (*(metric.spec for metric in DERIVED_METRICS), ANSWER_OVERALL):
@@ -109,12 +113,12 @@ def _metric(spec: MetricSpec, heading: str = "###") -> Iterator[str]:
     cells = (
         _range(spec),
         str(spec.direction),
-        _listed(spec.inputs),
-        _listed(spec.optional_inputs),
+        _comma_list(spec.inputs),
+        _comma_list(spec.optional_inputs),
         FORMS[spec.review_form],
         str(spec.version),
         _source(spec.source),
-        _listed(tuple(profile.name for profile in shipped_profiles() if spec.name in profile.metrics)),
+        _comma_list(tuple(profile.name for profile in shipped_profiles() if spec.name in profile.metrics)),
     )
     yield f"| {' | '.join(cells)} |\n"
 
@@ -137,9 +141,9 @@ def _source(source: str) -> str:
     return source or "ours"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _comma_list(names: tuple[str, ...]) -> str:
     return ", ".join(names) or "–"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(metrics_page(), encoding="utf-8")

@@ -1,21 +1,21 @@
-"""The base of the commands."""
+"""Base class of the management commands."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from evaluation.checks import OF_SETTINGS
-from evaluation.worker.collector import held_back
+from evaluation.checks import SETTINGS_TAG
+from evaluation.worker.collector import paused_gc
 
 
 class SiteCommand(BaseCommand):
-    """A command that checks what an operator sets, and not what is the same at every start: addresses, which take a
-    second to load, and tables. ``check`` and ``serve`` check all, ``migrate`` tables too. While it works it looks for
-    cycles among new objects alone: it reads many values that stay."""
+    """A command that runs only the checks of the operator's settings.
 
-    requires_system_checks = [OF_SETTINGS]
+    URL checks take a second to load, and ``check``, ``serve`` and ``migrate`` cover the others. The garbage collector
+    is relaxed while the command works, because it reads many long-lived objects."""
+
+    requires_system_checks = [SETTINGS_TAG]
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Do the work."""
-        with held_back():
+        with paused_gc():
             return super().execute(*args, **options)

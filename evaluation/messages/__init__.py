@@ -1,5 +1,4 @@
-"""Sentences for codes of refusals, reasons, file problems and doubts, in English and Korean.
+"""Messages for codes of refusals, reasons, file problems and warnings, in English and Korean.
 
-Used by others: ``sentences.explain_refusal``, ``explain_reason`` and ``explain``; ``markdown.render`` (safe HTML of an
-answer); ``numbers`` (how figures are written).
-"""
+Public: ``sentences.explain_refusal``, ``explain_reason`` and ``explain``; ``markdown.render`` (safe HTML of an answer);
+``numbers`` (number formatting)."""

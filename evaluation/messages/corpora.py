@@ -1,4 +1,4 @@
-"""What is refused about corpora and their search."""
+"""Refusal messages about corpora and their search."""
 
 from __future__ import annotations
 

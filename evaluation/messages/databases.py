@@ -1,4 +1,4 @@
-"""What is said of a database that cannot be used, and of backups."""
+"""Messages about an unusable database and about backups."""
 
 from __future__ import annotations
 

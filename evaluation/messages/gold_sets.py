@@ -1,4 +1,4 @@
-"""What is refused about gold sets, looks at their hold-out, searches for prompts and anchors."""
+"""Refusal messages about gold sets, hold-out tests, prompt searches and drift checks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The sentence of every problem and remark about a file (``files/tree.py``), of what an import made or could
-not place, and of all that may be wrong with a custom criterion: what is wrong, what to do.
-"""
+"""Messages of file problems and remarks (``formats/tree.py``), of import results, and of invalid custom criteria."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ CRITERIA = {
     ),
 }
 
-SENTENCES = {
-    # The file as a whole
+PROBLEM_MESSAGES = {
+    # Whole file
     "file_empty": _("The file is empty."),
     "file_too_large": _(
         "The file has %(size)s; at most %(limit)s can be read here (CONCORD_UPLOAD_BYTES). Split it into several "
@@ -73,7 +71,7 @@ SENTENCES = {
     "columnar_broken": _("The Parquet or Arrow file cannot be read (%(detail)s). Write it anew, or as JSON Lines."),
     "qrels_expected": _("These are no judgements: lines of topic, 0, passage and grade are expected, or BEIR's table."),
     "qrels_unmatched": _("No question of the file has one of the ids that the judgements are about."),
-    # Its syntax
+    # Syntax
     "nul_character": _("The text holds a NUL character, which no database stores. Remove it."),
     "lone_surrogate": _("The text holds half a character (a surrogate alone, \\ud800 to \\udfff). Write it whole."),
     "too_deep": _("Lists and mappings are nested deeper than %(limit)s levels."),
@@ -270,7 +268,7 @@ SENTENCES = {
     "group_missing": _("%(rows)s row(s) lack the field “%(name)s” and count as independent questions."),
     "judge_off_scale": _("%(rows)s value(s) of judges are off the scale: kept as failures and counted."),
     "ratings_without_value": _("%(rows)s rating(s) have no value but a reason: kept as failed or not judged."),
-    # What became of a question set
+    # Results of importing a question set
     "set_created": _("Imported as %(set)s with %(questions)s question(s)."),
     "set_next_version": _("Imported as %(set)s with %(questions)s question(s); it follows %(before)s."),
     "set_unchanged": _("Nothing new: %(set)s has exactly this content and is used."),
@@ -290,7 +288,7 @@ SENTENCES = {
     "docx_broken": _("The Word document cannot be read (%(detail)s). Save it anew as .docx, or as text."),
     "docx_too_large": _("The Word document unpacks to more than %(limit)s. Split it."),
     "docx_entities": _("The Word document declares XML entities, which no word processor writes. Save it anew."),
-    # What became of a corpus
+    # Results of importing a corpus
     "corpus_created": _("Imported as %(corpus)s: %(documents)s document(s) in %(chunks)s chunk(s)."),
     "corpus_next_version": _(
         "Imported as %(corpus)s: %(documents)s document(s) in %(chunks)s chunk(s); it follows %(before)s."
@@ -330,9 +328,9 @@ SENTENCES = {
     **CRITERIA,
 }
 
-#: What a parser or the check of a form says in English, and the same in the reader's language; the first found counts.
-PARSERS: tuple[tuple[str, Promise], ...] = (
-    # JSON, ours and Python's
+#: Pattern of an English parser or validation message -> translated message; the first match counts.
+PARSER_MESSAGES: tuple[tuple[str, Promise], ...] = (
+    # JSON, by the scanner and by Python
     (r"^something follows the end of the value|^Extra data", _("something follows the end of the value")),
     (r"^a comma or } is missing", _("a comma or } is missing")),
     (r"^a comma or \] is missing", _("a comma or ] is missing")),
@@ -412,18 +410,16 @@ PARSERS: tuple[tuple[str, Promise], ...] = (
         r"^unknown .+? '(?P<name>.+?)'.*\(known: (?P<known>.*)\)$",
         _("“%(name)s” is not known here; there are: %(known)s"),
     ),
-    # Parquet, Arrow, Excel and Word, whose readers name their error: with what they are given it means damage
+    # Parquet, Arrow, Excel and Word; an error class in the message means a damaged file.
     (
         r"^(\w*Error|Arrow\w+|BadZipFile|error): ",
         _("the file is damaged or not complete; save it, or send it, once more"),
     ),
     (r"neither (?P<one>\w+) nor (?P<other>\w+)$", _("neither %(one)s nor %(other)s is there")),
 )
-UNTOLD = _(
-    "it is not of the form that is expected here"
-)  # for readers of other languages, of what nobody put into words
+UNKNOWN_PARSER_MESSAGE = _("it is not of the form that is expected here")
 
-KINDS = {
+NODE_KIND_NAMES = {
     "text": _("text"),
     "integer": _("whole number"),
     "real": _("number"),

@@ -1,13 +1,13 @@
-"""The sentence of every reason why a result, a unit of work, a run or a figure has no value; what a person has to do
-before a paused run can go on; and what makes a run's judge less to be trusted than its figures look. Details after
-``": "`` are appended by ``messages.explain_reason``.
-"""
+"""Messages for the reasons of missing values of results, work units, runs and figures.
+
+Also advice for paused runs and warnings about a run's judge. ``messages.explain_reason`` appends details after ``":
+"``."""
 
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
-SENTENCES = {
+REASON_MESSAGES = {
     # Not applicable
     "no_keywords": _("The question has no expected keywords."),
     "no_reference": _("The question has no expected answer."),
@@ -223,7 +223,7 @@ SENTENCES = {
     ),
 }
 
-#: By the reason a run was paused for.
+#: Reason of a paused run -> advice.
 ADVICE = {
     "unauthorised": _("Give the endpoint a key that is valid, then resume the run. What is scored is kept."),
     "forbidden": _("Give the key the right to use this model, or use another key, then resume the run."),
@@ -288,7 +288,7 @@ ADVICE = {
     ),
 }
 
-DOUBTS = {
+JUDGE_WARNINGS = {
     "other_model": _("%(judge)s was asked for the model %(asked)s, but %(answered)s answered."),
     "several_models": _(
         "Several models answered under the name of %(judge)s (replies of each in brackets): %(answered)s. The scores "
@@ -309,8 +309,8 @@ DOUBTS = {
     ),
 }
 
-#: Why the proof of a judge's prompt does not hold for a run.
-LAPSES = {
+#: Reasons for which the approval of a judge prompt does not hold for a run.
+APPROVAL_LAPSES = {
     "licence_language": _("It was proved in another language (%(language)s)."),
     "licence_rubric": _("It was proved for another version of the prompt: %(rubric)s."),
     "licence_judge": _("It was proved for another model or other parameters: %(judge)s."),

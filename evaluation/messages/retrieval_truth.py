@@ -1,4 +1,4 @@
-"""Sentences for what is refused where experts repair retrieval truth."""
+"""Refusal messages about the repair of relevance labels."""
 
 from django.utils.translation import gettext_lazy as _
 

@@ -1,10 +1,7 @@
-"""Codes to sentences in the reader's language: what each refused action says and what to do instead stands here, the
-other sentences in the modules beside it. And names of the categories of questions that the sources and the product's
-own data use.
+"""Translated messages for codes: refusals of actions here, others in the neighbouring modules; and names of categories.
 
-A category is a word of the question set's author and stays that word in files, commands and REST; pages show a name
-where the word is one of these, which no reader who is not an engineer would understand.
-"""
+A question category is the author's word and is unchanged in files, commands and REST. Pages show a readable name for
+the categories of the source documents and of the product's own data."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.errors import Problem, Refused
+from evaluation.core.errors import DomainError, Problem
 from evaluation.messages import corpora, databases, gold_sets, problems, reasons, retrieval_truth
 
 REFUSALS = {
@@ -274,28 +271,28 @@ REFUSALS = {
 }
 
 
-_BYTES = {"file_too_large", "workbook_too_large", "docx_too_large"}
-_TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".arrow", ".feather")
+_SIZE_PROBLEMS = {"file_too_large", "workbook_too_large", "docx_too_large"}
+_TABLE_EXTENSIONS = (".csv", ".tsv", ".xlsx", ".parquet", ".arrow", ".feather")
 
 
 def explain(problem: Problem) -> str:
-    """File, line (row, in a table) and field, then what is wrong and what to do."""
-    place = ", ".join(part for part in (problem.file, _line(problem), problem.field) if part)
-    sentence = explain_alone(problem)
-    return f"{place}: {sentence}" if place else sentence
+    """File, line (row in a table) and field, followed by the problem and its fix."""
+    location = ", ".join(part for part in (problem.file, _line(problem), problem.field) if part)
+    sentence = explain_without_location(problem)
+    return f"{location}: {sentence}" if location else sentence
 
 
-_LINES_NAMED = 5
+_MAX_LINES = 5
 
 
-def explain_alone(problem: Problem) -> str:
-    """The sentence without the place, with the number of other lines that have the same problem."""
-    sentence = _filled(problems.SENTENCES, problem.code, _readable(problem))
+def explain_without_location(problem: Problem) -> str:
+    """Message without the location, with the number of other lines that have the same problem."""
+    sentence = _fill(problems.PROBLEM_MESSAGES, problem.code, _readable_params(problem))
     count = len(problem.more_lines)
     if not count:
         return sentence
-    lines = ", ".join(map(str, problem.more_lines[:_LINES_NAMED])) + (", …" if count > _LINES_NAMED else "")
-    if problem.file.lower().endswith(_TABLES):
+    lines = ", ".join(map(str, problem.more_lines[:_MAX_LINES])) + (", …" if count > _MAX_LINES else "")
+    if problem.file.lower().endswith(_TABLE_EXTENSIONS):
         text = ngettext(
             "The same in %(count)d other row: %(lines)s.", "The same in %(count)d other rows: %(lines)s.", count
         )
@@ -306,73 +303,75 @@ def explain_alone(problem: Problem) -> str:
     return f"{sentence} {text % {'count': count, 'lines': lines}}"
 
 
-# Django's own text, whose Korean means "a reader has no view and edit permission"; the project's catalogue comes first.
-OF_DJANGO = (_("You don’t have permission to view or edit anything."),)
+# Django's Korean translation of this text is wrong ("view and edit"); the project's catalogue takes precedence.
+DJANGO_MESSAGES = (_("You don’t have permission to view or edit anything."),)
 
 
 def explain_reason(reason: str) -> str:
-    """Why there is no value: the sentence of the code in front of ``": "``, then the detail behind it. A detail that is
-    a reason itself (``upstream: timeout``) is explained too."""
+    """Message of a reason code, followed by its detail.
+
+    A detail that is a reason itself (``upstream: timeout``) is explained too."""
     code, _colon, detail = reason.partition(": ")
-    if code not in reasons.SENTENCES:
+    if code not in reasons.REASON_MESSAGES:
         return reason
-    sentence = str(reasons.SENTENCES[code])
+    sentence = str(reasons.REASON_MESSAGES[code])
     return f"{sentence} ({explain_reason(detail)})" if detail else sentence
 
 
 def advise(reason: str) -> str:
-    """What a person has to do about the reason a run was paused for; empty where nothing needs to be done."""
+    """Advice for the reason of a paused run; empty if no action is needed."""
     return str(reasons.ADVICE.get(reason.partition(": ")[0], ""))
 
 
-def explain_doubt(code: str, params: Mapping[str, Any]) -> str:
-    """What is doubtful about a run's judge."""
-    return _filled(reasons.DOUBTS, code, params)
+def explain_judge_warning(code: str, params: Mapping[str, Any]) -> str:
+    return _fill(reasons.JUDGE_WARNINGS, code, params)
 
 
 def explain_lapse(code: str, params: Mapping[str, Any]) -> str:
-    """Why the proof of a judge's prompt does not hold for a run."""
-    return _filled(reasons.LAPSES, code, params)
+    """Message for the reason why a prompt's approval does not hold for a run."""
+    return _fill(reasons.APPROVAL_LAPSES, code, params)
 
 
-def in_words(detail: str) -> str:
-    """What a parser says, which is English, in the reader's language: another one than the sentence around it would
-    leave half of a message to be guessed."""
+def translate_parser_message(detail: str) -> str:
+    """Translate an English parser message to the active language, so that a message is in one language."""
     if (get_language() or "en").startswith("en"):
         return detail
-    listed = detail.replace("' or '", "', '")
-    found = ((re.search(pattern, listed, re.DOTALL), sentence) for pattern, sentence in problems.PARSERS)
-    return next((str(sentence) % match.groupdict() for match, sentence in found if match), str(problems.UNTOLD))
+    normalized = detail.replace("' or '", "', '")
+    matches = ((re.search(pattern, normalized, re.DOTALL), sentence) for pattern, sentence in problems.PARSER_MESSAGES)
+    return next(
+        (str(sentence) % match.groupdict() for match, sentence in matches if match),
+        str(problems.UNKNOWN_PARSER_MESSAGE),
+    )
 
 
-def explain_refusal(refused: Refused) -> str:
-    """Why an action was refused and what to do instead."""
-    params = {key: ", ".join(map(str, v)) if isinstance(v, list | tuple) else v for key, v in refused.params.items()}
-    params |= {key: in_words(str(params[key])) for key in ("detail",) if key in params}
-    return _filled(REFUSALS, refused.code, params)
+def explain_refusal(error: DomainError) -> str:
+    """Message for a refused action, with advice."""
+    params = {key: ", ".join(map(str, v)) if isinstance(v, list | tuple) else v for key, v in error.params.items()}
+    params |= {key: translate_parser_message(str(params[key])) for key in ("detail",) if key in params}
+    return _fill(REFUSALS, error.code, params)
 
 
 def _line(problem: Problem) -> str:
     if problem.line is None:
         return ""
-    if problem.file.lower().endswith(_TABLES):
+    if problem.file.lower().endswith(_TABLE_EXTENSIONS):
         return _("row %(number)s") % {"number": problem.line}
     return _("line %(number)s") % {"number": problem.line}
 
 
-def _readable(problem: Problem) -> Mapping[str, Any]:
-    """The parameters with kinds of values named in the language and sizes in bytes made readable."""
+def _readable_params(problem: Problem) -> Mapping[str, Any]:
+    """Parameters with translated value kinds and readable file sizes."""
     params = dict(problem.params)
     if "found" in params:
-        params["found"] = problems.KINDS.get(params["found"], params["found"])
-    params |= {key: in_words(str(params[key])) for key in ("detail", "error") if key in params}
-    if problem.code in _BYTES:
+        params["found"] = problems.NODE_KIND_NAMES.get(params["found"], params["found"])
+    params |= {key: translate_parser_message(str(params[key])) for key in ("detail", "error") if key in params}
+    if problem.code in _SIZE_PROBLEMS:
         params |= {key: filesizeformat(params[key]) for key in ("size", "limit") if key in params}
     return params
 
 
-def _filled(sentences: Mapping[str, str | Promise], code: str, params: Mapping[str, Any]) -> str:
-    """The sentence with its parameters; a code without a sentence is shown as it is rather than hidden."""
+def _fill(sentences: Mapping[str, str | Promise], code: str, params: Mapping[str, Any]) -> str:
+    """Message with its parameters; a code without a message is shown as it is."""
     if code not in sentences:
         details = ", ".join(f"{key} = {value}" for key, value in params.items())
         return _("Problem “%(code)s” (%(details)s).") % {"code": code, "details": details}
@@ -392,5 +391,5 @@ CATEGORY_NAMES = {
 
 
 def category_name(category: str) -> str:
-    """The name of a known category, any other as its author wrote it."""
+    """Readable name of a known category; others unchanged."""
     return str(CATEGORY_NAMES.get(category, category))

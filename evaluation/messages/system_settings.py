@@ -1,4 +1,4 @@
-"""Settings of connectors for people: the label and help of each field, and what may be wrong with one."""
+"""Labels and help texts of connector settings, and messages of invalid ones."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.messages.sentences import in_words
+from evaluation.messages.sentences import translate_parser_message
 
 
-class Problem(Protocol):
-    """What is wrong with a setting; see ``evaluation.connectors.catalogue``."""
+class SettingProblem(Protocol):
+    """Invalid setting; see ``evaluation.connectors.catalogue``."""
 
     @property
     def code(self) -> str: ...
@@ -30,7 +30,7 @@ CONNECTOR_TITLES = {
     "corpus": _("Corpus of this site (reference system)"),
 }
 
-#: Label of each setting, and what may be written there where that needs saying.
+#: Setting -> label and help text.
 FIELDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
     "timeout_seconds": (_("Deadline (seconds)"), _("From asking to the last byte.")),
     "method": (_("Method"), ""),
@@ -68,13 +68,11 @@ FIELDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
 }
 
 
-def label_of(name: str) -> Promise | str:
-    """The label of a setting."""
+def setting_label(name: str) -> Promise | str:
     return FIELDS[name][0]
 
 
-def help_of(name: str) -> Promise | str:
-    """What may be written into a setting."""
+def setting_help(name: str) -> Promise | str:
     return FIELDS[name][1]
 
 
@@ -101,8 +99,10 @@ PROBLEMS = {
 }
 
 
-def explain_setting(problem: Problem) -> str:
-    """What is wrong, in the reader's language; in English where it has no sentence."""
+def explain_setting(problem: SettingProblem) -> str:
+    """Translated message of an invalid setting; the parser's message if it has none."""
     sentence = PROBLEMS.get(problem.code)
-    told = {key: in_words(str(value)) if key == "detail" else value for key, value in problem.params.items()}
-    return in_words(problem.message) if sentence is None else str(sentence) % told
+    params = {
+        key: translate_parser_message(str(value)) if key == "detail" else value for key, value in problem.params.items()
+    }
+    return translate_parser_message(problem.message) if sentence is None else str(sentence) % params

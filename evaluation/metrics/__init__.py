@@ -1,5 +1,4 @@
-"""Rule metrics, one file each, and the text normalisation they share. No Django.
+"""Rule metrics, one file each, and shared text normalization. No Django.
 
-A metric gets question, answer and settings and returns a ``Result``, never a number for a failure. Used by others:
-``catalogue.RULE_METRICS``.
-"""
+A metric takes question, answer and settings and returns a ``Result``; failures never become numbers. Public:
+``catalogue.RULE_METRICS``."""

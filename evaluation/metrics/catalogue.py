@@ -1,4 +1,4 @@
-"""The list of rule metrics: what is not listed here does not exist."""
+"""Registry of rule metrics."""
 
 from __future__ import annotations
 
@@ -47,10 +47,9 @@ _BY_NAME = {metric.spec.name: metric for metric in RULE_METRICS}
 
 
 def rule_metric_named(name: str) -> RuleMetric:
-    """The rule metric of that name.
+    """Rule metric with this name.
 
-    :raises UnknownName: with near matches and the names that exist.
-    """
+    :raises UnknownName: with near matches and the existing names."""
     try:
         return _BY_NAME[name]
     except KeyError:
@@ -58,5 +57,4 @@ def rule_metric_named(name: str) -> RuleMetric:
 
 
 def is_rule_metric(name: str) -> bool:
-    """Whether a rule, not a judge, gives the metric of that name."""
     return name in _BY_NAME

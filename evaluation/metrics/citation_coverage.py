@@ -1,4 +1,4 @@
-"""Which of the retrieved passages an answer draws on: those it names in brackets, and those whose words it has."""
+"""Retrieved passages that an answer uses: named in brackets, or sharing its words."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evaluation.core.samples import AnswerSpec, ContextSpec, Finding, QuestionSp
 from evaluation.core.scales import ReviewForm
 from evaluation.metrics.normalise import content_tokens, fold, fold_with_lines, folded, is_hangul, sentences
 
-_WORDS, _CHARACTERS = 5, 20
-_REWORDED, _LEAST_SHARED = 0.3, 4
+_SHARED_WORDS, _SHARED_CHARACTERS = 5, 20
+_MIN_DICE, _MIN_SHARED_PAIRS = 0.3, 4
 _BRACKETED = re.compile(r"\[([^\]\n]{1,200})\]|\(((?:출처|source)[^)\n]{1,200})\)")
 _KIND = (
     r"(?:출처|문서|문단|자료|근거|참고|청크|(?:source|document|doc|passage|chunk|context|reference|ref)s?)\.?\s?:?\s?"
 )
 _COUNTED = rf"(?:{_KIND})?#?\d{{1,6}}번?(?:\s?[-~]\s?\d{{1,6}}번?)?"
 _LISTED = re.compile(rf"\^?[\s,]*{_COUNTED}(?:(?:[\s,;&·]|및|and)+{_COUNTED})*[\s,]*")
-_ENDS = re.compile(r"(\d{1,6})(?:번?\s?[-~]\s?(\d{1,6}))?")
+_NUMBER_RANGE = re.compile(r"(\d{1,6})(?:번?\s?[-~]\s?(\d{1,6}))?")
 
 
 @rule_metric(
@@ -33,117 +33,125 @@ _ENDS = re.compile(r"(\d{1,6})(?:번?\s?[-~]\s?(\d{1,6}))?")
         "답변이 활용한 검색 청크 수(청크를 밝히거나, 다섯 낱말 또는 스무 글자가 이어서 같거나, 한국어 문장을 바꾸어 쓴 "
         "경우) / 검색 청크 수",
     ),
-    source="004",
+    source="phases",
     inputs=("contexts",),
     review_form=ReviewForm.CONTEXTS,
 )
 def citation_coverage(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """A share between 0 and 1, 0 where nothing was retrieved; not applicable where the system does not retrieve.
-    Each passage is a finding, ``cited`` or ``uncited``, with how it is drawn on."""
+    """Share of used passages, 0 to 1; 0 if nothing was retrieved. Not applicable if the system does not retrieve. Each
+    passage is a finding, ``cited`` or ``uncited``, with the kind of use."""
     contexts = answer.contexts
     if contexts is None:
         return Result.not_applicable("does_not_retrieve")
     if not contexts:
         return Result.scored(0.0)
     text, words = folded(answer.text), content_tokens(answer.text)
-    told = _syllable_pairs(answer.text)
-    named = {position for place in passages_named(answer.text, contexts) for position in place.passages}
-    ways = [
-        "reference" if position in named else _drawn_on(text, words, told, context)
+    answer_pairs = _syllable_pairs(answer.text)
+    named_positions = {position for mention in passage_mentions(answer.text, contexts) for position in mention.passages}
+    usages = [
+        "reference" if position in named_positions else _usage(text, words, answer_pairs, context)
         for position, context in enumerate(contexts)
     ]
     names = [context.chunk_id or str(position + 1) for position, context in enumerate(contexts)]
     return Result.scored(
-        sum(map(bool, ways)) / len(ways),
+        sum(map(bool, usages)) / len(usages),
         detail={
-            "cited": [name for name, way in zip(names, ways, strict=True) if way],
-            "uncited": [name for name, way in zip(names, ways, strict=True) if not way],
+            "cited": [name for name, usage in zip(names, usages, strict=True) if usage],
+            "uncited": [name for name, usage in zip(names, usages, strict=True) if not usage],
         },
         findings=tuple(
-            Finding("context", name, "cited" if way else "uncited", position, reason=way)
-            for position, (name, way) in enumerate(zip(names, ways, strict=True))
+            Finding("context", name, "cited" if usage else "uncited", position, reason=usage)
+            for position, (name, usage) in enumerate(zip(names, usages, strict=True))
         ),
     )
 
 
-def _drawn_on(text: str, words: Sequence[str], told: Sequence[frozenset[str]], context: ContextSpec) -> str:
-    """How the answer draws on a passage that it does not name: ``words``, ``characters``, ``reworded``, or an empty
-    text."""
-    given = content_tokens(context.text)
-    length = min(_WORDS, len(given))
-    if length and _runs(given, length) & _runs(words, length):
+def _usage(text: str, words: Sequence[str], answer_pairs: Sequence[frozenset[str]], context: ContextSpec) -> str:
+    """Use of a passage that the answer does not name: ``words``, ``characters``, ``reworded``, or an empty string."""
+    passage_tokens = content_tokens(context.text)
+    length = min(_SHARED_WORDS, len(passage_tokens))
+    if length and _runs(passage_tokens, length) & _runs(words, length):
         return "words"
-    if _runs(folded(context.text), _CHARACTERS) & _runs(text, _CHARACTERS):
+    if _runs(folded(context.text), _SHARED_CHARACTERS) & _runs(text, _SHARED_CHARACTERS):
         return "characters"
-    return "reworded" if _rewords(told, context.text) else ""
+    return "reworded" if _is_reworded(answer_pairs, context.text) else ""
 
 
-def _rewords(told: Sequence[frozenset[str]], passage: str) -> bool:
-    """Whether a Korean sentence of the answer says what one of the passage says in other words: the Dice coefficient of
-    the two sets of syllable pairs is at least .3. Why so, and how well it tells: docs/decisions/0012."""
-    sets = ((len(said & given), len(said) + len(given)) for given in _syllable_pairs(passage) for said in told)
-    return any(shared >= _LEAST_SHARED and 2 * shared >= _REWORDED * both for shared, both in sets)
+def _is_reworded(answer_pairs: Sequence[frozenset[str]], passage: str) -> bool:
+    """Whether a Korean sentence of the answer rewords one of the passage: the Dice coefficient of their syllable pairs
+    is at least .3. For the rationale and accuracy see docs/decisions/0012."""
+    overlaps = (
+        (len(answer_set & passage_set), len(answer_set) + len(passage_set))
+        for passage_set in _syllable_pairs(passage)
+        for answer_set in answer_pairs
+    )
+    return any(shared >= _MIN_SHARED_PAIRS and 2 * shared >= _MIN_DICE * total for shared, total in overlaps)
 
 
 @lru_cache(maxsize=4096)
 def _syllable_pairs(text: str) -> tuple[frozenset[str], ...]:
-    """For each sentence with Hangul the pairs of neighbours in its content words, which endings change little."""
-    lined = fold_with_lines(text)
-    parts = (lined[start:end] for start, end in sentences(lined))
-    return tuple(frozenset(_pairs_of(part)) for part in parts if any(map(is_hangul, part)))
+    """Syllable pairs of the content words of each Hangul sentence; endings change few of them."""
+    folded_lines = fold_with_lines(text)
+    lines = (folded_lines[start:end] for start, end in sentences(folded_lines))
+    return tuple(frozenset(_sentence_pairs(part)) for part in lines if any(map(is_hangul, part)))
 
 
-def _pairs_of(sentence: str) -> Iterator[str]:
+def _sentence_pairs(sentence: str) -> Iterator[str]:
     for word in content_tokens(sentence):
         yield from [word] if len(word) < 2 else (word[i : i + 2] for i in range(len(word) - 1))
 
 
-class Named(NamedTuple):
-    """A place of a text (offsets, end exclusive) that names passages, by their positions from 0."""
+class PassageMention(NamedTuple):
+    """Span of a text (end exclusive) that names passages, by their positions from 0."""
 
     start: int
     end: int
     passages: tuple[int, ...]
 
 
-def passages_named(text: str, contexts: Sequence[ContextSpec]) -> list[Named]:
-    """Where brackets name passages by id, source or number from 1: ``[2]``, ``[1, 3]``, ``[1-3]``, ``[doc 2]``,
-    ``(출처 2)``, ``(출처: 학칙)``. Several numbers in a bracket are places of their own; of a range the first
-    one stands for all but the last."""
+def passage_mentions(text: str, contexts: Sequence[ContextSpec]) -> list[PassageMention]:
+    """Brackets that name passages by id, source or number from 1: ``[2]``, ``[1, 3]``, ``[1-3]``, ``[doc 2]``, ``(출처
+    2)``, ``(출처: 학칙)``. Each number of a bracket gets its own span. The first number of a range covers all passages
+    but the last."""
     view = fold(text)
-    names = [[name for name in (folded(one.chunk_id), folded(one.source)) if name] for one in contexts]
-    found = (place for match in _BRACKETED.finditer(view.text) for place in _named_in(match, names))
-    return [Named(*view.span(place.start, place.end), place.passages) for place in found]
+    names = [[name for name in (folded(context.chunk_id), folded(context.source)) if name] for context in contexts]
+    mentions = (mention for match in _BRACKETED.finditer(view.text) for mention in _mentions_in(match, names))
+    return [PassageMention(*view.span(mention.start, mention.end), mention.passages) for mention in mentions]
 
 
-def _named_in(bracket: re.Match[str], names: Sequence[Sequence[str]]) -> list[Named]:
+def _mentions_in(bracket: re.Match[str], names: Sequence[Sequence[str]]) -> list[PassageMention]:
     inside = bracket[1] or bracket[2]
-    same = [position for position, of in enumerate(names) if inside.strip() in of]
-    if same and not inside.strip().isdigit():  # a passage may be called "문서 2"
-        return [Named(*bracket.span(), tuple(same))]
-    numbered = _numbered_in(bracket, len(names)) if _LISTED.fullmatch(inside) else []
+    exact = [position for position, labels in enumerate(names) if inside.strip() in labels]
+    # A passage may be called "문서 2".
+    if exact and not inside.strip().isdigit():
+        return [PassageMention(*bracket.span(), tuple(exact))]
+    numbered = _numbered_mentions(bracket, len(names)) if _LISTED.fullmatch(inside) else []
     if len(numbered) > 1:
         return numbered
-    positions = [*(position for place in numbered for position in place.passages), *same]
+    positions = [*(position for mention in numbered for position in mention.passages), *exact]
     if not positions:
-        positions = [at for at, of in enumerate(names) if any(_stands_in(name, inside) for name in of)]
-    return [Named(*bracket.span(), tuple(positions))] if positions else []
+        positions = [
+            index for index, labels in enumerate(names) if any(_contains_word(name, inside) for name in labels)
+        ]
+    return [PassageMention(*bracket.span(), tuple(positions))] if positions else []
 
 
-def _numbered_in(bracket: re.Match[str], count: int) -> list[Named]:
-    found = []
-    for match in _ENDS.finditer(bracket.string, *bracket.span()):
+def _numbered_mentions(bracket: re.Match[str], count: int) -> list[PassageMention]:
+    mentions = []
+    for match in _NUMBER_RANGE.finditer(bracket.string, *bracket.span()):
         first, last = int(match[1]), int(match[2] or match[1])
         if first < last <= count and first:
-            found.append(Named(*match.span(1), tuple(range(first - 1, last - 1))))
-            found.append(Named(*match.span(2), (last - 1,)))
+            mentions.append(PassageMention(*match.span(1), tuple(range(first - 1, last - 1))))
+            mentions.append(PassageMention(*match.span(2), (last - 1,)))
         else:
-            numbers = ((at, int(match[at])) for at in (1, 2) if match[at])
-            found += [Named(*match.span(at), (number - 1,)) for at, number in numbers if 0 < number <= count]
-    return found
+            numbers = ((group, int(match[group])) for group in (1, 2) if match[group])
+            mentions += [
+                PassageMention(*match.span(group), (number - 1,)) for group, number in numbers if 0 < number <= count
+            ]
+    return mentions
 
 
-def _stands_in(name: str, text: str) -> bool:
+def _contains_word(name: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 

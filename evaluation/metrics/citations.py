@@ -1,6 +1,6 @@
-"""References to regulations: articles (제15조, 제15조의2, 제3조 제2항, or in the forms that a profile gives), names of
-regulations, how they stand to each other; and their metrics.
-"""
+"""References to regulations (제15조, 제15조의2, 제3조 제2항, or forms of the profile), names of regulations, and the
+citation
+metrics."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from evaluation.metrics.normalise import (
     without_particle,
 )
 
-ARTICLE = "조"  # the kind of reference that is an article; others are parts of one
+# The kind of a reference to an article; other kinds are parts of one.
+ARTICLE = "조"
 
-# A 제 at the end of a word ("경제 15조 원") begins no reference, nor does a kind that goes on as another noun
-# ("제2조건"). 조의2 is an article of its own, but 제15조의 2가지 요건, even without the space, are conditions of
+# A 제 that ends a word ("경제 15조 원") begins no reference, nor does a kind that continues as another noun
+# ("제2조건"). 조의2 is an article of its own, but 제15조의 2가지 요건, even without the space, means conditions of
 # article 15.
 _ARTICLE = re.compile(
     r"(?:(?<![가-힣])제\s?|제)(?P<number>\d+)\s?"
@@ -36,8 +37,8 @@ _ARTICLE = re.compile(
 
 
 class Reference(NamedTuple):
-    """An article, paragraph or other numbered part, or the name of a regulation (of no ``kind``), with its place in a
-    folded text; ``name`` is its one spelling, such as 제15조의2."""
+    """Reference to an article, paragraph or other numbered part, or to a regulation by name (empty ``kind``), with its
+    span in the folded text. ``name`` is the normalized spelling, such as 제15조의2."""
 
     name: str
     start: int
@@ -46,42 +47,42 @@ class Reference(NamedTuple):
 
 
 def article_references(text: str) -> tuple[Reference, ...]:
-    """All references of a folded text, in order."""
+    """References of a folded text, in order."""
     if "제" not in text:
         return ()
-    found: list[Reference] = []
+    references: list[Reference] = []
     for match in _ARTICLE.finditer(text):
         branch = f"의{int(match['branch'])}" if match["branch"] else ""
         name = f"제{int(match['number'])}{match['kind']}{branch}"
-        found.append(Reference(name, *match.span(), match["kind"]))
-    return tuple(found)
+        references.append(Reference(name, *match.span(), match["kind"]))
+    return tuple(references)
 
 
 def references_in_forms(text: str, forms: Sequence[str]) -> tuple[Reference, ...]:
-    """References of a folded text in forms such as ``Section {n}``, all of the kind article; where forms overlap
-    (제{n}조, 제{n}조의{n}) the longest counts. ``name`` is the reference without spaces."""
-    found = [
+    """References of a folded text in forms such as ``Section {n}``, all of the kind article. The longest of overlapping
+    forms (제{n}조, 제{n}조의{n}) wins. ``name`` is the reference without spaces."""
+    candidates = [
         Reference(match[0].replace(" ", ""), *match.span(), ARTICLE)
         for form in forms
         for match in _pattern(form).finditer(text)
-        if _stands(text, *match.span())
+        if _is_whole_reference(text, *match.span())
     ]
-    kept: list[Reference] = []
-    for reference in sorted(found, key=lambda r: (r.start, -r.end)):
-        if not kept or reference.start >= kept[-1].end:
-            kept.append(reference)
-    return tuple(kept)
+    references: list[Reference] = []
+    for reference in sorted(candidates, key=lambda r: (r.start, -r.end)):
+        if not references or reference.start >= references[-1].end:
+            references.append(reference)
+    return tuple(references)
 
 
 @lru_cache(maxsize=256)
 def _pattern(form: str) -> re.Pattern[str]:
-    """The form as an expression: numbers such as 15, 4.2 or 15a, and spaces that may be missing."""
+    """Form as a pattern: numbers such as 15, 4.2 or 15a, and optional spaces."""
     pieces = (re.escape(piece).replace("\\ ", r"\s?") for piece in folded(form).split(NUMBER))
     return re.compile(r"(?:\d{1,6}(?:\.\d{1,6}){0,3}(?:[a-z](?![a-z]))?)".join(pieces))
 
 
-def _stands(text: str, start: int, end: int) -> bool:
-    """Whether the reference is no part of a longer word or number; Hangul behind it may be particles."""
+def _is_whole_reference(text: str, start: int, end: int) -> bool:
+    """Whether the reference is not part of a longer word or number. Particles may follow it."""
     if not is_boundary(text, start) or (text[end - 1].isdigit() and text[end : end + 1].isdigit()):
         return False
     run = hangul_run(text, end)
@@ -90,7 +91,8 @@ def _stands(text: str, start: int, end: int) -> bool:
     return is_boundary(text, end)
 
 
-_OWN_NAMES = ("학칙", "정관", "헌법", "민법", "상법", "형법")  # names without anything in front
+# Names without a prefix.
+_OWN_NAMES = ("학칙", "정관", "헌법", "민법", "상법", "형법")
 _KINDS = ("시행세칙", "시행규칙", "시행령", "규정", "규칙", "지침", "내규", "세칙", "조례", "요령", "법률", "법")
 _KIND = re.compile("|".join((*_OWN_NAMES, *_KINDS)))
 _VAGUE_LIST = (
@@ -99,15 +101,15 @@ _VAGUE_LIST = (
 _VAGUE = frozenset(_VAGUE_LIST.split())
 _NO_NAME_BEFORE = re.compile(r"(?:는|한|된|던|할|될|른|면|고|며|서|라|에|의)$")
 _BEFORE = re.compile(r"([가-힣a-z0-9·]+)\s$")
-_OF = re.compile(r",?\s(?:of|in|under) (?:the |our |its )?[\"']?")
+_OF_CONNECTOR = re.compile(r",?\s(?:of|in|under) (?:the |our |its )?[\"']?")
 _VAGUE_MENTIONS = ("규정", "규칙", "지침", "법령", "법규", "조항", "관련법")
 _CONNECTED = re.compile(r"[\s\"'()\[\]<>《》〈〉]{0,3}(?:의\s)?[\s\"'(]{0,2}")
-BUILT_IN = CitationRules()
+DEFAULT_RULES = CitationRules()
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """An article with the name of its regulation where that stands right before it; places in the folded text."""
+    """Article with the adjacent name of its regulation, if any; span in the folded text."""
 
     name: str
     article: str
@@ -115,93 +117,100 @@ class Citation:
     end: int
 
 
-def regulation_names(text: str, rules: CitationRules = BUILT_IN) -> tuple[Reference, ...]:
-    """Names of regulations: 학칙, 등록금 규정, 학생포상에 관한 규정; not a bare 규정 and not 관련 규정. The rules' own
-    names count as well."""
+def regulation_names(text: str, rules: CitationRules = DEFAULT_RULES) -> tuple[Reference, ...]:
+    """Names of regulations: 학칙, 등록금 규정, 학생포상에 관한 규정; neither a bare 규정 nor 관련 규정. Names of the
+    rules are included."""
     built_in = _built_in_names(text)
-    named = [n for n in _names_of(text, rules.names) if not any(n.start < b.end and b.start < n.end for b in built_in)]
-    return tuple(sorted([*built_in, *named], key=lambda name: name.start))
+    configured = [
+        n
+        for n in _configured_names(text, rules.names)
+        if not any(n.start < b.end and b.start < n.end for b in built_in)
+    ]
+    return tuple(sorted([*built_in, *configured], key=lambda name: name.start))
 
 
-def _names_of(text: str, names: tuple[str, ...]) -> Iterator[Reference]:
+def _configured_names(text: str, names: tuple[str, ...]) -> Iterator[Reference]:
     for name in map(folded, names):
         for match in re.finditer(re.escape(name), text):
             run = hangul_run(text, match.end())
-            ends = is_boundary(text, match.end()) if not run else is_particle_chain(name[-1], run)
-            if ends and is_boundary(text, match.start()):
+            ends_word = is_boundary(text, match.end()) if not run else is_particle_chain(name[-1], run)
+            if ends_word and is_boundary(text, match.start()):
                 yield Reference(match[0], *match.span())
 
 
 def _built_in_names(text: str) -> list[Reference]:
-    found: list[Reference] = []
+    names: list[Reference] = []
     for match in _KIND.finditer(text):
         run = hangul_run(text, match.end())
         if run and not is_particle_chain(text[match.end() - 1], run) and not _article_follows(text, match.end()):
             continue
         start = _name_start(text, match)
         if start is not None:
-            found.append(Reference(text[start : match.end()], start, match.end()))
-    return found
+            names.append(Reference(text[start : match.end()], start, match.end()))
+    return names
 
 
-def mentions_regulations(text: str, rules: CitationRules = BUILT_IN) -> bool:
-    """Whether rules are mentioned in any way, such as 관련 규정 or a bare 규정."""
+def mentions_regulations(text: str, rules: CitationRules = DEFAULT_RULES) -> bool:
+    """Whether the text mentions regulations at all, such as 관련 규정 or a bare 규정."""
     words = [word for word in map(folded, rules.vague or _VAGUE_MENTIONS) if word in text]
     return any(is_boundary(text, m.start()) for word in words for m in re.finditer(re.escape(word), text))
 
 
-def articles_of(text: str, rules: CitationRules = BUILT_IN) -> tuple[Reference, ...]:
-    """The articles a folded text refers to, in the rules' forms or the Korean ones. Paragraphs and items belong to
-    their article and are none of their own."""
+def articles_of(text: str, rules: CitationRules = DEFAULT_RULES) -> tuple[Reference, ...]:
+    """Articles that a folded text cites, in the rules' forms or the Korean ones. Paragraphs and items belong to their
+    article."""
     if rules.articles:
         return references_in_forms(text, rules.articles)
     return tuple(article for article in article_references(text) if article.kind == ARTICLE)
 
 
-def citations(text: str, rules: CitationRules = BUILT_IN) -> tuple[Citation, ...]:
-    """The articles of a folded text, each with its regulation's name where one stands before it; or behind it after
-    "of" ("Section 4.2 of the Privacy Policy")."""
+def citations(text: str, rules: CitationRules = DEFAULT_RULES) -> tuple[Citation, ...]:
+    """Articles of a folded text, with the regulation's name if it stands before them, or after "of" ("Section 4.2 of
+    the Privacy Policy")."""
     names = regulation_names(text, rules)
-    return tuple(_named(text, article, names) for article in articles_of(text, rules))
+    return tuple(_with_regulation(text, article, names) for article in articles_of(text, rules))
 
 
-def _named(text: str, article: Reference, names: tuple[Reference, ...]) -> Citation:
+def _with_regulation(text: str, article: Reference, names: tuple[Reference, ...]) -> Citation:
     for name in reversed(names):
         if name.end <= article.start and _CONNECTED.fullmatch(text, name.end, article.start):
             return Citation(name.name, article.name, name.start, article.end)
     for name in names:
-        if name.start >= article.end and _OF.fullmatch(text, article.end, name.start):
+        if name.start >= article.end and _OF_CONNECTOR.fullmatch(text, article.end, name.start):
             return Citation(name.name, article.name, article.start, name.end)
     return Citation("", article.name, article.start, article.end)
 
 
-def _article_follows(text: str, place: int) -> bool:
-    return any(article.start == place for article in article_references(text))
+def _article_follows(text: str, position: int) -> bool:
+    return any(article.start == position for article in article_references(text))
 
 
 def _name_start(text: str, match: re.Match[str]) -> int | None:
-    """Where the name begins that ends in this kind of regulation, or ``None`` where nothing names it."""
+    """Start of the name that ends in this kind of regulation; ``None`` if there is no name."""
     start = match.start()
     while not is_boundary(text, start):
         start -= 1
     prefix = text[start : match.start()]
-    if match[0] == "법" and not (prefix and _CONNECTED.match(text, match.end()) and _cites(text, match.end())):
-        return None  # 방법, 문법: a law is recognised only before its article
+    if match[0] == "법" and not (
+        prefix and _CONNECTED.match(text, match.end()) and _article_connected(text, match.end())
+    ):
+        # 방법, 문법: a law is recognized only before its article.
+        return None
     if match[0] in _OWN_NAMES and not prefix:
         return start
     if prefix:
         return None if prefix in _VAGUE else start
-    before = _BEFORE.search(text, 0, start)
-    if before is None or before[1] in _VAGUE or without_particle(before[1]) != before[1]:
+    preceding = _BEFORE.search(text, 0, start)
+    if preceding is None or preceding[1] in _VAGUE or without_particle(preceding[1]) != preceding[1]:
         return None
-    if before[1] == "관한":
-        longer = _BEFORE.search(text, 0, before.start())
-        return longer.start() if longer else None
-    return None if _NO_NAME_BEFORE.search(before[1]) else before.start()
+    if preceding[1] == "관한":
+        earlier = _BEFORE.search(text, 0, preceding.start())
+        return earlier.start() if earlier else None
+    return None if _NO_NAME_BEFORE.search(preceding[1]) else preceding.start()
 
 
-def _cites(text: str, place: int) -> bool:
-    connected = _CONNECTED.match(text, place)
+def _article_connected(text: str, position: int) -> bool:
+    connected = _CONNECTED.match(text, position)
     return connected is not None and _article_follows(text, connected.end())
 
 
@@ -214,10 +223,10 @@ def _cites(text: str, place: int) -> bool:
         "가장 좋은 인용: 규정명과 조문이 나란히 1.0, 떨어져 있으면 0.8, 하나만 0.5, 모호한 언급 0.3, 없으면 0; "
         "형식과 점수는 프로필 설정",
     ),
-    source="003",
+    source="regulation",
 )
 def citation_format(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """One of the profile's five levels, for every answer; the references are findings."""
+    """One of the profile's five levels; never undefined. The references are findings."""
     view, rules = fold(answer.text), settings.citation
     cited, names = citations(view.text, rules), regulation_names(view.text, rules)
     levels = rules.levels
@@ -243,7 +252,7 @@ _NAME_FIELDS = ("regulation", "title")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a passage says about where it comes from, without spaces, and the articles it holds."""
+    """Names in a passage and its fields, without spaces, and the articles it contains."""
 
     names: str
     articles: frozenset[str]
@@ -260,24 +269,26 @@ class _Source:
     inputs=("contexts",),
 )
 def citation_validity(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """A share between 0 and 1 over the distinct citations; not applicable where the system does not retrieve or the
-    answer cites no article (``no_citations``). An article counts in a passage that holds or is it, and whose text or
-    fields hold the regulation's name where the answer gives one."""
+    """Share of distinct citations found in the passages, 0 to 1. Not applicable if the system does not retrieve or the
+    answer cites no article (``no_citations``).
+
+    A citation is valid if a passage contains or is the article, and its text or fields contain the regulation's name,
+    if the answer gives one."""
     if answer.contexts is None:
         return Result.not_applicable("does_not_retrieve")
     view = fold(answer.text)
     distinct: dict[tuple[str, str], Citation] = {}
     for citation in citations(view.text, settings.citation):
-        distinct.setdefault((_squeezed(citation.name), citation.article), citation)
+        distinct.setdefault((_without_spaces(citation.name), citation.article), citation)
     if not distinct:
         return Result.not_applicable("no_citations")
     sources = [_source(context, settings.citation) for context in answer.contexts]
     findings = []
     for (name, article), citation in distinct.items():
-        place = next((i for i, s in enumerate(sources) if article in s.articles and name in s.names), None)
+        source_index = next((i for i, s in enumerate(sources) if article in s.articles and name in s.names), None)
         start, end = view.span(citation.start, citation.end)
-        verdict = "unsupported" if place is None else "supported"
-        findings.append(Finding("citation", answer.text[start:end], verdict, place, start, end))
+        verdict = "unsupported" if source_index is None else "supported"
+        findings.append(Finding("citation", answer.text[start:end], verdict, source_index, start, end))
     valid = sum(finding.verdict == "supported" for finding in findings)
     return Result.scored(
         valid / len(findings), detail={"cited": len(findings), "valid": valid}, findings=tuple(findings)
@@ -288,7 +299,7 @@ def _source(context: ContextSpec, rules: CitationRules) -> _Source:
     fields = [_text(context.metadata.get(field)) for field in _NAME_FIELDS]
     articles = articles_of(folded(f"{_text(context.metadata.get('article'))} . {context.text}"), rules)
     return _Source(
-        _squeezed("\n".join([folded(context.text), folded(context.source), *map(folded, fields)])),
+        _without_spaces("\n".join([folded(context.text), folded(context.source), *map(folded, fields)])),
         frozenset(article.name for article in articles),
     )
 
@@ -297,5 +308,5 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _squeezed(text: str) -> str:
+def _without_spaces(text: str) -> str:
     return text.replace(" ", "")

@@ -1,11 +1,13 @@
-"""Keyword matching in tiers: which keyword occurs in an answer, how, and where.
+"""Keyword matching in tiers.
 
-``exact`` on token boundaries; ``spacing`` without the spaces beside Hangul, and between a name and its number, from a
-token or morpheme start; ``particle`` with particles and endings dropped; ``number`` as an equal value or the same phone
-number in another spelling; ``compound`` where a keyword of two or more Hangul syllables, or letters, goes on in Hangul
-(미래에셋 in 미래에셋자산운용); ``alternative`` where a later wording of the keyword occurs; ``substring`` for the
-sources' plain matching.
-"""
+- ``exact``: on token boundaries.
+- ``spacing``: without the spaces beside Hangul, and between a name and its number, from a token or morpheme start.
+- ``particle``: with particles and endings dropped.
+- ``number``: an equal value, or a phone number in another spelling.
+- ``compound``: a keyword of two or more Hangul syllables, or letters, that continues in Hangul (미래에셋 in
+  미래에셋자산운용).
+- ``alternative``: a later wording of the keyword.
+- ``substring``: plain substring search, as in the original evaluations."""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ from evaluation.metrics.prepared import PreparedText, counter_of, prepare, start
 
 
 class Tier(StrEnum):
-    """How a keyword was found, the strictest way first."""
+    """Kind of match, strictest first."""
 
     EXACT = "exact"
     SPACING = "spacing"
@@ -48,16 +50,16 @@ class Tier(StrEnum):
 
 
 _NUMBER_WITH_UNIT = re.compile(r"\d[십백천만억조]* ?(?P<unit>[가-힣]+)$")
-_LONGEST_NUMBER = 16  # characters from a number's last digit to the end of its unit
+# Characters from a number's last digit to the end of its unit.
+_MAX_NUMBER_CHARACTERS = 16
 
 
-def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
-    """The tier that the characters behind ``end`` of a folded text allow, or ``None`` where they make another word.
-    Particles and endings are told by morphemes, else by the closed list.
+def right_edge(text: str, end: int, *, may_compound: bool) -> Tier | None:
+    """Tier that the characters after ``end`` of a folded text allow; ``None`` if they form another word. Particles and
+    endings are recognized by morphemes, else by the closed list.
 
-    Behind a digit only particles and counters may follow ("200은", "200명"), because a product name may go on there
-    ("KODEX 200선물인버스"). ``may_go_on``: the keyword is long enough to begin a compound.
-    """
+    After a digit only particles and counters may follow ("200은", "200명"), because a product name may continue there
+    ("KODEX 200선물인버스"). ``may_compound``: the keyword is long enough to begin a compound."""
     run = hangul_run(text, end)
     if is_boundary(text, end) and (not run or is_hangul(text[end - 1]) or end == 0):
         return Tier.EXACT
@@ -69,25 +71,26 @@ def right_edge(text: str, end: int, *, may_go_on: bool) -> Tier | None:
     grammar = only_grammar_follows(text[start:stop], end - start, end - start + len(run))
     if is_particle_chain(text[end - 1], run) if grammar is None else grammar:
         return Tier.PARTICLE
-    number = _NUMBER_WITH_UNIT.search(text, max(0, end - _LONGEST_NUMBER), end)
+    number = _NUMBER_WITH_UNIT.search(text, max(0, end - _MAX_NUMBER_CHARACTERS), end)
     if number and counter_of(hangul_run(text, number.start("unit"))) == number["unit"]:
-        return Tier.EXACT  # 14일이내
+        # As in 14일이내.
+        return Tier.EXACT
     if not is_hangul(text[end - 1]) and not text[end - 1].isalnum():
         return Tier.EXACT
-    return Tier.COMPOUND if may_go_on and not text[end - 1].isdigit() else None
+    return Tier.COMPOUND if may_compound and not text[end - 1].isdigit() else None
 
 
-_LEAST_COMPOUND = 2
-_LEAST_SPLIT = 3
-_CODE = re.compile(r"[a-z&]{2} ?\d")  # a name of two letters or more and its number: S&P 500, ISO27001; no A1
+_MIN_COMPOUND = 2
+_MIN_SPLIT = 3
+# A name of at least two letters and its number: S&P 500, ISO27001; not A1.
+_CODE = re.compile(r"[a-z&]{2} ?\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One wording of a keyword. ``text`` is folded; ``canonical`` is empty where it holds no number or article;
-    ``first_value`` is its first number, phone number or article; ``without_currency`` is the canonical text of an
-    amount without its 원; ``stem`` is the text without one unambiguous particle, empty where it has none.
-    ``is_hangul``: it is written in nothing else, but for spaces and marks."""
+    """One wording of a keyword. ``text`` is folded. ``canonical`` is empty without a number or article. ``first_value``
+    is its first number, phone number or article. ``without_currency`` is the canonical amount without 원. ``stem`` is
+    the text without one unambiguous particle, or empty. ``is_hangul``: only Hangul, spaces and marks."""
 
     text: str
     squeezed: str
@@ -97,15 +100,15 @@ class Keyword:
     stem: str
     has_hangul: bool
     is_hangul: bool
-    may_go_on: bool
+    may_compound: bool
     may_be_split: bool
     is_negative: bool
 
 
 @lru_cache(maxsize=16_384)
-def compile_keyword(written: str) -> Keyword:
-    """The keyword as the tiers search it; ``text`` is empty where nothing but white space was written."""
-    prepared = PreparedText(written.strip())
+def compile_keyword(wording: str) -> Keyword:
+    """Compile a wording for the tiers; ``text`` is empty for a blank one."""
+    prepared = PreparedText(wording.strip())
     text = prepared.text.strip()
     syllables = sum(map(is_hangul, text))
     values = prepared.comparable
@@ -122,32 +125,32 @@ def compile_keyword(written: str) -> Keyword:
         first_value=values[0].canonical if values else "",
         stem=stem if stem != text else "",
         has_hangul=syllables > 0,
-        is_hangul=syllables > 0 and all(is_hangul(one) or not one.isalnum() for one in text),
-        may_go_on=(syllables if text and is_hangul(text[-1]) else letters) >= _LEAST_COMPOUND,
-        may_be_split=(syllables > 0 and (syllables >= _LEAST_SPLIT or squeezed != text)) or bool(_CODE.search(text)),
+        is_hangul=syllables > 0 and all(is_hangul(symbol) or not symbol.isalnum() for symbol in text),
+        may_compound=(syllables if text and is_hangul(text[-1]) else letters) >= _MIN_COMPOUND,
+        may_be_split=(syllables > 0 and (syllables >= _MIN_SPLIT or squeezed != text)) or bool(_CODE.search(text)),
         is_negative=holds_negation(text),
     )
 
 
 MATCHINGS = ("tiers", "substring")
 _ORDER = {tier: place for place, tier in enumerate(Tier)}
-_Place = tuple[Tier, int, int]  # tier, start and end in the folded text
+# Tier, start and end in the folded text.
+_Place = tuple[Tier, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordHit:
-    """Where a keyword was found.
+    """Occurrence of a keyword.
 
-    ``keyword`` is its first wording, ``written`` the one that occurs. ``within`` is the tier that wording was found by
-    where ``tier`` is ``alternative``, else the same. ``start`` and ``end`` are offsets into the original text.
-    ``counts`` is false only for a hit in a negated clause that a morphological analyser confirmed; ``analysis`` says
-    what Korean was read with (``kiwi`` or ``closed_list``).
-    """
+    ``keyword`` is its first wording, ``wording`` the one that occurs. ``wording_tier`` is the tier of that wording if
+    ``tier`` is ``alternative``, else equal to it. ``start`` and ``end`` are offsets in the original text. ``counts`` is
+    false only for a hit in a negated clause confirmed by a morphological analyzer. ``analysis`` is the Korean analysis
+    used (``kiwi`` or ``closed_list``)."""
 
     keyword: str
-    written: str
+    wording: str
     tier: Tier
-    within: Tier
+    wording_tier: Tier
     start: int
     end: int
     negated: bool
@@ -157,17 +160,16 @@ class KeywordHit:
 
 @lru_cache(maxsize=4096)
 def find_keyword(alternatives: tuple[str, ...], original: str, matching: str = "tiers") -> KeywordHit | None:
-    """The best hit of a keyword, given by its alternative wordings, in an answer; ``None`` where it does not occur.
+    """Best hit of a keyword with alternative wordings in an answer; ``None`` if it does not occur.
 
-    A hit outside negated clauses comes first, then the earlier wording, then the first place that is no compound.
+    Hits outside negated clauses come first, then the earlier wording, then the first position that is not a compound.
 
-    :raises UnknownName: for a matching other than ``tiers`` and ``substring``.
-    """
+    :raises UnknownName: for a matching other than ``tiers`` and ``substring``."""
     if matching not in MATCHINGS:
         raise UnknownName("matching", matching, MATCHINGS)
     negated: KeywordHit | None = None
-    for position, written in enumerate(alternatives):
-        hit = _find_written(written, original, matching)
+    for position, wording in enumerate(alternatives):
+        hit = _find_wording(wording, original, matching)
         if hit is None:
             continue
         if position:
@@ -178,13 +180,13 @@ def find_keyword(alternatives: tuple[str, ...], original: str, matching: str = "
     return negated
 
 
-def _find_written(written: str, original: str, matching: str) -> KeywordHit | None:
+def _find_wording(wording: str, original: str, matching: str) -> KeywordHit | None:
     if matching == Tier.SUBSTRING:
-        start = original.find(written) if written else -1
-        end = start + len(written)
+        start = original.find(wording) if wording else -1
+        end = start + len(wording)
         tier = Tier.SUBSTRING
-        return None if start < 0 else KeywordHit(written, written, tier, tier, start, end, False, True, "")
-    keyword = compile_keyword(written)
+        return None if start < 0 else KeywordHit(wording, wording, tier, tier, start, end, False, True, "")
+    keyword = compile_keyword(wording)
     if not keyword.text:
         return None
     prepared = prepare(original)
@@ -200,16 +202,16 @@ def _find_written(written: str, original: str, matching: str) -> KeywordHit | No
     negated, order, start, end = best
     tier = tuple(Tier)[order]
     counts = not negated or analysis() == CLOSED_LIST
-    return KeywordHit(written, written, tier, tier, *prepared.folded.span(start, end), negated, counts, analysis())
+    return KeywordHit(wording, wording, tier, tier, *prepared.folded.span(start, end), negated, counts, analysis())
 
 
 def _places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
-    """All places by the cheap tiers; the dear ones are asked only where those found none."""
-    found = False
+    """Matches of the cheap tiers; the expensive ones run only if those find none."""
+    found_cheaply = False
     for place in _cheap_places(keyword, prepared):
-        found = True
+        found_cheaply = True
         yield place
-    if not found and keyword.has_hangul:
+    if not found_cheaply and keyword.has_hangul:
         yield from _stem_places(keyword, prepared)
 
 
@@ -217,7 +219,7 @@ def _cheap_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
     text = prepared.text
     for start in _occurrences(keyword.text, text):
         end = start + len(keyword.text)
-        tier = _edges(text, start, end, keyword.may_go_on)
+        tier = _edge_tier(text, start, end, keyword.may_compound)
         if tier and not prepared.is_cut(start, end):
             yield tier, start, end
     if keyword.may_be_split and keyword.squeezed in prepared.squeezed_text:
@@ -235,8 +237,8 @@ def _occurrences(needle: str, text: str) -> Iterator[int]:
         start = text.find(needle, start + 1)
 
 
-def _edges(text: str, start: int, end: int, may_go_on: bool) -> Tier | None:
-    return right_edge(text, end, may_go_on=may_go_on) if is_boundary(text, start) else None
+def _edge_tier(text: str, start: int, end: int, may_compound: bool) -> Tier | None:
+    return right_edge(text, end, may_compound=may_compound) if is_boundary(text, start) else None
 
 
 def _spacing_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
@@ -246,8 +248,8 @@ def _spacing_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place
         if text[start:end] == keyword.text or prepared.is_cut(start, end):
             continue
         first, last = sentence_span(text, start)
-        starts = is_boundary(text, start) or starts_morpheme(text[first:last], start - first)
-        if starts and right_edge(text, end, may_go_on=False):
+        starts_token = is_boundary(text, start) or starts_morpheme(text[first:last], start - first)
+        if starts_token and right_edge(text, end, may_compound=False):
             yield Tier.SPACING, start, end
 
 
@@ -266,40 +268,40 @@ def _number_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]
 
 
 def _is_whole(prepared: PreparedText, start: int, end: int) -> bool:
-    """A number ends where it ends; anything else in a keyword with numbers needs its boundaries."""
+    """Whether the span starts and ends at a number or at a token boundary."""
     if not is_boundary(prepared.text, start) and not any(q.start == start for q in prepared.quantities):
         return False
     if any(q.end == end for q in prepared.quantities):
         return True
-    return right_edge(prepared.text, end, may_go_on=False) is not None
+    return right_edge(prepared.text, end, may_compound=False) is not None
 
 
 def _stem_places(keyword: Keyword, prepared: PreparedText) -> Iterator[_Place]:
-    """The keyword without its own particles and endings, where those of the answer may differ."""
+    """Matches of the keyword without particles and endings, which may differ in the answer."""
     text = prepared.text
     if analysis() == CLOSED_LIST:
         for start in _occurrences(keyword.stem, text):
             end = start + len(keyword.stem)
-            if _edges(text, start, end, may_go_on=False) and not prepared.is_cut(start, end):
+            if _edge_tier(text, start, end, may_compound=False) and not prepared.is_cut(start, end):
                 yield Tier.PARTICLE, start, end
         return
-    # The analyser is slow to load and to run: it is asked only where the stem can be there.
+    # The analyzer is slow to load and to run, so it is used only if the stem can occur.
     if keyword.is_hangul and not holds_hangul(text):
         return
-    wanted = stems(keyword.text)
-    if not wanted or not all(m.form in text for m in wanted if m.is_noun):
+    keyword_stems = stems(keyword.text)
+    if not keyword_stems or not all(m.form in text for m in keyword_stems if m.is_noun):
         return
-    forms = [m.form for m in wanted]
+    forms = [m.form for m in keyword_stems]
     needs_hangul = any(map(holds_hangul, forms))
     for first, last in sentences(text):
         if needs_hangul and not holds_hangul(text[first:last]):
             continue
-        found = stems(text[first:last])
-        for i in range(len(found) - len(forms) + 1):
-            if [m.form for m in found[i : i + len(forms)]] != forms:
+        text_stems = stems(text[first:last])
+        for i in range(len(text_stems) - len(forms) + 1):
+            if [m.form for m in text_stems[i : i + len(forms)]] != forms:
                 continue
-            start, end = first + found[i].start, first + found[i + len(forms) - 1].end
-            follower = found[i + len(forms)] if i + len(forms) < len(found) else None
+            start, end = first + text_stems[i].start, first + text_stems[i + len(forms) - 1].end
+            follower = text_stems[i + len(forms)] if i + len(forms) < len(text_stems) else None
             glued = follower is not None and not is_boundary(text, first + follower.start)
             if is_boundary(text, start) and not glued and not prepared.is_cut(start, end):
                 yield Tier.PARTICLE, start, end

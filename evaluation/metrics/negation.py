@@ -1,10 +1,12 @@
-"""Whether a place of a text stands in a negated clause, in Korean and English.
+"""Detection of negated clauses in Korean and English.
 
-Korean negates at the end of the clause (보장되지 않는다) or right before the verb (안 된다); English before or
-behind, so there the whole clause counts. A closed list of patterns holds a negating word and negates nothing
-("뿐 아니라", "not only", "없지 않다"). Without a morphological analyser 안 (inside) and 못 (nail) cannot be told from
-the adverbs, which is why callers only report a negation then.
-"""
+Korean negates at the end of the clause (보장되지 않는다) or right before the verb (안 된다). English negates before or
+after, so
+the whole clause counts. A closed list of patterns contains a negating word but negates nothing ("뿐 아니라", "not
+only",
+"없지 않다"). Without a morphological analyzer the adverbs 안 and 못 cannot be distinguished from nouns (inside, nail),
+so
+callers then only report the negation."""
 
 from __future__ import annotations
 
@@ -38,15 +40,16 @@ _CLAUSE_END = re.compile(
     r"|\b(?:but|however|although|though|whereas|while|because|instead|rather)\b"
 )
 _NEGATING_TAGS = frozenset({"VA", "VX", "VCN", "MAG", "VV"})
-_BESIDE = 2  # characters between an adverb 안 or 못 and the verb it negates, at most
+# Maximum characters between the adverb 안 or 못 and the verb it negates.
+_MAX_GAP = 2
 
 
 def holds_negation(folded: str) -> bool:
-    """Whether the text itself holds a negating word, so that finding it in a negated clause is what was asked for."""
+    """Whether the text contains a negating word, so that a negated hit matches it."""
     return bool(_KOREAN.search(folded) or _ENGLISH.search(folded))
 
 
-def is_spared(text: str, place: int) -> bool:
+def is_false_negation(text: str, place: int) -> bool:
     """Whether a negating word at ``place`` belongs to a pattern that negates nothing, such as 문제없습니다."""
     first, last = sentence_span(text, place)
     return any(match.start() <= place < match.end() for match in _NOT_NEGATING.finditer(text, first, last))
@@ -54,20 +57,20 @@ def is_spared(text: str, place: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _negators(sentence: str) -> tuple[tuple[int, int, bool], ...]:
-    """Start, end and whether it is Korean of each negating word of a sentence."""
-    spared = [match.span() for match in _NOT_NEGATING.finditer(sentence)]
+    """Start, end and language (true for Korean) of each negating word of a sentence."""
+    false_negations = [match.span() for match in _NOT_NEGATING.finditer(sentence)]
     korean = [m.span() for m in _KOREAN.finditer(sentence)]
     korean = [span for span in korean if _is_negating_morpheme(sentence, span[0])]
-    found = [(s, e, True) for s, e in korean] + [(*m.span(), False) for m in _ENGLISH.finditer(sentence)]
-    return tuple(n for n in sorted(found) if not any(start <= n[0] < end for start, end in spared))
+    negators = [(s, e, True) for s, e in korean] + [(*m.span(), False) for m in _ENGLISH.finditer(sentence)]
+    return tuple(n for n in sorted(negators) if not any(start <= n[0] < end for start, end in false_negations))
 
 
 def _is_negating_morpheme(sentence: str, place: int) -> bool:
-    """True where the analyser agrees that the syllable belongs to a verb or adverb, or where there is none."""
-    found = morphemes(sentence)
-    if found is None:
+    """Whether the analyzer assigns the syllable to a verb or adverb; true without an analyzer."""
+    sentence_morphemes = morphemes(sentence)
+    if sentence_morphemes is None:
         return True
-    return any(m.tag.split("-")[0] in _NEGATING_TAGS and m.start <= place < m.end for m in found)
+    return any(m.tag.split("-")[0] in _NEGATING_TAGS and m.start <= place < m.end for m in sentence_morphemes)
 
 
 def clause_span(text: str, place: int) -> tuple[int, int]:
@@ -88,17 +91,22 @@ def is_negated(text: str, start: int, end: int) -> bool:
         return False
     clause_start, clause_end = (place - first for place in clause_span(text, start))
     return any(
-        _reaches(sentence, negator, start - first, end - first)
+        _negator_reaches(sentence, negator, start - first, end - first)
         for negator in _negators(sentence)
         if clause_start <= negator[0] < clause_end
     )
 
 
-def _reaches(sentence: str, negator: tuple[int, int, bool], start: int, end: int) -> bool:
-    place, behind, is_korean = negator
+def _negator_reaches(sentence: str, negator: tuple[int, int, bool], start: int, end: int) -> bool:
+    negator_start, negator_end, is_korean = negator
     if not is_korean:
-        return place >= end or behind <= start
-    if place >= end:
+        return negator_start >= end or negator_end <= start
+    if negator_start >= end:
         return True
-    gap = sentence[behind:start]
-    return sentence[place] in "안못" and behind <= start and len(gap) < _BESIDE and not any(map(is_hangul, gap))
+    gap = sentence[negator_end:start]
+    return (
+        sentence[negator_start] in "안못"
+        and negator_end <= start
+        and len(gap) < _MAX_GAP
+        and not any(map(is_hangul, gap))
+    )

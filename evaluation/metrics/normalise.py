@@ -1,15 +1,16 @@
-"""One normalisation of every compared text, with a map back to the original; where tokens and sentences start and end,
-which words carry content; and Korean particles and morphemes.
+"""Text normalization for comparison, with offsets into the original; token and sentence boundaries; content words;
+Korean particles and morphemes.
 
-NFC, a selective compatibility fold (full-width forms, spaces and unit signs; never blanket NFKC, which turns 10² into
-102), zero-width characters dropped, dashes, quotes and middle dots unified, case folded, white space collapsed. The
-original stays what people see: every offset found in the folded text leads back to it.
+Folding: NFC, a selective compatibility fold (full-width forms, spaces, unit signs; not NFKC, which turns 10² into 102),
+zero-width characters dropped, dashes, quotes and middle dots unified, case folded, white space collapsed. Every offset
+in the folded text maps back to the original, which is what people see.
 
 Particles and copula endings are a closed list. A particle must agree with the syllable before it: 은, 이, 을, 과 follow
-a final consonant, 는, 가, 를, 와 a vowel, which keeps the list from eating the end of another noun. Morphemes come from
-kiwipiepy where the extra ``ko`` is installed; without it every function says so by ``None``. A sentence is analysed
-once and kept, because that costs some milliseconds and all keywords of a question look at the same answer.
-"""
+a
+final consonant, 는, 가, 를, 와 a vowel; this keeps the list from cutting off the end of another noun. Morphemes come
+from
+kiwipiepy if the extra ``ko`` is installed; without it the functions return ``None``. Analyses are cached, because one
+takes milliseconds and all keywords of a question search the same answer."""
 
 from __future__ import annotations
 
@@ -33,18 +34,19 @@ _AFTER_ANY = (
     "조차 마저 밖에 보다 처럼 같이 만큼 만큼은 대로 하고 뿐 뿐만 들 끼리 씩 쯤 입니다 입니까 이다 이며 이고 이자 "
     "이지만 이므로 이어서 이면 이라면 인 인데 인지 임 일 이었다 이었습니다 이었으며 이에요 이죠 이지요 이니 이니까 요"
 )
-_LONGEST_CHAIN = 3
+_MAX_CHAIN = 3
 _UNAMBIGUOUS = ("에서는", "으로는", "에서", "에게", "에는", "으로", "까지", "부터", "은", "는", "을", "를")
 _FINAL_RIEUL = 8
 
 
 def final_consonant(character: str) -> int | None:
-    """The number of a Hangul syllable's final consonant, 0 for none; ``None`` where it is no Hangul syllable."""
+    """Number of a Hangul syllable's final consonant, 0 for none; ``None`` for other characters."""
     return (ord(character) - 0xAC00) % 28 if "가" <= character <= "힣" else None
 
 
 def _agrees(particle: str, final: int | None) -> bool:
-    if final is None:  # digits and Latin letters: how they are read aloud is not known
+    # The pronunciation of digits and Latin letters is unknown.
+    if final is None:
         return True
     if particle in _CONSONANT:
         return final != 0 and not (final == _FINAL_RIEUL and particle.startswith("으로"))
@@ -55,28 +57,27 @@ def _agrees(particle: str, final: int | None) -> bool:
 
 _CONSONANT = frozenset(_AFTER_CONSONANT.split())
 _VOWEL = frozenset(_AFTER_VOWEL.split())
-_ALL = tuple(sorted({*_CONSONANT, *_VOWEL, *_AFTER_ANY.split()}, key=len, reverse=True))
+_PARTICLES = tuple(sorted({*_CONSONANT, *_VOWEL, *_AFTER_ANY.split()}, key=len, reverse=True))
 
 
 @lru_cache(maxsize=4096)
-def is_particle_chain(before: str, run: str, longest: int = _LONGEST_CHAIN) -> bool:
-    """Whether the Hangul ``run`` behind the character ``before`` is nothing but one to three particles."""
-    if not run or longest == 0:
+def is_particle_chain(before: str, run: str, max_particles: int = _MAX_CHAIN) -> bool:
+    """Whether the Hangul ``run`` after the character ``before`` consists of one to three particles."""
+    if not run or max_particles == 0:
         return not run
     final = final_consonant(before)
     return any(
         run.startswith(particle)
         and _agrees(particle, final)
-        and is_particle_chain(particle[-1], run[len(particle) :], longest - 1)
-        for particle in _ALL
+        and is_particle_chain(particle[-1], run[len(particle) :], max_particles - 1)
+        for particle in _PARTICLES
     )
 
 
 def without_particle(word: str) -> str:
-    """The word without one particle that is hardly ever part of a noun, where two syllables or more remain.
+    """Word without one particle that is rarely part of a noun, if at least two syllables remain.
 
-    Ambiguous ones (이, 가, 과, 와, 도, 로, 만, 의, 에) stay: 만족도, 전문가 and 고양이 are nouns.
-    """
+    Ambiguous particles (이, 가, 과, 와, 도, 로, 만, 의, 에) stay: 만족도, 전문가 and 고양이 are nouns."""
     for particle in _UNAMBIGUOUS:
         stem = word.removesuffix(particle)
         if stem != word and len(stem) >= 2 and final_consonant(stem[-2]) is not None:
@@ -85,7 +86,8 @@ def without_particle(word: str) -> str:
     return word
 
 
-kiwi_installed = find_spec("kiwipiepy") is not None  # the extra is optional; results say which analysis they used
+# The extra is optional; results record the analysis used.
+kiwi_installed = find_spec("kiwipiepy") is not None
 
 KIWI, CLOSED_LIST = "kiwi", "closed_list"
 _PLURAL = "들"
@@ -93,7 +95,7 @@ _PLURAL = "들"
 
 @dataclass(frozen=True, slots=True)
 class Morpheme:
-    """A morpheme with its tag of the Sejong set (NNG noun, JX particle, EF ending, ...) and its place in the text."""
+    """Morpheme with its Sejong tag (NNG noun, JX particle, EF ending, ...) and span."""
 
     form: str
     tag: str
@@ -102,24 +104,25 @@ class Morpheme:
 
     @property
     def is_grammatical(self) -> bool:
-        """Whether it is a particle, an ending, the copula or the plural suffix: what a noun drags behind it."""
+        """Whether it is a particle, an ending, the copula or the plural suffix."""
         return self.tag[0] in "JE" or self.tag == "VCP" or (self.tag == "XSN" and self.form == _PLURAL)
 
     @property
     def is_noun(self) -> bool:
-        """Whether it is written as its form says, which irregular verbs are not."""
+        """Whether its form equals its spelling, which is not so for irregular verbs."""
         return self.tag[0] == "N" or self.tag in {"SL", "SN", "XR"}
 
 
 @lru_cache(maxsize=1)
 def _analyser() -> Any:
-    from kiwipiepy import Kiwi  # costs 0.1 s at import and a second to load, so only when a text asks for it
+    # Importing takes 0.1 s and loading a second, so both wait until needed.
+    from kiwipiepy import Kiwi
 
     return Kiwi()
 
 
 def analysis() -> str:
-    """Which analysis this installation has: ``kiwi`` or ``closed_list``."""
+    """Korean analysis of this installation: ``kiwi`` or ``closed_list``."""
     return KIWI if kiwi_installed else CLOSED_LIST
 
 
@@ -129,35 +132,34 @@ def _tokens(text: str) -> tuple[Morpheme, ...]:
 
 
 def morphemes(text: str) -> tuple[Morpheme, ...] | None:
-    """The morphemes of a sentence in order; ``None`` where there is no analyser."""
+    """Morphemes of a sentence in order; ``None`` without an analyzer."""
     return _tokens(text) if kiwi_installed else None
 
 
 @lru_cache(maxsize=1024)
 def stems(text: str) -> tuple[Morpheme, ...]:
-    """The morphemes that carry meaning: without particles, endings and punctuation.
+    """Morphemes that carry meaning: without particles, endings and punctuation.
 
-    :raises RuntimeError: where there is no analyser; ask :func:`analysis` first.
-    """
-    found = morphemes(text)
-    if found is None:
+    :raises RuntimeError: without an analyzer; check :func:`analysis` first."""
+    all_morphemes = morphemes(text)
+    if all_morphemes is None:
         raise RuntimeError("stems need the extra 'ko'")
-    return tuple(m for m in found if not m.is_grammatical and (m.tag[0] != "S" or m.tag in {"SL", "SN", "SH"}))
+    return tuple(m for m in all_morphemes if not m.is_grammatical and (m.tag[0] != "S" or m.tag in {"SL", "SN", "SH"}))
 
 
 def only_grammar_follows(sentence: str, place: int, run_end: int) -> bool | None:
-    """Whether a morpheme ends at ``place`` and nothing but particles and endings stands between it and ``run_end``;
-    ``None`` where there is no analyser."""
-    found = morphemes(sentence)
-    if found is None:
+    """Whether a morpheme ends at ``place`` and only particles and endings follow up to ``run_end``; ``None`` without an
+    analyzer."""
+    all_morphemes = morphemes(sentence)
+    if all_morphemes is None:
         return None
-    behind = [m for m in found if place <= m.start < run_end]
-    cut = any(m.start < place < m.end for m in found)
-    return bool(behind) and not cut and all(m.is_grammatical for m in behind)
+    following = [m for m in all_morphemes if place <= m.start < run_end]
+    is_cut = any(m.start < place < m.end for m in all_morphemes)
+    return bool(following) and not is_cut and all(m.is_grammatical for m in following)
 
 
 def starts_morpheme(sentence: str, place: int) -> bool:
-    """Whether the analyser sees a morpheme start there; never without an analyser."""
+    """Whether a morpheme starts at ``place``; false without an analyzer."""
     return any(m.start == place for m in morphemes(sentence) or ())
 
 
@@ -168,10 +170,12 @@ _EXPONENT_DIGITS = {"²": "2", "³": "3"}
 
 
 def _fold_table() -> dict[int, str]:
-    """One-character replacements; some replace one character by several."""
-    table = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}  # full-width ASCII
+    """Replacements of single characters, some by several."""
+    # Full-width ASCII.
+    table = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
     table |= {0xFFE0: "¢", 0xFFE1: "£", 0xFFE5: "¥", 0xFFE6: "₩"}
-    squared = (*range(0x3371, 0x33E0), *range(0x3200, 0x321F), 0x2103, 0x2109)  # ㎏ ㎡ and the like, ㈜, ℃ ℉
+    # ㎏, ㎡ and similar, ㈜, ℃, ℉.
+    squared = (*range(0x3371, 0x33E0), *range(0x3200, 0x321F), 0x2103, 0x2109)
     table |= {code: unicodedata.normalize("NFKC", chr(code)) for code in squared}
     table |= dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣"), "-")
     table |= dict.fromkeys(map(ord, "‘’‚‛′＇`´"), "'")
@@ -184,85 +188,87 @@ def _fold_table() -> dict[int, str]:
 _FOLDS = _fold_table()
 
 
-_Change = tuple[int, int, int, int]  # start and end in the new text, start and end in the old one
+# Start and end in the new text, start and end in the old one.
+_Change = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
-    """A text made from another one by ordered changes; between them every character stands for itself."""
+class MappedText:
+    """Text made from another one by ordered changes. Characters between changes are unchanged."""
 
     text: str
     changes: tuple[_Change, ...] = ()
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where ``text[start:end]`` (not empty) lies in the text this one was made from, end exclusive."""
-        return self._place(start)[0], self._place(end - 1)[1]
+        """Span of ``text[start:end]`` (not empty) in the original text, end exclusive."""
+        return self._original_span(start)[0], self._original_span(end - 1)[1]
 
-    def _place(self, place: int) -> tuple[int, int]:
-        """The old span of one character: of the change it is part of, or its own."""
-        index = bisect_right(self.changes, place, key=itemgetter(0)) - 1
+    def _original_span(self, position: int) -> tuple[int, int]:
+        """Original span of one character, or of the change it belongs to."""
+        index = bisect_right(self.changes, position, key=itemgetter(0)) - 1
         if index < 0:
-            return place, place + 1
+            return position, position + 1
         _, new_end, old_start, old_end = self.changes[index]
-        if place < new_end:
+        if position < new_end:
             return old_start, old_end
-        moved = place - new_end + old_end
-        return moved, moved + 1
+        shifted = position - new_end + old_end
+        return shifted, shifted + 1
 
 
-def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> Mapped:
-    """The text with ordered, not overlapping ``(start, end, new)`` spans replaced."""
+def replace_spans(text: str, changes: Iterable[tuple[int, int, str]]) -> MappedText:
+    """Replace ordered, non-overlapping ``(start, end, new)`` spans."""
     pieces: list[str] = []
-    kept: list[_Change] = []
-    old_place = new_place = 0
+    new_changes: list[_Change] = []
+    old_position = new_position = 0
     for start, end, new in changes:
-        pieces += text[old_place:start], new
-        new_place += start - old_place
-        kept.append((new_place, new_place + len(new), start, end))
-        new_place += len(new)
-        old_place = end
-    pieces.append(text[old_place:])
-    return Mapped("".join(pieces), tuple(kept))
+        pieces += text[old_position:start], new
+        new_position += start - old_position
+        new_changes.append((new_position, new_position + len(new), start, end))
+        new_position += len(new)
+        old_position = end
+    pieces.append(text[old_position:])
+    return MappedText("".join(pieces), tuple(new_changes))
 
 
 @lru_cache(maxsize=256)
-def fold(original: str) -> Mapped:
-    """The text as it is compared, mapped to the original."""
+def fold(original: str) -> MappedText:
+    """Folded text, mapped to the original."""
     if unicodedata.is_normalized("NFC", original) and not _ZERO_WIDTH.search(original):
-        # None of the three steps can shorten the text, so an unchanged length means unchanged places.
+        # None of the three steps can shorten the text, so an equal length means equal offsets.
         widened = original.translate(_FOLDS).casefold()
         folded = _SPACES.sub(" ", widened)
         if len(folded) == len(widened) == len(original):
-            return Mapped(_fold_exponents(folded))
+            return MappedText(_fold_exponents(folded))
     clusters = ((*span, _folded_cluster(original[slice(*span)])) for span in _clusters(original))
-    composed = replaced(original, (c for c in clusters if original[c[0] : c[1]] != c[2]))
-    collapsed = replaced(composed.text, ((*m.span(), " ") for m in _SPACES.finditer(composed.text)))
+    composed = replace_spans(original, (c for c in clusters if original[c[0] : c[1]] != c[2]))
+    collapsed = replace_spans(composed.text, ((*m.span(), " ") for m in _SPACES.finditer(composed.text)))
     places = range(len(collapsed.text))
-    straight = tuple((i, i + 1, *composed.span(*collapsed.span(i, i + 1))) for i in places)  # back to the original
-    return Mapped(_fold_exponents(collapsed.text), straight)
+    # Map both steps back to the original.
+    changes = tuple((i, i + 1, *composed.span(*collapsed.span(i, i + 1))) for i in places)
+    return MappedText(_fold_exponents(collapsed.text), changes)
 
 
 @lru_cache(maxsize=256)
 def fold_with_lines(original: str) -> str:
-    """The folded text, place by place, with a line feed for each white space that holds one: lists have no full stops
-    and yet each line is a statement of its own."""
-    whole = fold(original)
+    """Folded text with a line feed for white space that contains one, at equal offsets: list items are statements of
+    their own without a full stop."""
+    mapped = fold(original)
     if "\n" not in original:
-        return whole.text
-    characters = list(whole.text)
+        return mapped.text
+    characters = list(mapped.text)
     for place, character in enumerate(characters):
-        if character == " " and "\n" in original[slice(*whole.span(place, place + 1))]:
+        if character == " " and "\n" in original[slice(*mapped.span(place, place + 1))]:
             characters[place] = "\n"
     return "".join(characters)
 
 
 def folded(text: str) -> str:
-    """The text as it is compared, without surrounding white space and without the map."""
+    """Folded text without surrounding white space."""
     return fold(text).text.strip()
 
 
 def _fold_exponents(text: str) -> str:
-    """m² as m2, which is what ㎡ folds to; an exponent of a number stays (10² is not 102)."""
+    """Fold m² to m2, as ㎡ does. An exponent of a number stays (10² is not 102)."""
     if "²" not in text and "³" not in text:
         return text
     return _METRE_EXPONENT.sub(lambda match: _EXPONENT_DIGITS[match[0]], text)
@@ -288,11 +294,12 @@ def _joins(character: str) -> bool:
 
 _HANGUL_RUN = re.compile(r"[가-힣]+")
 _SENTENCE_END = re.compile(r"[!?。…;\n]+|\.(?=\s|$)|(?<=[가-힣])\.(?!\d)")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")  # kana and Han characters
+# Kana and Han characters.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
 def is_hangul(character: str) -> bool:
-    """Whether it is a Hangul syllable or letter."""
+    """Whether the character is a Hangul syllable or letter."""
     return "가" <= character <= "힣" or "ㄱ" <= character <= "ㅣ"
 
 
@@ -300,7 +307,7 @@ _HANGUL = re.compile("[가-힣ㄱ-ㅣ]")
 
 
 def holds_hangul(text: str) -> bool:
-    """Whether any character is a Hangul syllable or letter."""
+    """Whether the text contains a Hangul syllable or letter."""
     return not text.isascii() and _HANGUL.search(text) is not None
 
 
@@ -309,16 +316,16 @@ def _script(character: str) -> str:
     if is_hangul(character):
         return "hangul"
     if _UNSPACED.match(character) or not character.isalnum():
-        return ""  # a boundary on either side: not a word character, or a script written without spaces
+        # A boundary on either side: not a word character, or a script without spaces.
+        return ""
     return "other"
 
 
 def is_boundary(text: str, place: int) -> bool:
     """Whether a token may start or end between ``text[place - 1]`` and ``text[place]``.
 
-    True at both ends of the text, beside anything that is no word character, and where Hangul meets Latin letters or
-    digits ("200은"); false inside a run of Hangul and inside a run of letters and digits ("200tr", "2012").
-    """
+    True at both ends of the text, beside any non-word character, and where Hangul meets Latin letters or digits
+    ("200은"); false inside a run of Hangul and inside a run of letters and digits ("200tr", "2012")."""
     if place <= 0 or place >= len(text):
         return True
     before, after = _script(text[place - 1]), _script(text[place])
@@ -326,7 +333,7 @@ def is_boundary(text: str, place: int) -> bool:
 
 
 def hangul_run(text: str, place: int) -> str:
-    """The Hangul syllables that start at ``place``, empty if none does."""
+    """Hangul syllables that start at ``place``; empty if none do."""
     match = _HANGUL_RUN.match(text, place)
     return match[0] if match else ""
 
@@ -337,14 +344,14 @@ def _sentence_starts(text: str) -> tuple[int, ...]:
 
 
 def sentence_span(text: str, place: int) -> tuple[int, int]:
-    """Start and end of the sentence around ``place``; the end is exclusive and behind the closing mark."""
+    """Start and end of the sentence around ``place``; the end is exclusive and after the closing mark."""
     starts = _sentence_starts(text)
     index = bisect_right(starts, place)
     return starts[index - 1], starts[index] if index < len(starts) else len(text)
 
 
 def sentences(text: str) -> tuple[tuple[int, int], ...]:
-    """The spans of all sentences that hold more than white space."""
+    """Spans of all sentences that are not blank."""
     starts = _sentence_starts(text)
     return tuple((s, e) for s, e in pairwise((*starts, len(text))) if text[s:e].strip())
 
@@ -362,14 +369,14 @@ _STOP_WORDS = FUNCTION_WORDS.union(_PREDICATE_LIST.split())
 
 
 def content_tokens(text: str) -> tuple[str, ...]:
-    """The folded words without function words; Hangul without particles, by the closed list."""
+    """Folded words without function words; Hangul without particles, by the closed list."""
     words = (_stem(match[0]) for match in _WORD.finditer(folded(text)))
     return tuple(word for word in words if word not in _STOP_WORDS)
 
 
 @lru_cache(maxsize=16_384)
 def _stem(word: str) -> str:
-    """The word without its chain of particles, where two syllables or more remain."""
+    """Word without its chain of particles, if at least two syllables remain."""
     if not "가" <= word[0] <= "힣":
         return word
     for cut in range(2, len(word)):

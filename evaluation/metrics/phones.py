@@ -1,8 +1,7 @@
-"""Phone numbers of a text in any spelling: 02-123-4567, (02) 123 4567, +82-2-123-4567 and 021234567 are one number.
+"""Phone numbers in any spelling: 02-123-4567, (02) 123 4567, +82-2-123-4567 and 021234567 are one number.
 
-Korean ones are read by their area codes and as eight-digit service numbers (1588-0000); others with a country code, or
-in the North American form. Digits glued to further digits (102-123-4567), dates and ranges of years are no phone
-numbers.
+Korean numbers are recognized by area codes and as eight-digit service numbers (1588-0000); others by a country code or
+the North American format. Digits glued to further digits (102-123-4567), dates and year ranges are not phone numbers.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _PHONE = re.compile(
 )
 _CUE = re.compile(r"(?:전화|연락처|문의|대표|상담|콜센터|고객센터|tel|phone|call|☎|☏)[^\d]{0,12}$")
 _RANGE = re.compile(r"\s?~\s?(\d)(?!\d)")
-_LEAST_DIGITS, _AMERICAN, _LAST_YEAR = 8, 11, 2100
+_MIN_DIGITS, _AMERICAN_DIGITS, _LAST_YEAR = 8, 11, 2100
 
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """A phone number of a folded text. ``numbers`` is its one spelling, digits, Korean ones from their 0 on, with the
-    further numbers of a range (02-123-4567~9) behind it."""
+    """Phone number of a folded text. ``numbers`` holds its digits (Korean ones start with 0), followed by the further
+    numbers of a range (02-123-4567~9)."""
 
     numbers: tuple[str, ...]
     start: int
@@ -38,7 +37,7 @@ class Phone:
 
 
 def phones(text: str) -> tuple[Phone, ...]:
-    """All phone numbers of a folded text, in order."""
+    """Phone numbers of a folded text, in order."""
     return tuple(phone for match in _PHONE.finditer(text) if (phone := _phone(text, match)) is not None)
 
 
@@ -46,16 +45,16 @@ def _phone(text: str, match: re.Match[str]) -> Phone | None:
     digits = re.sub(r"\D", "", match[0])
     if match["korean"]:
         digits = "0" + match["area"] + match["middle"] + match["last"]
-    elif (match["service"] and _is_span_of_years(text, match)) or len(digits) < _LEAST_DIGITS:
+    elif (match["service"] and _is_span_of_years(text, match)) or len(digits) < _MIN_DIGITS:
         return None
-    elif match["world"] and len(digits) == _AMERICAN and digits[0] == "1":
+    elif match["world"] and len(digits) == _AMERICAN_DIGITS and digits[0] == "1":
         digits = digits[1:]
     last = _RANGE.match(text, match.end())
-    also = [f"{digits[:-1]}{digit}" for digit in range(int(digits[-1]) + 1, int(last[1]) + 1)] if last else []
-    return Phone((digits, *also), *match.span())
+    range_numbers = [f"{digits[:-1]}{digit}" for digit in range(int(digits[-1]) + 1, int(last[1]) + 1)] if last else []
+    return Phone((digits, *range_numbers), *match.span())
 
 
 def _is_span_of_years(text: str, match: re.Match[str]) -> bool:
-    """1600-1700 without a word such as 전화 in front is a span of years."""
+    """Whether it is a year range: 1600-1700 without a word such as 전화 before it."""
     first, second = int(match["service"]), int(match["rest"])
     return first < second <= _LAST_YEAR and not _CUE.search(text, 0, match.start())

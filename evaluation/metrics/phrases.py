@@ -1,10 +1,10 @@
-"""Metrics of phrases: admitting not to know (source 001), negative detection (source 000, 2.1 C), and next steps
-(source 004, phase 4), which are never scored. Refusals are read by ``refusals.py``; the phrases of denials, checks and
-profiles are predicates that start a token and may go on with any ending.
+"""Phrase metrics: admitting ignorance (RAGAS), negative detection (graphrag evaluation, 2.1 C), and next steps (phases,
+phase 4), which are never scored. ``refusals.py`` reads refusals. Phrases of denials, checks and profiles start at a
+token and may continue with any ending.
 
-"찾을 수 없" is found in "찾을수 없습니다"; "없습니다" neither in "문제없습니다" nor behind 문제가, 틀림 and others. A
-phrase may hold gaps written "…": its parts then occur in this order within one clause.
-"""
+"찾을 수 없" matches "찾을수 없습니다"; "없습니다" matches neither in "문제없습니다" nor after 문제가, 틀림 and others.
+A phrase may contain gaps
+written "…": its parts then occur in this order within one clause."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evaluation.core.samples import (
 from evaluation.core.scales import YES_NO, ReviewForm, Scale, ScaleKind
 from evaluation.metrics.keyword_coverage import MISSING, NEGATED, NEGATION_NOT_CONFIRMED
 from evaluation.metrics.matching import find_keyword
-from evaluation.metrics.negation import clause_span, holds_negation, is_negated, is_spared
+from evaluation.metrics.negation import clause_span, holds_negation, is_false_negation, is_negated
 from evaluation.metrics.normalise import (
     CLOSED_LIST,
     analysis,
@@ -41,15 +41,15 @@ from evaluation.metrics.normalise import (
     sentences,
 )
 from evaluation.metrics.prepared import prepare, quantities
-from evaluation.metrics.refusals import FEW_SENTENCES, find_refusal, phrases_of_refusal
+from evaluation.metrics.refusals import SHORT_ANSWER_SENTENCES, find_refusal, phrases_of_refusal
 
 _GAP = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class PhraseHit:
-    """Where a phrase occurs in the original text. ``counts`` is false for a hit in a negated clause that a
-    morphological analyser confirmed, unless the phrase holds a negation itself."""
+    """Occurrence of a phrase in the original text. ``counts`` is false for a hit in a negated clause confirmed by a
+    morphological analyzer, unless the phrase itself contains a negation."""
 
     phrase: str
     start: int
@@ -60,11 +60,11 @@ class PhraseHit:
 
 @lru_cache(maxsize=2048)
 def _patterns(phrase: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(_spaced(part)) for part in map(folded, phrase.split(_GAP)) if part)
+    return tuple(re.compile(_spacing_pattern(part)) for part in map(folded, phrase.split(_GAP)) if part)
 
 
-def _spaced(part: str) -> str:
-    """The part as a pattern in which a space beside Hangul may be missing."""
+def _spacing_pattern(part: str) -> str:
+    """Pattern in which spaces beside Hangul are optional."""
     pieces = []
     for place, character in enumerate(part):
         if character == " ":
@@ -75,7 +75,7 @@ def _spaced(part: str) -> str:
 
 
 def find_phrase(phrase: str, original: str) -> PhraseHit | None:
-    """The first occurrence that counts, else the first negated one, else ``None``."""
+    """First occurrence that counts, else the first negated one, else ``None``."""
     patterns = _patterns(phrase)
     if not patterns:
         return None
@@ -83,7 +83,7 @@ def find_phrase(phrase: str, original: str) -> PhraseHit | None:
     text = prepared.lined
     negated: PhraseHit | None = None
     for match in patterns[0].finditer(text):
-        end = _end_of_all(text, match, patterns[1:])
+        end = _phrase_end(text, match, patterns[1:])
         if end is None:
             continue
         start, stop = prepared.folded.span(match.start(), end)
@@ -93,23 +93,24 @@ def find_phrase(phrase: str, original: str) -> PhraseHit | None:
     return negated
 
 
-def _end_of_all(text: str, first: re.Match[str], others: tuple[re.Pattern[str], ...]) -> int | None:
-    """Where the phrase ends whose first part was matched; ``None`` where a part is missing or stands in a word."""
-    if not _stands(text, first):
+def _phrase_end(text: str, first: re.Match[str], later_parts: tuple[re.Pattern[str], ...]) -> int | None:
+    """End of the phrase whose first part matched; ``None`` if a part is missing or inside a word."""
+    if not _is_standalone(text, first):
         return None
     end, limit = first.end(), clause_span(text, first.end() - 1)[1]
-    for pattern in others:
-        following = next((m for m in pattern.finditer(text, end, limit) if _stands(text, m)), None)
+    for pattern in later_parts:
+        following = next((m for m in pattern.finditer(text, end, limit) if _is_standalone(text, m)), None)
         if following is None:
             return None
         end = following.end()
     return end
 
 
-def _stands(text: str, match: re.Match[str]) -> bool:
-    """Starts a token, is no part of a pattern such as 문제없습니다, and ends a token unless it ends in Hangul."""
-    ends = is_hangul(text[match.end() - 1]) or is_boundary(text, match.end())
-    return ends and is_boundary(text, match.start()) and not is_spared(text, match.start())
+def _is_standalone(text: str, match: re.Match[str]) -> bool:
+    """Whether the match starts a token, ends one (unless it ends in Hangul), and is not part of 문제없습니다 and the
+    like."""
+    ends_token = is_hangul(text[match.end() - 1]) or is_boundary(text, match.end())
+    return ends_token and is_boundary(text, match.start()) and not is_false_negation(text, match.start())
 
 
 @rule_metric(
@@ -123,31 +124,36 @@ def _stands(text: str, match: re.Match[str]) -> bool:
         "답변이 답을 거절하거나 모른다고 인정하고 수치나 사실을 덧붙이지 않으면 1, 아니면 0: 두 문장 이하의 답변 또는 "
         "긴 답변의 첫 진술에 그런 말이 있거나, 답변이 n/a, none, null, unknown뿐인 경우",
     ),
-    source="001",
+    source="ragas",
     direction=Direction.NONE,
     review_form=ReviewForm.YES_NO,
 )
 def dont_know(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """1 or 0, for every answer. The profile's list ``dont_know`` takes the place of the built-in phrases."""
-    own = settings.phrases.get("dont_know")
-    span = find_refusal(answer.text, anywhere=False) if own is None else _first_of(own, answer.text)
+    """1 or 0, for every answer. The profile's list ``dont_know`` replaces the built-in phrases."""
+    profile_phrases = settings.phrases.get("dont_know")
+    span = (
+        find_refusal(answer.text, anywhere=False)
+        if profile_phrases is None
+        else _first_hit(profile_phrases, answer.text)
+    )
     if span is None:
         return Result.scored(0.0)
     start, end = span
     return Result.scored(1.0, findings=(Finding("flag", answer.text[start:end], "dont_know", start=start, end=end),))
 
 
-def _first_of(phrases: Iterable[str], text: str) -> tuple[int, int] | None:
-    """The first of the phrases in a text of at most two sentences, or in the first sentence of a longer one."""
+def _first_hit(phrases: Iterable[str], text: str) -> tuple[int, int] | None:
+    """First of the phrases in a text of at most two sentences, or in the first sentence of a longer one."""
     spans = sentences(fold_with_lines(text))
-    limit = len(text) if len(spans) <= FEW_SENTENCES else fold(text).span(*spans[0])[1]
+    limit = len(text) if len(spans) <= SHORT_ANSWER_SENTENCES else fold(text).span(*spans[0])[1]
     hits = (find_phrase(phrase, text[:limit]) for phrase in phrases)
     return min(((hit.start, hit.end) for hit in hits if hit is not None and hit.counts), default=None)
 
 
 CORRECT_PREMISE = "should_correct_premise"
 
-_DENIALS = (  # of what was asked about; refusals are read by ``refusals.py``
+# Of the subject of the question; ``refusals.py`` reads refusals.
+_DENIALS = (
     "존재하지 않", "존재한 적", "해당하지 않", "제공되지 않", "제공하지 않", "포함되어 있지 않", "상장되지 않",
     "출시되지 않", "발표되지 않", "공개되지 않", "확정되지 않", "결정되지 않", "집계되지 않", "적이 없", "적 없",
     "아닙니다", "아니에요", "아니다", "없습니다", "없어요", "없다", "없는 것으로",
@@ -178,20 +184,21 @@ DEFAULT_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
         "should_not_hallucinate": CheckPhrases(any_of=_DENIALS),
         "should_not_fabricate_data": CheckPhrases(any_of=_DENIALS),
         "should_provide_accurate_disclaimer": CheckPhrases(any_of=_DISCLAIMERS),
-        CORRECT_PREMISE: CheckPhrases(any_of=("미래에셋",)),  # of source 000; an import tells where it is looked for
+        # Of graphrag evaluation; an import sets where it applies.
+        CORRECT_PREMISE: CheckPhrases(any_of=("미래에셋",)),
     }
 )
 
-# What may not be made up: "찾을 수 없었습니다만, 약 5%로 추정됩니다" refuses and makes it up all the same.
-_MADE_UP = frozenset({"should_not_hallucinate", "should_not_fabricate_data"})
+# Checks against fabrication: "찾을 수 없었습니다만, 약 5%로 추정됩니다" refuses and fabricates anyway.
+_FABRICATION_CHECKS = frozenset({"should_not_hallucinate", "should_not_fabricate_data"})
 _GUESSES = re.compile(
     r"추정|추측|짐작|예상|대략|아마|것으로 보[이입여]|[것듯] 같|약 ?(?=\d)|정도로|"
     r"\b(?:estimate[sd]?|estimated|approximately|roughly|probably|likely|presumably|my guess|i would guess)\b"
 )
 ESTIMATED = "estimated"
 
-# Source 000, section 2.1 (C), for ``matching: substring``. Its "보장" + "아니" or "없" is read as 보장 and either.
-SOURCE_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
+# Graphrag evaluation, section 2.1 (C), for ``matching: substring``: its "보장" + "아니" or "없" means 보장 and either.
+GRAPHRAG_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
     {
         "should_not_hallucinate": CheckPhrases(any_of=("없", "찾을 수 없", "존재하지 않")),
         "should_correct_premise": CheckPhrases(any_of=("미래에셋",)),
@@ -212,13 +219,13 @@ SOURCE_CHECKS: Mapping[str, CheckPhrases] = MappingProxyType(
         "부정 질문에 대한 답변이 검증 유형이 요구하는 대로 거부하거나 교정하면 1, 아니면 0. 거부한 뒤 수치나 사실을 "
         "말하면 거부가 아님",
     ),
-    source="000",
+    source="graphrag",
     inputs=("check",),
     review_form=ReviewForm.YES_NO,
 )
 def negative_detection(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """1 or 0; not applicable (``not_negative``) to other questions; failed (``no_check``, ``unknown_check: NAME``,
-    ``no_check_phrases``) where the question does not say what to look for."""
+    """1 or 0. Not applicable (``not_negative``) to other questions. Fails (``no_check``, ``unknown_check: NAME``,
+    ``no_check_phrases``) if the question does not define its check."""
     if question.category.casefold() != NEGATIVE_CATEGORY and not question.check:
         return Result.not_applicable("not_negative")
     if not question.check:
@@ -228,8 +235,8 @@ def negative_detection(question: QuestionSpec, answer: AnswerSpec, settings: Rul
         return Result.failed(f"unknown_check: {question.check}")
     if not (phrases.all_of or phrases.any_of or phrases.none_of):
         return Result.failed("no_check_phrases")
-    passed, findings = _judge(phrases, answer.text, settings, list_missing=origin != "default")
-    if origin == "default" and question.check in _MADE_UP and settings.matching != "substring":
+    passed, findings = _apply_check(phrases, answer.text, settings, list_missing=origin != "default")
+    if origin == "default" and question.check in _FABRICATION_CHECKS and settings.matching != "substring":
         findings = _refusals_and_denials(answer.text, findings)
         passed = any(finding.verdict != ESTIMATED for finding in findings)
     return Result.scored(
@@ -240,12 +247,12 @@ def negative_detection(question: QuestionSpec, answer: AnswerSpec, settings: Rul
 
 
 def _phrases(question: QuestionSpec, settings: RuleSettings) -> tuple[str, CheckPhrases | None]:
-    """Where the phrases come from, and the phrases; ``None`` for a check that nobody defines."""
+    """Origin of the phrases, and the phrases; ``None`` for an undefined check."""
     if question.check_phrases is not None:
         return "question", question.check_phrases
     if question.check in settings.checks:
         return "profile", settings.checks[question.check]
-    defaults = SOURCE_CHECKS if settings.matching == "substring" else DEFAULT_CHECKS
+    defaults = GRAPHRAG_CHECKS if settings.matching == "substring" else DEFAULT_CHECKS
     return "default", defaults.get(question.check)
 
 
@@ -256,10 +263,10 @@ def _find(phrase: str, text: str, settings: RuleSettings) -> PhraseHit | None:
     return None if start < 0 else PhraseHit(phrase, start, start + len(phrase), negated=False, counts=True)
 
 
-def _judge(
+def _apply_check(
     phrases: CheckPhrases, text: str, settings: RuleSettings, *, list_missing: bool
 ) -> tuple[bool, tuple[Finding, ...]]:
-    # A check that asks for a negation ("보장" with "않") names in all_of what is to be negated.
+    # A check for a negation ("보장" with "않") lists the negated subject in all_of.
     topics_only = any(map(holds_negation, (*phrases.all_of, *phrases.any_of)))
     all_of, any_of, none_of = (
         [(phrase, _find(phrase, text, settings)) for phrase in group]
@@ -277,27 +284,29 @@ def _judge(
 
 
 def _refusals_and_denials(text: str, denials: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The refusal of an answer, if it is one, with what denies outside of phrases of refusal: "no information, but 5%"
-    denies nothing."""
+    """Refusal of the answer, if any, and denials outside of refusal phrases: "no information, but 5%" denies
+    nothing."""
     span = find_refusal(text)
     refusal = () if span is None else (Finding("keyword", text[slice(*span)], "any_of", start=span[0], end=span[1]),)
-    refused = phrases_of_refusal(text)
-    alone = (
-        one for one in denials if not any(start < (one.end or 0) and (one.start or 0) < end for start, end in refused)
+    refusal_spans = phrases_of_refusal(text)
+    outside = (
+        denial
+        for denial in denials
+        if not any(start < (denial.end or 0) and (denial.start or 0) < end for start, end in refusal_spans)
     )
-    return (*refusal, *(_told_all_the_same(text, one) for one in alone))
+    return (*refusal, *(_mark_estimate(text, denial) for denial in outside))
 
 
-def _told_all_the_same(text: str, refusal: Finding) -> Finding:
-    """The finding of a refusal; where its sentence goes on to guess at a figure, with that verdict."""
-    behind = fold_with_lines(text[refusal.end :])
-    rest = behind[: sentence_span(behind, 0)[1]] if behind else ""
-    told = any(not number.is_code for number in quantities(rest))
-    return replace(refusal, verdict=ESTIMATED) if told and _GUESSES.search(rest) else refusal
+def _mark_estimate(text: str, refusal: Finding) -> Finding:
+    """Mark the refusal as estimated if its sentence continues with a guessed figure."""
+    following = fold_with_lines(text[refusal.end :])
+    sentence_rest = following[: sentence_span(following, 0)[1]] if following else ""
+    has_figure = any(not number.is_code for number in quantities(sentence_rest))
+    return replace(refusal, verdict=ESTIMATED) if has_figure and _GUESSES.search(sentence_rest) else refusal
 
 
 def _findings(group: str, hits: list[tuple[str, PhraseHit | None]], *, list_missing: bool) -> Iterator[Finding]:
-    """The verdict is the list the phrase stands in, ``negated`` or ``missing``."""
+    """Findings of phrases; the verdict is the phrase's list, ``negated`` or ``missing``."""
     for phrase, hit in hits:
         if hit is None:
             if list_missing:
@@ -322,20 +331,20 @@ _TAG_FIELDS = ("tags", "matched_tags")
         "reported, never scored",
         "프로필 규칙(단어와 청크 태그)에 따른 긴급도, 후속 질문, 조치; 보고만 하며 점수에 넣지 않음",
     ),
-    source="004",
+    source="phases",
     direction=Direction.NONE,
     review_form=ReviewForm.NONE,
 )
 def next_steps(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """The urgency as label, the proposals as findings; not applicable (``no_next_steps``) without rules for them."""
+    """Urgency as label, proposals as findings; not applicable (``no_next_steps``) without rules."""
     rules = settings.next_steps
     if rules is None:
         return Result.not_applicable("no_next_steps")
-    told, tags = _told(answer.text), _tags(answer.contexts or ())
+    answer_text, tags = _informative_text(answer.text), _tags(answer.contexts or ())
     korean = any(map(is_hangul, question.text))
-    steps = (step for step in rules.steps if _holds(step, question.text, told, tags))
+    steps = (step for step in rules.steps if _is_met(step, question.text, answer_text, tags))
     proposed = [(step.ko if korean else step.en, step.kind) for step in steps]
-    levels = [urgency.level for urgency in rules.urgency if _holds(urgency, question.text, told, tags)]
+    levels = [urgency.level for urgency in rules.urgency if _is_met(urgency, question.text, answer_text, tags)]
     return Result.labelled(
         max(levels, key=URGENCIES.index, default=URGENCIES[0]),
         detail={
@@ -346,10 +355,10 @@ def next_steps(question: QuestionSpec, answer: AnswerSpec, settings: RuleSetting
     )
 
 
-def _holds(condition: Condition, question: str, told: str, tags: frozenset[str]) -> bool:
+def _is_met(condition: Condition, question: str, answer_text: str, tags: frozenset[str]) -> bool:
     return (
         (not condition.question or _mentions(question, condition.question))
-        and (not condition.answer_lacks or not _mentions(told, condition.answer_lacks))
+        and (not condition.answer_lacks or not _mentions(answer_text, condition.answer_lacks))
         and (not condition.tags or not tags.isdisjoint(map(_tag, condition.tags)))
     )
 
@@ -358,23 +367,23 @@ def _mentions(text: str, words: Iterable[str]) -> bool:
     return any(find_keyword((word,), text) is not None for word in words)
 
 
-def _told(answer: str) -> str:
-    """The sentences that tell something: "배출 위치를 모릅니다" says nothing about where."""
-    lined = fold_with_lines(answer)
-    parts = (lined[start:end] for start, end in sentences(lined))
+def _informative_text(answer: str) -> str:
+    """Sentences without refusals: "배출 위치를 모릅니다" gives no location."""
+    folded_lines = fold_with_lines(answer)
+    parts = (folded_lines[start:end] for start, end in sentences(folded_lines))
     return " ".join(part for part in parts if find_refusal(part) is None)
 
 
 def _tags(contexts: Iterable[ContextSpec]) -> frozenset[str]:
-    found: set[str] = set()
+    tags: set[str] = set()
     for context in contexts:
         for field in _TAG_FIELDS:
             value = context.metadata.get(field)
             if isinstance(value, str):
-                found.update(map(_tag, value.split(",")))
+                tags.update(map(_tag, value.split(",")))
             elif isinstance(value, list | tuple):
-                found.update(_tag(str(tag)) for tag in value)
-    return frozenset(found)
+                tags.update(_tag(str(tag)) for tag in value)
+    return frozenset(tags)
 
 
 def _tag(text: str) -> str:

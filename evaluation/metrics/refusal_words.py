@@ -1,12 +1,12 @@
-"""The words and predicates of refusal, as data.
+"""Words and patterns of refusals, as data.
 
-English is read as a row of kinds, one letter a word, over which the patterns are written: "the report does not say" is
-``-D-Na``. Korean is read without spaces, because they are often left out and the predicate stands last.
-"""
+English clauses become a string with one letter per word, the word's kind, over which the patterns are written: "the
+report does not say" is ``-D-Na``. Korean is matched without spaces, because they are often omitted and the predicate
+stands last."""
 
 from __future__ import annotations
 
-# English verbs: the base and its -s have the letter, the -ed its capital.
+# English verbs: base form and -s have the letter, -ed its capital.
 EN_VERBS = {
     "s": "mention state specify indicate describe address explain discuss clarify elaborate define touch "
     "pertain relate",
@@ -73,7 +73,7 @@ EN_WORDS = {
     "v": "outside beyond",
     "Q": "scope topics remit expertise range area",
 }
-# ``~`` is up to as many words as the digit behind it says, relative pronouns (R) excepted; ``!`` any negation.
+# ``~`` is up to as many words as the digit after it says, except relative pronouns (R); ``&`` any negation.
 EN_REFUSALS = (
     "[MU]~5&[^Rw]{0,4}?[akKj]", "M~4&[^Rw]{0,3}?g", "[MU]~4&[^Ro]{0,4}?[IJ]", "M~4&[^Ro]{0,5}?D", "[MU]hN-?h",
     "[MU]~3[hkHK]&[^Ro]{0,4}?[IJDcshk]", "[MU]~2l~4[IJD]", "M~5f~5[ak]", "M~2[0l]", "[DI]~8&[^R]{0,3}?[sahgI]",
@@ -89,11 +89,13 @@ EN_REFUSALS = (
     "^B~2Njo[akg]", "[Ny]h~2c-{0,3}D", "D-?[HG](?:0|N~2[IJr])", "[Ny0]~2uMo[ak]", "Y-?&h~2[DIJ]",
     "E&-?oB[^RoB]{0,3}?[IJsa]", "qog-{0,2}I",
 )  # fmt: skip
-EN_OF_SOURCES = (  # where the clause or one before it names a source or the assistant
+# If the clause or an earlier one names a source or the assistant.
+EN_OF_SOURCES = (
     "(?:b|B&|NB|N-B|&B?oB)-{0,2}[HGAK]", "E(?:B&|&|b)[^RoB]{0,3}?[JhDW]", "EB?0", "B-{0,2}x", "^N~6B[HGK]",
     "^[gsah]N~2I",
 )  # fmt: skip
-EN_CONTINUED = ("^(?:p?N|y|z)-?[sahg]", "^l", "^[gsah][N0]", "^0")  # whose subject is a source named before
+# The subject is a source named earlier.
+EN_CONTINUED = ("^(?:p?N|y|z)-?[sahg]", "^l", "^[gsah][N0]", "^0")
 EN_IDIOMS = (
     r"^\W*(?:n/a|none|null|no idea|unknown)\W*$|came up empty|\bno (?:idea|clue|telling|saying|word (?:of|on|about)|"
     r"way (?:of|to (?:tell|know)))|at a loss|draw(?:ing|n)? a blank|nothing (?:came|comes|turned|turns) up|"
@@ -103,14 +105,16 @@ EN_IDIOMS = (
     r"\b(?:would|be) (?:only )?(?:be )?(?:pure )?(?:guess(?:ing)?|speculati(?:on|ng))|something (?:i|we|that|the)\b|"
     r"\b(?:would|'d|i) need (?:more|the|to see|access)"
 )
-EN_UNASSERTED = (  # conditions, definitions and denials of denials
+# Conditions, definitions and denied denials.
+EN_UNASSERTED = (
     r"^\W*(?:if|when|unless|where|until|once|even if|only if)\b|\b(?:wrong|incorrect|mistaken|false|untrue|not true|"
     r"isn't true|not the case|isn't the case|no secret|no doubt|not only|means (?:that|the|an?)|tells you)\b"
 )
 EN_ADVICE = r"\b(?:please|contact|consult|ask(?:ed|ing|s)?|check|see|try|refer|visit|reach|call|recommend|suggest)\b"
 EN_TELLING = r"\bi (?:found|know|think|believe|can (?:say|tell|provide|give))\b|\bas of my\b"
 EN_COURTESY = r"\b(?:sorry|apolog\w+|afraid|thank\w*|team|department|help|support|regret)\b"
-EN_COVERAGE = (  # of sources and of the search, whose figures are no answer
+# Of sources and of the search; figures in them are not answers.
+EN_COVERAGE = (
     r"\b(?:only|covers?|discuss\w*|about|deals?|ends?|stops?|searched|looked|checked|checking|reviewed|reading|"
     r"concern\w*)\b"
 )
@@ -164,7 +168,7 @@ _HELD = (
     "다뤄|다루어|밝히|다루|담|싣|알려주|말해주|전하|말하"
 )
 
-# --- Korean: predicates, with the endings of an assertion: not adnominal, conditional or quoted ---
+# --- Korean: predicates with the endings of an assertion, not adnominal, conditional or quoted ---
 
 _ASSERTED = (
     r"(?:었|았|였)?+(?!는(?!다(?![고는면던며])|데$|군|구|것으로)|은(?!데$|것으로|것같|상태[입이]|듯|걸로)|을(?!것|듯|거)|던|으면|다[고는면던며]|거나|"
@@ -188,7 +192,7 @@ _BARELY = (
 _ABLE = f"수(?:가|는|도|조차)?{_NO}"
 _PASSIVE = "(?:이|가|은|는|도|조차|으로)?(?:되어|되고|되|돼|하고|하|해|지|져|혀|고)?(?:있|주)?지(?:는|도|가|를)?"
 KO_REFUSALS = (
-    # the assistant
+    # The assistant is the subject.
     rf"(?:알|찾을|찾아[볼낼]|찾아드릴|알아[낼볼]|알려(?:드릴|줄|드리실)|밝힐|밝혀낼|풀|답할|말할|응할|도와드릴|도와줄|(?<![청복요강])구할|짚어낼|가려낼|"
     rf"제공해드릴){_ABLE}",
     rf"(?:알|확인할|판단할|파악할|드릴)(?:길|방법|도리|재간)(?:이|은|도)?{_NO}",
@@ -207,16 +211,17 @@ KO_REFUSALS = (
     r"(?:범위|영역|권한|업무|능력|자료|지식)(?:가|이|의|를|을|에)?(?:밖|벗어(?:나(?!면|는)|납|난(?=질문|내용|사항|요청|주제|문의))|넘어|아니|아닙|아닌것같|외입)",
     r"드릴수있는(?:정보|내용|답변?|질문|사항|범위|문제)(?:이|가)?아[니닙]|(?:에만|대해서만|만)(?:답변?|안내|도와)(?:할수있|드릴수있|가능|드리|합)",
     rf"권한(?:이|은|도)?{_NO}|(?:제가|저는|저희|실시간).{{0,20}}(?:접근|열람|조회)할{_ABLE}|(?:가지고|갖고|보유하고)있지(?:는|도)?{_NOT}",
-    # the sources
+    # The sources are the subject.
     rf"(?:{_STATED}){_PASSIVE}{_NOT}|^(?:확인|검색|조회){_PASSIVE}{_NOT}",
     r"안(?:나와|나옵|나오|적혀|쓰여|실려|보이|보여|보입|다루|다뤄)(?!는)|빠져있(?!는|으면|지)|비어있[습네어](?!도)|알려져있지않(?!은|다)",
     rf"(?:{_INFORMATION}|맥락|증거)(?:이|가|은|는)?(?:너무|매우|다소)?(?:부족(?!한|하다[고는며]|하면|분)|불충분(?!한)|"
     rf"충분[하치]지?않{_ASSERTED}|모자라|미흡|빈약)",
-    # the whole answer
+    # The phrase is the whole answer.
     r"^(?:답변|결론)?(?:없음|모름|(?:알|찾을|확인할|답할)수없음|미기재|미확인|불명|미상|.{0,12}(?:확인|답변?|판단|파악)불가|"
     r".{0,14}(?:정보|언급|내용|자료|답변|근거|기재)없음|정보부족)$",
 )
-KO_OF_SOURCES = (  # predicates, and what the clause names before them
+# Predicates, and the nouns that the clause names before them.
+KO_OF_SOURCES = (
     (
         rf"{_BARELY}(?<!수)(?<!수는)(?<!수가){_NO}|{_BARELY}(?:{_HELD}){_PASSIVE}{_NOT}",
         rf"(?:{_SOURCE}){_IN}.{{0,40}}$|(?:{_INFORMATION}|(?:{_ABOUT}).{{0,14}}(?:{_THING}))(?:이|가|은|는|도|조차|으로|자체가)?(?:제게|저에게|여기에)?$|"
@@ -228,7 +233,8 @@ KO_OF_SOURCES = (  # predicates, and what the clause names before them
         rf"(?:{_SOURCE}|정보).{{0,40}}$",
     ),
 )
-KO_PEOPLE = (  # as the subject of what they know or found; not of "whether they ..."
+# As subject of what they know or found; not of "whether they ...".
+KO_PEOPLE = (
     r"(?:(?:사람|외부인|일반인|방문자|목격자|환자|담당자|직원|고객|회사|이사|연구진|연구팀|전문가|경찰|정부|당국|의사|기자|관계자|변호사|판매자|구매자|"
     r"신청[자인]|가입자|보험사|은행|회원|이용자|사용자|임차인|임대인|세입자|응답자|소비자|법원|학생|감사인|조사관|심사역|조사단|수사관|검사|참가자|"
     r"피해자|위원회|심판|엔지니어|기술자|원고|피고|증인|운전자|대리인|계약자|"

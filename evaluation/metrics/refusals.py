@@ -1,9 +1,8 @@
-"""Refusals and admissions of not knowing, as ``dont_know``, ``answer_class`` and ``negative_detection`` read them.
+"""Refusals and admissions of ignorance, for ``dont_know``, ``answer_class`` and ``negative_detection``.
 
 An answer is read clause by clause. A clause refuses if its predicate does and the clause asserts it: outside of quotes,
 conditions and reports about other people, and not denied itself. The answer refuses if a clause does and none gives a
-figure or fact of its own; apologies, advice and descriptions of the sources are no facts.
-"""
+figure or fact; apologies, advice and descriptions of the sources are not facts."""
 
 from __future__ import annotations
 
@@ -18,12 +17,14 @@ from evaluation.metrics.normalise import fold, fold_with_lines, hangul_run, hold
 
 Span: TypeAlias = tuple[int, int]
 
-FEW_SENTENCES = 2  # sentences: of longer answers only the first statement is looked at
+# Sentences; in longer answers only the first statement is considered.
+SHORT_ANSWER_SENTENCES = 2
 
 _QUOTED = re.compile(r"\"[^\"]*\"|(?<!\w)'[^']*'(?![a-z0-9])")
 _ASIDE = re.compile(r"\([^()]*\)|, (?:however|unfortunately|though|at least|therefore|in fact),")
 _FIGURE = re.compile(r"(?<![a-z\d-])(?<!passage )(?<!document )(?<!source )(?<!context )\d")
-_SHORTEST = 3  # words of an English statement
+# Minimum words of an English statement.
+_MIN_WORDS = 3
 _EN_WORD = re.compile(r"[\w']+")
 _NUMBERED = frozenset({"section", "page", "table", "chapter", "article", "clause", "paragraph", "annex", "form"})
 
@@ -35,21 +36,26 @@ def _expression(name: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """A clause of a folded text: its phrase of refusal, if it asserts one, and what it tells otherwise."""
+    """Clause of a folded text: its asserted refusal phrase, if any, and what else it states."""
 
     sentence: int
     phrase: Span | None = None
-    stands_alone: bool = False  # as the answer may: neither advice nor about the question and the sources
-    tells: bool = False  # something other than a refusal, an apology, advice or what the sources cover
-    has_figure: bool = False  # which is told
-    turns: bool = False  # against the clause before it: "but", "however"
-    concedes: bool = False  # to the clause beside it: "although", "because"
+    # Could be the answer: neither advice nor about the question and the sources.
+    stands_alone: bool = False
+    # States something other than a refusal, an apology, advice or what the sources cover.
+    informs: bool = False
+    # The figure is stated as a fact.
+    has_figure: bool = False
+    # Contrasts with the clause before it: "but", "however".
+    contrasts: bool = False
+    # Concedes to the adjacent clause: "although", "because".
+    concedes: bool = False
     is_advice: bool = False
 
 
 @lru_cache(maxsize=1024)
 def _clauses(text: str) -> tuple[_Clause, ...]:
-    """The clauses of a folded text in order, what is quoted left blank."""
+    """Clauses of a folded text in order, with quotations blanked."""
     text = _ASIDE.sub(_blank, text)
     text = _QUOTED.sub(_blank, text) if _QUOTED.sub("", text).strip(" .!") else text
     reader = _Korean() if holds_hangul(text) else _English()
@@ -63,13 +69,13 @@ def _clauses(text: str) -> tuple[_Clause, ...]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Spaces, but for the end of a sentence within closing quotes."""
+    """Spaces of equal length; keeps the sentence end within closing quotes."""
     return " " * (len(match[0]) - 2) + (match[0][-2] if match[0][-2:] in {'."', '!"', '?"'} else " ") + " "
 
 
 @cache
 def _kinds() -> dict[str, str]:
-    """The letter of every English word that counts."""
+    """Kind letter of every known English word."""
     kinds: dict[str, str] = {}
     for letter, verbs in words.EN_VERBS.items():
         for verb in verbs.split():
@@ -85,38 +91,40 @@ def _kinds() -> dict[str, str]:
     return kinds
 
 
-_ALIKE = {"D": "Dd", "N": "NX"}  # kinds that most patterns do not tell apart
+# Kinds that most patterns do not distinguish.
+_SIMILAR_KINDS = {"D": "Dd", "N": "NX"}
 
 
 @cache
 def _row_pattern(name: str) -> re.Pattern[str]:
     alternatives = "|".join(getattr(words, name))
     alternatives = re.sub(r"~(\d)", r"[^R]{0,\1}?", alternatives).replace("&", "[NXyz0b]")
-    for kind, kinds in _ALIKE.items():
+    for kind, kinds in _SIMILAR_KINDS.items():
         alternatives = re.sub(rf"(\[[^]]*){kind}", rf"\1{kinds}", alternatives)
         alternatives = re.sub(rf"(?<![\[\w]){kind}(?![^\[]*\])|(?<=\w){kind}(?![^\[]*\])", f"[{kinds}]", alternatives)
     return re.compile(alternatives.replace("@", "D"))
 
 
 class _English:
-    """Reads the clauses of one text; "it" and "they" mean the sources if an earlier clause named them."""
+    """Reader of the clauses of one text. "it" and "they" mean the sources once an earlier clause names them."""
 
     def __init__(self) -> None:
         self.clause_end = _expression("EN_CLAUSE_END")
         self.sources_named = self.assistant_named = False
-        self._others_in = -1  # the sentence whose subject is somebody else
+        # The sentence whose subject is another person.
+        self._others_in = -1
 
     def read(self, text: str, start: int, end: int, sentence: int) -> _Clause:
         clause = text[start:end]
         condition = _expression("EN_CONDITION").search(clause)
         lead = _expression("EN_LEAD").match(clause)
-        found = list(_EN_WORD.finditer(clause, lead.end() if lead else 0))
-        row = _row([match[0] for match in found])
+        word_matches = list(_EN_WORD.finditer(clause, lead.end() if lead else 0))
+        row = _row([match[0] for match in word_matches])
         if self.sources_named:
             row = row.replace("T", "d")
         concedes = _expression("EN_CONCESSION").search(clause) is not None
         reason_of_others = concedes and self._others_in == sentence
-        phrase = None if reason_of_others else self._phrase(clause, row, found)
+        phrase = None if reason_of_others else self._phrase(clause, row, word_matches)
         self.sources_named |= any(kind in row for kind in "Dds")
         self.assistant_named |= "M" in row
         if "O" in row:
@@ -130,19 +138,22 @@ class _English:
         about_sources = any(kind in row for kind in "UYDd")
         return _Clause(
             sentence,
-            stands_alone=len(found) >= _SHORTEST
+            stands_alone=len(word_matches) >= _MIN_WORDS
             and not neutral
             and not condition
             and not any(kind in row for kind in "Dd")
             and "question" not in clause,
-            tells=not neutral and not about_sources and not condition and bool(_expression("EN_FINITE").search(clause)),
+            informs=not neutral
+            and not about_sources
+            and not condition
+            and bool(_expression("EN_FINITE").search(clause)),
             has_figure=bool(figure) and not condition,
-            turns=_expression("EN_CONTRAST").search(clause) is not None,
+            contrasts=_expression("EN_CONTRAST").search(clause) is not None,
             concedes=concedes,
             is_advice=neutral or condition is not None,
         )
 
-    def _phrase(self, clause: str, row: str, found: list[re.Match[str]]) -> Span | None:
+    def _phrase(self, clause: str, row: str, word_matches: list[re.Match[str]]) -> Span | None:
         if _expression("EN_UNASSERTED").search(clause):
             return None
         match = _row_pattern("EN_REFUSALS").search(row)
@@ -151,13 +162,13 @@ class _English:
         if match is None and self.sources_named:
             match = _row_pattern("EN_CONTINUED").search(row)
         if match and "O" not in row[: match.end()]:
-            return found[match.start()].start(), found[match.end() - 1].end()
+            return word_matches[match.start()].start(), word_matches[match.end() - 1].end()
         idiom = None if match else _expression("EN_IDIOMS").search(clause)
         return idiom.span() if idiom else None
 
 
 def _row(clause_words: list[str]) -> str:
-    """One letter a word."""
+    """Kind letters of the words."""
     kinds = _kinds()
     row = [kinds.get(word) or kinds.get(word.removesuffix("'s"), "-") for word in clause_words]
     for place, word in enumerate(clause_words):
@@ -168,20 +179,23 @@ def _row(clause_words: list[str]) -> str:
         if word in {"that", "which", "who"}:
             row[place] = _pronoun(word, before, after)
         elif word in {"have", "has", "had"} and after == "o":
-            row[place] = "-"  # "has to"
+            # As in "has to".
+            row[place] = "-"
         elif word in _NUMBERED and after and clause_words[place + 1][0].isdigit():
-            row[place] = "-"  # "section 3 lists" tells, "the section lists" need not
+            # "section 3 lists" states a fact, "the section lists" need not.
+            row[place] = "-"
         elif word == "patient" and after in {"D", "d"}:
             row[place] = "-"
     return "".join(row)
 
 
 def _pronoun(word: str, before: str, after: str) -> str:
-    """The letter of "that", "which" or "who": R if it begins a relative clause about something."""
+    """Kind of "that", "which" or "who": R if it begins a relative clause."""
     if not before:
         return "T" if word == "that" else "w"
     if before in "DdIJ" and after and after in "MYU":
-        return "-"  # "the documents that I have"
+        # As in "the documents that I have".
+        return "-"
     if before in "-IJWZDdPQHOT" or (word == "that" and before in "xKA"):
         return "R"
     if word != "that":
@@ -190,13 +204,15 @@ def _pronoun(word: str, before: str, after: str) -> str:
 
 
 class _Korean:
-    """Reads the clauses of one text without their spaces."""
+    """Reader of the clauses of one text, without spaces."""
 
     def __init__(self) -> None:
         self.clause_end = _expression("KO_CLAUSE_END")
         self._sentence = -1
-        self._about_people = False  # who stay the subject to the end of the sentence
-        self._covered = ""  # "the document has A only, B not"
+        # People stay the subject to the end of the sentence.
+        self._about_people = False
+        # As in "the document has only A, not B".
+        self._covered = ""
 
     def read(self, text: str, start: int, end: int, sentence: int) -> _Clause:
         if sentence != self._sentence:
@@ -210,17 +226,17 @@ class _Korean:
         match = self._match(clause)
         self._covered = clause if _expression("KO_COVERAGE").search(clause) else ""
         if match:
-            stop = places[match.end() - 1] + 1
-            stop += len(hangul_run(text, stop))
+            phrase_end = places[match.end() - 1] + 1
+            phrase_end += len(hangul_run(text, phrase_end))
             concedes = _expression("KO_CONTRAST_END").search(clause) is not None
-            return _Clause(sentence, (places[match.start()], stop), concedes=concedes)
+            return _Clause(sentence, (places[match.start()], phrase_end), concedes=concedes)
         neutral = _expression("KO_NEUTRAL").search(clause) is not None
         return _Clause(
             sentence,
             stands_alone=not neutral,
-            tells=not neutral and _expression("KO_FINITE").search(clause) is not None,
+            informs=not neutral and _expression("KO_FINITE").search(clause) is not None,
             has_figure=bool(_FIGURE.search(clause)) and not _expression("KO_ADVICE").search(clause),
-            turns=_expression("KO_CONTRAST").search(clause) is not None,
+            contrasts=_expression("KO_CONTRAST").search(clause) is not None,
             is_advice=neutral,
         )
 
@@ -239,8 +255,10 @@ class _Korean:
         return None
 
 
-_CONTEXT = 80  # characters before a predicate in which its sources are looked for
-_PREDICATES = 20  # of a clause are looked at, which bounds hostile text
+# Characters before a predicate that are searched for its sources.
+_CONTEXT = 80
+# Maximum predicates per clause, which bounds hostile text.
+_PREDICATES = 20
 
 
 @cache
@@ -253,41 +271,42 @@ def _korean_pairs() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
     return tuple((re.compile(predicate), re.compile(context)) for predicate, context in words.KO_OF_SOURCES)
 
 
-def _states_a_fact(clauses: tuple[_Clause, ...]) -> bool:
-    """Whether a clause gives a figure or fact beside the refusal, or takes it back ("..., but it is Ottawa")."""
+def _states_fact(clauses: tuple[_Clause, ...]) -> bool:
+    """Whether a clause gives a figure or fact besides the refusal, or retracts it ("..., but it is Ottawa")."""
     refused_in: int | None = None
-    before = _Clause(sentence=-1)
+    previous = _Clause(sentence=-1)
     for clause in clauses:
-        joined = before.sentence == clause.sentence
+        same_sentence = previous.sentence == clause.sentence
         if clause.phrase:
-            if clause.concedes and joined and before.tells:
+            if clause.concedes and same_sentence and previous.informs:
                 return True
             refused_in = clause.sentence
         else:
-            goes_on = refused_in == clause.sentence or (refused_in is not None and clause.turns)
-            takes_back = before.phrase is not None and (clause.turns or (joined and before.concedes))
-            tells = clause.tells and not clause.concedes
-            if clause.has_figure or (goes_on and tells) or (takes_back and not clause.is_advice):
+            continues = refused_in == clause.sentence or (refused_in is not None and clause.contrasts)
+            retracts = previous.phrase is not None and (clause.contrasts or (same_sentence and previous.concedes))
+            informs = clause.informs and not clause.concedes
+            if clause.has_figure or (continues and informs) or (retracts and not clause.is_advice):
                 return True
-        before = clause
+        previous = clause
     return False
 
 
 def phrases_of_refusal(answer: str) -> tuple[Span, ...]:
-    """Where phrases of refusal stand in the original text, whether or not the answer goes on with a fact."""
+    """Spans of refusal phrases in the original text, even if the answer continues with a fact."""
     view = fold(answer)
     return tuple(view.span(*clause.phrase) for clause in _clauses(fold_with_lines(answer)) if clause.phrase)
 
 
 def find_refusal(answer: str, *, anywhere: bool = True) -> Span | None:
-    """Where an answer refuses or admits not to know; ``None`` where it does not, or gives a figure or fact all the
-    same. Not ``anywhere``: only where an answer would stand, which is the first statement of more than two
-    sentences."""
+    """Span of the refusal or admission of ignorance; ``None`` without one, or if the answer also gives a figure or
+    fact.
+
+    Without ``anywhere``, only the first statement of an answer with more than two sentences is considered."""
     clauses = _clauses(fold_with_lines(answer))
     refusal = next((clause for clause in clauses if clause.phrase), None)
-    if refusal is None or refusal.phrase is None or _states_a_fact(clauses):
+    if refusal is None or refusal.phrase is None or _states_fact(clauses):
         return None
-    if not anywhere and len({clause.sentence for clause in clauses}) > FEW_SENTENCES:
+    if not anywhere and len({clause.sentence for clause in clauses}) > SHORT_ANSWER_SENTENCES:
         lead = next(clause.sentence for clause in clauses if clause.phrase or clause.stands_alone or clause.has_figure)
         if refusal.sentence > lead:
             return None

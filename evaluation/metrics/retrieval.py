@@ -1,6 +1,6 @@
-"""Retrieval metrics: the top k retrieved passages against the relevant ones (source 002, and TREC's nDCG and average
-precision as trec_eval computes them), the retriever's own scores (source 003), and the response's latency (source 000).
-"""
+"""Retrieval metrics: the top k passages against the relevant ones (generation evaluation, and nDCG and average
+precision as in trec_eval), the retriever's own scores (regulation evaluation), and the response latency (graphrag
+evaluation)."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from evaluation.core.scales import UNIT, YES_NO, ReviewForm, Scale, ScaleKind
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The top ``k`` places of a retrieval. ``gains`` says for each place that is filled whether it brings a relevant
-    passage for the first time: a repeated id keeps its place and is not relevant a second time. ``relevant`` is the
-    number of distinct relevant passages of the question, at least 1."""
+    """Top ``k`` positions of a retrieval. ``gains``: whether each filled position brings a relevant passage for the
+    first time; a repeated id keeps its position without gain. ``relevant`` is the number of distinct relevant
+    passages of the question, at least 1."""
 
     gains: tuple[bool, ...]
     relevant: int
     k: int
-    found: tuple[str, ...]
+    relevant_ids: tuple[str, ...]
 
     @property
     def detail(self) -> dict[str, Any]:
-        """What a reader needs to check the figure."""
-        return {"k": self.k, "relevant": self.relevant, "retrieved": len(self.gains), "found": list(self.found)}
+        return {"k": self.k, "relevant": self.relevant, "retrieved": len(self.gains), "found": list(self.relevant_ids)}
 
 
 def ranking(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Ranking | Result:
-    """The ranking, or why there is none: ``no_relevant_chunks`` (the question names none), ``does_not_retrieve``,
-    ``no_retrieved_ids`` (passages without ids). A system that retrieved nothing has an empty ranking."""
+    """Ranking, or the not-applicable result: ``no_relevant_chunks`` (the question names none), ``does_not_retrieve``,
+    ``no_retrieved_ids`` (passages without ids). The ranking is empty if nothing was retrieved."""
     relevant = frozenset(question.ground_truth_chunk_ids)
     if not relevant:
         return Result.not_applicable("no_relevant_chunks")
@@ -45,25 +44,25 @@ def ranking(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) 
         ids = tuple(context.chunk_id for context in answer.contexts)
         if ids and not any(ids):
             return Result.not_applicable("no_retrieved_ids")
-    found: dict[str, None] = {}
+    relevant_found: dict[str, None] = {}
     gains = []
     for chunk_id in ids[: settings.k]:
-        gains.append(chunk_id in relevant and chunk_id not in found)
+        gains.append(chunk_id in relevant and chunk_id not in relevant_found)
         if gains[-1]:
-            found[chunk_id] = None
-    return Ranking(tuple(gains), len(relevant), settings.k, tuple(found))
+            relevant_found[chunk_id] = None
+    return Ranking(tuple(gains), len(relevant), settings.k, tuple(relevant_found))
 
 
 _rank_metric = partial(
     rule_metric,
-    source="002",
+    source="generation",
     inputs=("ground_truth_chunk_ids", "retrieved_ids"),
     review_form=ReviewForm.NONE,
 )
 
 
-def _of_ranking(figure: Callable[[Ranking], float]) -> RuleFunction:
-    """The metric that a figure of the ranking makes; not applicable without relevant passages or retrieval."""
+def _ranking_metric(figure: Callable[[Ranking], float]) -> RuleFunction:
+    """Metric of a ranking figure; not applicable without relevant passages or retrieval."""
 
     @wraps(figure)
     def metric(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
@@ -81,9 +80,9 @@ def _of_ranking(figure: Callable[[Ranking], float]) -> RuleFunction:
         "상위 k개에 있는 서로 다른 관련 청크 수 / k",
     ),
 )
-@_of_ranking
+@_ranking_metric
 def precision_at_k(ranked: Ranking) -> float:
-    """A share between 0 and 1, empty places counted."""
+    """Share from 0 to 1; empty positions count."""
     return sum(ranked.gains) / ranked.k
 
 
@@ -95,9 +94,9 @@ def precision_at_k(ranked: Ranking) -> float:
         "상위 k개에 있는 서로 다른 관련 청크 수 / 전체 관련 청크 수",
     ),
 )
-@_of_ranking
+@_ranking_metric
 def recall_at_k(ranked: Ranking) -> float:
-    """A share between 0 and 1."""
+    """Share from 0 to 1."""
     return sum(ranked.gains) / ranked.relevant
 
 
@@ -110,7 +109,7 @@ def recall_at_k(ranked: Ranking) -> float:
         "상위 k개에 관련 청크가 하나라도 있으면 1, 아니면 0; 평균이 적중률",
     ),
 )
-@_of_ranking
+@_ranking_metric
 def hit_at_k(ranked: Ranking) -> float:
     """1 or 0."""
     return 1.0 if any(ranked.gains) else 0.0
@@ -124,7 +123,7 @@ def hit_at_k(ranked: Ranking) -> float:
         "상위 k개 중 첫 관련 청크 순위의 역수, 없으면 0; 평균이 MRR",
     ),
 )
-@_of_ranking
+@_ranking_metric
 def reciprocal_rank(ranked: Ranking) -> float:
     """1 / rank, or 0."""
     first = next((rank for rank, gain in enumerate(ranked.gains, 1) if gain), None)
@@ -140,9 +139,9 @@ def reciprocal_rank(ranked: Ranking) -> float:
     ),
     source="TREC",
 )
-@_of_ranking
+@_ranking_metric
 def average_precision_at_k(ranked: Ranking) -> float:
-    """A share between 0 and 1."""
+    """Share from 0 to 1."""
     precisions = (sum(ranked.gains[:rank]) / rank for rank, gain in enumerate(ranked.gains, 1) if gain)
     return sum(precisions) / ranked.relevant
 
@@ -156,12 +155,12 @@ def average_precision_at_k(ranked: Ranking) -> float:
     ),
     source="TREC",
 )
-@_of_ranking
+@_ranking_metric
 def ndcg_at_k(ranked: Ranking) -> float:
-    """A share between 0 and 1."""
-    gained = sum(1 / log2(rank + 1) for rank, gain in enumerate(ranked.gains, 1) if gain)
+    """Share from 0 to 1."""
+    gain_sum = sum(1 / log2(rank + 1) for rank, gain in enumerate(ranked.gains, 1) if gain)
     ideal = sum(1 / log2(rank + 1) for rank in range(1, min(ranked.relevant, ranked.k) + 1))
-    return gained / ideal
+    return gain_sum / ideal
 
 
 _DECAY = 0.1
@@ -174,25 +173,25 @@ _DECAY = 0.1
         "sum of score x weight / sum of weights, weight = 1 / (1 + 0.1 x position from 0)",
         "점수 x 가중치의 합 / 가중치의 합, 가중치 = 1 / (1 + 0.1 x 0부터 센 위치)",
     ),
-    source="003",
+    source="regulation",
     inputs=("contexts",),
     review_form=ReviewForm.NONE,
 )
 def source_relevance(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """A share between 0 and 1, 0 where nothing was retrieved; not applicable where the system does not retrieve, a
-    passage has no score, or a score is not between 0 and 1 (BM25, distances)."""
+    """Weighted mean score, 0 to 1; 0 if nothing was retrieved. Not applicable if the system does not retrieve, a
+    passage has no score, or a score is outside 0..1 (BM25, distances)."""
     if answer.contexts is None:
         return Result.not_applicable("does_not_retrieve")
     if not answer.contexts:
         return Result.scored(0.0)
     scores = [context.score for context in answer.contexts]
-    known = [score for score in scores if score is not None]
-    if len(known) < len(scores):
+    present = [score for score in scores if score is not None]
+    if len(present) < len(scores):
         return Result.not_applicable("no_retrieval_scores")
-    if not all(map(UNIT.holds, known)):
+    if not all(map(UNIT.contains, present)):
         return Result.not_applicable("scores_off_unit")
-    weights = [1 / (1 + _DECAY * position) for position in range(len(known))]
-    return Result.scored(sum(s * w for s, w in zip(known, weights, strict=True)) / sum(weights))
+    weights = [1 / (1 + _DECAY * position) for position in range(len(present))]
+    return Result.scored(sum(s * w for s, w in zip(present, weights, strict=True)) / sum(weights))
 
 
 _SECONDS = Scale(ScaleKind.SECONDS, 0, 86_400)
@@ -206,16 +205,15 @@ _SECONDS = Scale(ScaleKind.SECONDS, 0, 86_400)
         "seconds from the request to the complete answer; mean, median and 95th percentile",
         "요청부터 전체 답변까지의 시간(초); 평균, 중앙값, 95번째 백분위수",
     ),
-    source="000",
+    source="graphrag",
     direction=Direction.LOWER,
     inputs=("latency",),
     aggregation="latency",
     review_form=ReviewForm.NONE,
 )
 def latency(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """Seconds; not applicable (``no_latency``) where none was measured, failed (``scale``) where it is no time of a
-    day at most."""
+    """Seconds; not applicable (``no_latency``) if not measured, failed (``scale``) if not between 0 and a day."""
     seconds = answer.latency_seconds
     if seconds is None:
         return Result.not_applicable("no_latency")
-    return Result.scored(seconds) if _SECONDS.holds(seconds) else Result.failed(f"scale: {seconds}")
+    return Result.scored(seconds) if _SECONDS.contains(seconds) else Result.failed(f"scale: {seconds}")

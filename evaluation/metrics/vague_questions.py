@@ -1,5 +1,5 @@
-"""Vague questions (source 003): a system that asks back does well; one that answers all the same may have answered
-something else, which a person should look at."""
+"""Vague questions of regulation evaluation: a system should ask back; an answer may miss the question, so a person
+should check it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from evaluation.core.scales import YES_NO, ReviewForm
 from evaluation.metrics.normalise import folded
 from evaluation.metrics.phrases import find_phrase
 
-ASKING_BACK = "asking_back"  # the profile's list of phrases, which replaces these
+# The profile's list of phrases, which replaces the built-in ones.
+ASKING_BACK = "asking_back"
 PHRASES = (
     "말씀해 주", "알려 주시", "알려주시", "구체적으로", "자세히 알려", "어떤…궁금", "어떤…필요", "무엇을…원하",
     "무엇이…궁금", "어느…말씀", "could you clarify", "can you clarify", "please clarify", "please specify",
@@ -27,12 +28,12 @@ PHRASES = (
         "clarification_ok로 표시된 질문에 답변이 물음으로 끝나지도 않고 무엇을 뜻하는지 묻는 표현도 없으면 "
         "1(질문에 맞는 답변인지 사람이 확인), 아니면 0",
     ),
-    source="003",
+    source="regulation",
     direction=Direction.LOWER,
     review_form=ReviewForm.YES_NO,
 )
 def check_relevance(question: QuestionSpec, answer: AnswerSpec, settings: RuleSettings) -> Result:
-    """1 or 0; not applicable (``not_vague``) to questions that leave nothing to ask back."""
+    """1 or 0; not applicable (``not_vague``) to questions that need no clarification."""
     if not question.clarification_ok:
         return Result.not_applicable("not_vague")
     if folded(answer.text).rstrip(" \"')]").endswith("?"):

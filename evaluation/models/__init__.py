@@ -1,4 +1,4 @@
-"""Tables of this app, one file a domain; code imports them from here."""
+"""Tables of this app, one module a domain. Other packages import them from here."""
 
 from evaluation.models.accounts import (
     ApiToken,
@@ -29,7 +29,7 @@ from evaluation.models.runs import (
     RunEvent,
     RunJudge,
     SealedAnswer,
-    Standing,
+    VersionStatus,
 )
 from evaluation.models.scores import (
     Criterion,
@@ -93,10 +93,10 @@ __all__ = [
     "RunJudge",
     "Score",
     "SealedAnswer",
-    "Standing",
     "System",
     "SystemVersion",
     "User",
+    "VersionStatus",
     "WorkUnit",
     "WriteTrial",
 ]

@@ -9,7 +9,7 @@ from django.db.models import PROTECT
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.roles import Role
-from evaluation.storage.append_only import AppendOnly, Row
+from evaluation.storage.append_only import AppendOnly, TimestampedModel
 
 ROLE_CHOICES = [
     (Role.VIEWER.value, _("Viewer")),
@@ -28,7 +28,7 @@ class User(AbstractUser):
 
     language = models.CharField(_("language"), max_length=5, blank=True, choices=settings.LANGUAGES)
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
-    #: Keys of the review screen that differ from the usual ones: action -> place (review/ratings/card.py).
+    #: Changed keys of the review screen: action -> key position (review/ratings/card.py).
     keymap = models.JSONField(_("keys"), default=dict, blank=True, editable=False)
     keys_off = models.BooleanField(_("single-key shortcuts switched off"), default=False, editable=False)
     is_service = models.BooleanField(
@@ -36,8 +36,8 @@ class User(AbstractUser):
         default=False,
         help_text=_("A program, not a person: it works by tokens alone, cannot log in, and never rates blind."),
     )
-    #: Set for one request by a REST token: which, the only project it reaches (``evaluation/accounts/access.py``), and
-    #: whether it is surely this person who asks, because the token is of their own making.
+    #: Set for one request by a REST token: its id, its only project (``evaluation/accounts/access.py``), and whether
+    #: the user created the token themselves.
     token_id: int | None = None
     token_project_id: int | None = None
     is_themselves: bool = True
@@ -47,16 +47,15 @@ class User(AbstractUser):
         verbose_name_plural = _("users")
 
     @property
-    def known_as(self) -> str:
-        """What others read: the full name, a Korean one in its order, else the user name."""
+    def display_name(self) -> str:
+        """The full name, in Korean order for Korean names, else the user name."""
         if _HANGUL.fullmatch(self.last_name) and _HANGUL.fullmatch(self.first_name):
             return f"{self.last_name}{self.first_name}"
         return self.get_full_name() or self.get_username()
 
 
-class FailedLogin(Row):
-    """A failed attempt to log in, by keyed hashes of the name and of where it came from (an address, or a browser that
-    is known for the name); kept for a day."""
+class FailedLogin(TimestampedModel):
+    """A failed login by keyed hashes of name and origin (an address, or a known browser); stored for a day."""
 
     name = models.CharField(max_length=64)
     address = models.CharField(max_length=64)
@@ -69,16 +68,17 @@ class FailedLogin(Row):
 
 
 class CacheEntry(models.Model):
-    """The table of Django's database cache (``CACHES["shared"]``), as ``createcachetable`` would make it."""
+    """Table of Django's database cache (``CACHES["shared"]``), as ``createcachetable`` would create it."""
 
     cache_key = models.CharField(max_length=255, primary_key=True)
     value = models.TextField()
     expires = models.DateTimeField(db_index=True)
 
 
-class RepeatableRequest(Row):
-    """A POST with an ``Idempotency-Key``, by hashes of the key and of what was asked, with its answer; kept for a day.
-    ``status`` is none only within the transaction that makes the row."""
+class RepeatableRequest(TimestampedModel):
+    """A POST with an ``Idempotency-Key``: hashes of key and request, and the response; stored for a day.
+
+    ``status`` is null only within the transaction that creates the row."""
 
     person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=64)
@@ -90,8 +90,8 @@ class RepeatableRequest(Row):
         constraints = [models.UniqueConstraint(fields=["person", "key"], name="one_request_of_a_key")]
 
 
-class Project(Row):
-    """The scope of roles: everything else belongs to one project. A site starts with one."""
+class Project(TimestampedModel):
+    """Scope of roles; every other object belongs to one project. A new site has one."""
 
     name = models.CharField(_("name"), max_length=200, unique=True)
     default_judge = models.CharField(
@@ -117,7 +117,7 @@ class Project(Row):
         return self.name
 
 
-class RoleGrant(Row):
+class RoleGrant(TimestampedModel):
     """A role of a person in a project."""
 
     user = models.ForeignKey(User, verbose_name=_("user"), on_delete=PROTECT, related_name="grants")
@@ -136,11 +136,10 @@ class RoleGrant(Row):
         return f"{self.user}: {self.role} · {self.project}"
 
 
-class ApiToken(Row):
-    """A REST token. Only its SHA-256 is kept; ``scope`` is ``read`` or ``write``; it always expires.
+class ApiToken(TimestampedModel):
+    """A REST token, stored as its SHA-256. ``scope`` is ``read`` or ``write``; every token expires.
 
-    ``made_by`` knew its text; ``None`` for some tokens of before that was kept.
-    """
+    ``made_by`` saw its text; ``None`` for tokens without a recorded creator."""
 
     user = models.ForeignKey(User, verbose_name=_("user"), on_delete=PROTECT, related_name="tokens")
     made_by = models.ForeignKey(
@@ -162,10 +161,9 @@ class ApiToken(Row):
 
 
 class AuditEvent(AppendOnly):
-    """What somebody did. ``hash`` covers the row and the hash before it, so a changed row shows.
+    """An action in the audit log. ``hash`` covers the row and the hash of the previous one, so changes are detected.
 
-    ``detail`` holds ids, versions and hashes, never personal text, so that erasure stays possible.
-    """
+    ``detail`` holds ids, versions and hashes, never personal text, so that people can be erased."""
 
     actor = models.ForeignKey(User, verbose_name=_("person"), on_delete=PROTECT, null=True, related_name="+")
     verb = models.CharField(_("event"), max_length=60)

@@ -1,7 +1,6 @@
-"""Endpoints, judges, rubrics and profiles, whose versions never change, and embeddings that were computed once.
+"""Endpoints, judges, rubrics and profiles with immutable versions, and cached embeddings.
 
-A judge is an endpoint, a model and parameters.
-"""
+A judge is an endpoint, a model and parameters."""
 
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -13,28 +12,26 @@ from django.db.models import PROTECT, Exists, Max, OuterRef, Q, QuerySet
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.judging.logprobs import asking_for
+from evaluation.judging.logprobs import with_logprobs
 from evaluation.judging.rubric import Rubric
 from evaluation.models.accounts import Project
-from evaluation.storage.append_only import AppendOnly, Authored, Restable, Row
+from evaluation.storage.append_only import AppendOnly, Authored, PausableEndpoint, TimestampedModel
 
 
 def provider_choices() -> list[tuple[str, str]]:
-    """Providers that an endpoint may have, with their titles in the reader's language."""
-    # Imports the baseline's word rules, which most processes of a few milliseconds do without.
+    """Return the providers of endpoints, with titles in the reader's language."""
+    # Imported here because the catalogue loads the baseline's word rules, which short-lived processes do not need.
     from evaluation.judging.providers.catalogue import endpoint_providers
 
     language = get_language() or "en"
     return [(provider.name, provider.title.in_language(language)) for provider in endpoint_providers()]
 
 
-class Endpoint(Row, Authored, Restable):
-    """A server that answers as its provider describes (``evaluation.judging.providers``). Its origin must stand on the
-    operator's allow-list to be called.
+class Endpoint(TimestampedModel, Authored, PausableEndpoint):
+    """A server that answers as its provider describes (``evaluation.judging.providers``).
 
-    The key is named by an environment variable (``key_env``) or stored sealed; ``evaluation.judges.secrets`` reads
-    both.
-    """
+    Calls require that its origin is on the operator's allow-list. The key is named by an environment variable
+    (``key_env``) or stored encrypted; ``evaluation.judges.secrets`` reads both."""
 
     name = models.CharField(_("name"), max_length=100, unique=True)
     provider = models.CharField(_("provider"), max_length=40, choices=provider_choices, default="openai")
@@ -96,11 +93,12 @@ class Endpoint(Row, Authored, Restable):
         return self.name
 
     def clean(self) -> None:
-        """Refuse settings that the provider does not have."""
+        """Refuse settings that the provider does not support."""
         from evaluation.judging.providers.catalogue import PROVIDERS
 
         if self.provider not in PROVIDERS:
-            return  # reported by the field
+            # The field itself reports an unknown provider.
+            return
         options = frozenset[str]().union(*(provider.options for provider in PROVIDERS.values()))
         unused = sorted(options - PROVIDERS[self.provider].options)
         message = _("The provider does not have this setting. Leave it empty.")
@@ -109,8 +107,10 @@ class Endpoint(Row, Authored, Restable):
 
 
 class JudgeVersion(AppendOnly, Authored):
-    """A judge: endpoint + model + parameters, and how its levels are taken. Without an endpoint it is the offline
-    baseline, or a jury, whose parameters name the members and the rule by which they are joined."""
+    """A judge: endpoint, model, parameters, and the method of reading levels.
+
+    Without an endpoint it is the offline baseline, or a jury, whose parameters name its members and the rule that
+    combines them."""
 
     class Method(models.TextChoices):
         SAID = "said", _("as the judge says them")
@@ -144,33 +144,31 @@ class JudgeVersion(AppendOnly, Authored):
 
     @property
     def is_baseline(self) -> bool:
-        """Whether this is the offline lexical baseline, which every page must call so."""
+        """Whether this is the offline lexical baseline, which every page must label as such."""
         return self.endpoint_id is None and not self.is_jury
 
     @property
     def expects(self) -> bool:
-        """Whether its levels are expected over their token probabilities (``evaluation.judging.logprobs``)."""
+        """Whether levels are expected values over their token probabilities (``evaluation.judging.logprobs``)."""
         return self.method == self.Method.EXPECTED
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What goes into the body of its requests beside the model and what is asked."""
-        return asking_for(self.params) if self.expects else self.params
+        """Request parameters besides model and messages."""
+        return with_logprobs(self.params) if self.expects else self.params
 
     @property
     def is_jury(self) -> bool:
-        """Whether this calls nobody itself: its scores are joined from those of its members in the same run."""
+        """Whether this is a jury, which makes no calls: its scores combine those of its members in the same run."""
         return "jury" in self.params
 
 
 class PreflightRow(AppendOnly):
-    """What the small calls before some work told about a judge. The row with outcome ``ok`` pins the ``rung`` for the
-    whole of it; ``judge_hash`` is the hash of the judge version and of what was pinned. Others say why it could not be
-    pinned: a reason code, and ``retry_at`` where the server wants to be left alone until then.
+    """Result of preflight calls to a judge. The row with outcome ``ok`` pins the response format (``rung``).
 
-    ``usage`` and ``logprobs`` tell whether the judge gives token counts and log probabilities, null where that was not
-    found out. ``cost`` is in US dollars, null where unknown; ``detail`` lists the calls.
-    """
+    ``judge_hash`` is the hash of the judge version and the pinned settings. Other rows hold a reason code, and
+    ``retry_at`` if the server asked for a pause. ``usage`` and ``logprobs`` tell whether the judge returns token counts
+    and log probabilities, null if unknown. ``cost`` is in US dollars, null if unknown; ``detail`` lists the calls."""
 
     outcome = models.CharField(_("outcome"), max_length=30)
     rung = models.CharField(_("way of asking"), max_length=20, blank=True)
@@ -189,8 +187,10 @@ class PreflightRow(AppendOnly):
 
 
 class RubricVersion(AppendOnly, Authored):
-    """A judge prompt with its anchored levels; ``spec`` is read as ``rubric`` only. Without a project it ships, or was
-    made from a criterion; with one a person of the project wrote it, and ``note`` says why."""
+    """A judge prompt with its anchored levels. Read ``spec`` as :attr:`rubric` only.
+
+    Without a project it is shipped or derived from a criterion; with one, a person of the project wrote it, and
+    ``note`` says why."""
 
     project = models.ForeignKey(
         Project, verbose_name=_("project"), on_delete=PROTECT, null=True, blank=True, related_name="rubrics"
@@ -212,15 +212,14 @@ class RubricVersion(AppendOnly, Authored):
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The content as judges and reviewers read it."""
         return Rubric.model_validate(self.spec)
 
 
 class Activation(AppendOnly, Authored):
-    """Something was put in force, or out of it. The newest event, by ``seq``, of what the columns ``OF`` name tells how
-    it stands."""
+    """An activation or deactivation. The newest event, by ``seq``, of the columns ``SUBJECT_FIELDS`` determines the
+    status."""
 
-    OF: ClassVar[tuple[str, ...]]
+    SUBJECT_FIELDS: ClassVar[tuple[str, ...]]
 
     seq = models.PositiveIntegerField()
 
@@ -229,26 +228,27 @@ class Activation(AppendOnly, Authored):
 
     @classmethod
     def newest(cls) -> QuerySet[Self]:
-        """The event that tells how each of them stands."""
-        same = {name: OuterRef(name) for name in cls.OF}
+        """Return the newest event of each subject."""
+        same_subject = {name: OuterRef(name) for name in cls.SUBJECT_FIELDS}
         rows: QuerySet[Self] = cls._default_manager.all()
-        return rows.filter(~Exists(rows.filter(**same, seq__gt=OuterRef("seq"))))
+        return rows.filter(~Exists(rows.filter(**same_subject, seq__gt=OuterRef("seq"))))
 
     @classmethod
-    def next_seq(cls, **of: Any) -> int:
-        """The number of the next event of what these columns name."""
-        return (cls._default_manager.filter(**of).aggregate(newest=Max("seq"))["newest"] or 0) + 1
+    def next_seq(cls, **subject: Any) -> int:
+        """Return the number of the subject's next event."""
+        return (cls._default_manager.filter(**subject).aggregate(newest=Max("seq"))["newest"] or 0) + 1
 
 
 class RubricEvent(Activation):
-    """A judge of a project began to judge by a version of a rubric, or went back to the shipped one (``retired``), or
-    a version was offered for acceptance (``proposed``). ``ground`` tells why it was put in force: it proved itself on
-    answers it had never seen (``accepted``), or a lead ``decided`` it, whose ``reason`` is then there."""
+    """A change of the rubric version that a judge of a project uses.
+
+    ``retired`` returns to the shipped version, ``proposed`` submits a version for acceptance. ``ground`` says why a
+    version was activated: ``accepted`` by a hold-out test, or ``decided`` by a lead with a ``reason``."""
 
     erasable = ("reason",)
-    written_by = "created_by"
+    author_path = "created_by"
 
-    OF = ("project", "judge", "family", "language")
+    SUBJECT_FIELDS = ("project", "judge", "family", "language")
 
     class Verb(models.TextChoices):
         PROPOSED = "proposed", _("offered")
@@ -287,7 +287,7 @@ class RubricEvent(Activation):
 
 
 class ProfileVersion(AppendOnly, Authored):
-    """One version of a profile; ``spec`` is read through ``evaluation.profiles.spec`` only."""
+    """One version of a profile. Read ``spec`` through ``evaluation.profiles.spec`` only."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="profiles")
     name = models.CharField(_("name"), max_length=100)
@@ -305,8 +305,10 @@ class ProfileVersion(AppendOnly, Authored):
 
 
 class KeptVector(AppendOnly):
-    """The embedding of one text in one space. ``space`` identifies embedder, model and settings, ``text_hash`` the
-    text in NFC; the text itself is not kept. ``vector`` holds four bytes per dimension."""
+    """A cached embedding of one text in one space.
+
+    ``space`` identifies embedder, model and settings, ``text_hash`` the text in NFC; the text is not stored. ``vector``
+    holds four bytes per dimension."""
 
     space = models.CharField(max_length=64)
     text_hash = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""Question sets with their questions, and systems under test: versions that never change."""
+"""Question sets with their questions, and systems under test; versions are immutable."""
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -7,14 +7,13 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.models.accounts import Project
-from evaluation.storage.append_only import AppendOnly, Authored, Restable, Row
+from evaluation.storage.append_only import AppendOnly, Authored, PausableEndpoint, TimestampedModel
 
 
 class QuestionSet(AppendOnly, Authored):
-    """One version of a named set. Editing makes a successor; equal content selects the version that has it.
+    """One version of a named set. Edits create a successor; equal content selects the existing version.
 
-    ``content_hash`` covers every field of every question but ``metadata``, questions sorted by id.
-    """
+    ``content_hash`` covers every field of every question except ``metadata``, with questions sorted by id."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="question_sets")
     name = models.CharField(_("name"), max_length=200)
@@ -36,7 +35,7 @@ class QuestionSet(AppendOnly, Authored):
 
 
 class Question(AppendOnly):
-    """A question of one version of a set. ``spec`` is read through :meth:`read` only."""
+    """A question of one version of a set. Read ``spec`` through :meth:`read` only."""
 
     question_set = models.ForeignKey(
         QuestionSet, verbose_name=_("question set"), on_delete=PROTECT, related_name="questions"
@@ -61,17 +60,16 @@ class Question(AppendOnly):
         return self.external_id
 
     def read(self) -> QuestionSpec:
-        """The question as metrics and judges see it."""
+        """Parse the question for metrics and judges."""
         return QuestionSpec.model_validate(self.spec)
 
 
-class ImportBatch(Row, Authored):
-    """An upload between its preview and its confirmation. The file stays under ``uuid``; its name is only shown.
+class ImportBatch(TimestampedModel, Authored):
+    """An upload between preview and confirmation. The file is stored under ``uuid``; its name is for display.
 
         (checking ->) parsed (-> importing) -> confirmed | expired | refused | cancelled
 
-    What stands in brackets is for large files, which workers read: their content is in :class:`ImportChunk`.
-    """
+    The states in brackets are for large files, which workers read; their content is in :class:`ImportChunk`."""
 
     class State(models.TextChoices):
         CHECKING = "checking", _("being checked")
@@ -103,7 +101,7 @@ class ImportBatch(Row, Authored):
 
 
 class ImportChunk(models.Model):
-    """A piece of a large upload, in the database so that a worker of any host can read it; gone with the end of it."""
+    """A part of a large upload, stored in the database for workers on any host and deleted with the upload."""
 
     batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE, related_name="chunks")
     position = models.PositiveIntegerField()
@@ -113,8 +111,9 @@ class ImportChunk(models.Model):
         constraints = [models.UniqueConstraint(fields=["batch", "position"], name="one_chunk_per_place")]
 
 
-class System(Row, Authored, Restable):
-    """A system under test, known by its name in a project. Its limits hold over all workers and versions."""
+class System(TimestampedModel, Authored, PausableEndpoint):
+    """A system under test, identified by its name in a project. Its limits apply to all workers and versions
+    together."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="systems")
     name = models.CharField(_("name"), max_length=200)
@@ -145,7 +144,7 @@ class System(Row, Authored, Restable):
 
 class SystemVersion(AppendOnly, Authored):
     """A configuration of a system. ``adapter`` names its connector (``evaluation.connectors.catalogue``), ``config``
-    holds its settings; ``recorded`` means that answers are imported, not asked for."""
+    holds its settings; with ``recorded`` the answers are imported."""
 
     system = models.ForeignKey(System, verbose_name=_("system"), on_delete=PROTECT, related_name="versions")
     version = models.PositiveIntegerField(_("version"))

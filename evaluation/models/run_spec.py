@@ -1,8 +1,7 @@
-"""The options of a run, each declared once: default, range, and its texts wherever it is asked for.
+"""Options of a run, each declared once with default, range and texts.
 
-The form of a new evaluation, the REST body, the flags of ``evaluate`` and the keys of an experiment file follow from
-:class:`RunSpec` and :class:`AskSpec`. Rows (answers, a question set, a system) are named beside them.
-"""
+The form of a new evaluation, the REST body, the flags of ``evaluate`` and the keys of an experiment file derive from
+:class:`RunSpec` and :class:`AskSpec`. Rows (answers, a question set, a system) are passed separately."""
 
 from decimal import Decimal
 from typing import Literal
@@ -16,7 +15,7 @@ from evaluation.specs.setting import Flag, Input, Spec, setting, settings_of
 
 
 class AskSpec(Spec):
-    """Options of asking a system."""
+    """Options for collecting answers from a system."""
 
     k: int = setting(
         5,
@@ -60,10 +59,11 @@ class CallSpec(Spec):
 
 
 class RunSpec(CallSpec):
-    """Options of a run. Without a ``judge`` the project's own counts, else the baseline; ``None`` is no judge. Those
-    ``beside`` it are only compared with it, or with the rule of a ``jury`` its other members. The run is about the
-    first ``limit`` of the questions that have one of each: ``categories``, ``tags``, ``question_ids``; empty ones
-    restrict nothing. ``budget`` is in US dollars.
+    """Options of a run.
+
+    An empty ``judge`` means the project's default, else the baseline; ``None`` means no judge. Judges in ``beside`` are
+    only compared with it or, with a ``jury``, are its other members. ``categories``, ``tags`` and ``question_ids`` each
+    restrict the questions unless empty; ``limit`` takes the first of the remaining ones. ``budget`` is in US dollars.
     """
 
     profile: str = setting(
@@ -172,6 +172,6 @@ class RunSpec(CallSpec):
     start_token: UUID | None = setting(None, flag=None, body="chosen by the caller; asking twice makes one run")
 
 
-ASKING = settings_of(AskSpec)
-OPTIONS = settings_of(RunSpec)
-DEFAULT = RunSpec()
+ASK_OPTIONS = settings_of(AskSpec)
+RUN_OPTIONS = settings_of(RunSpec)
+DEFAULT_SPEC = RunSpec()

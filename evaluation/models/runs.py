@@ -1,4 +1,4 @@
-"""Answers of a system to a question set, and runs: an answer set scored under a profile."""
+"""Answer sets of systems, and runs that score them under a profile."""
 
 import uuid
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ from evaluation.core.samples import AnswerSpec, ContextSpec
 from evaluation.models.accounts import Project
 from evaluation.models.judges import JudgeVersion, PreflightRow, ProfileVersion, RubricVersion
 from evaluation.models.questions import Question, QuestionSet, SystemVersion
-from evaluation.storage.append_only import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, TimestampedModel
 
 
-class AnswerSets(models.Manager["AnswerSet"]):
-    """The answer sets that anybody may see: without those that a file is being read into, or was and is not."""
+class VisibleAnswerSets(models.Manager["AnswerSet"]):
+    """Hides answer sets whose import is unfinished or was abandoned."""
 
     def get_queryset(self) -> models.QuerySet["AnswerSet"]:
-        """All others."""
         return super().get_queryset().filter(is_unfinished=False)
 
 
-class AnswerSet(Row, Authored):
-    """One asking of a system. ``content_hash`` is filled once when the set is complete and stays. ``is_unfinished``: a
-    file is being imported into it, or its import was given up; only :attr:`every` finds it then, and nothing of it
-    counts."""
+class AnswerSet(TimestampedModel, Authored):
+    """Answers of one collection from a system. ``content_hash`` is set once, when the set is complete.
+
+    ``is_unfinished``: its import is in progress or was abandoned. Only :attr:`all_objects` finds it then, and no figure
+    counts it."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="answer_sets")
     question_set = models.ForeignKey(
@@ -43,8 +43,8 @@ class AnswerSet(Row, Authored):
     content_hash = models.CharField(_("content hash"), max_length=64, null=True, blank=True, editable=False)
     is_unfinished = models.BooleanField(default=False, editable=False)
 
-    objects = AnswerSets()
-    every: ClassVar[models.Manager["AnswerSet"]] = models.Manager()
+    objects = VisibleAnswerSets()
+    all_objects: ClassVar[models.Manager["AnswerSet"]] = models.Manager()
 
     class Meta:
         verbose_name = _("answer set")
@@ -59,7 +59,7 @@ class AnswerSet(Row, Authored):
 
 
 class Answer(AppendOnly):
-    """What the system answered, or why it did not. ``retrieves`` tells no contexts from none found."""
+    """A system's answer, or the reason of its failure. ``retrieves`` distinguishes "no contexts" from "none found"."""
 
     answer_set = models.ForeignKey(AnswerSet, on_delete=PROTECT, related_name="answers")
     question = models.ForeignKey(Question, on_delete=PROTECT, related_name="answers")
@@ -93,16 +93,16 @@ class Answer(AppendOnly):
         return f"{self.question_id}#{self.sample}"
 
     def read(self, passages: Sequence[ContextSpec] | None = None) -> AnswerSpec:
-        """The answer as metrics and judges see it; contexts are read from the prefetched relation where they are not
-        given as ``passages``."""
-        given = (c.read() for c in self.contexts.all()) if passages is None else passages
-        contexts = tuple(given) if self.retrieves else None
+        """Convert the answer for metrics and judges; contexts come from ``passages``, else from the prefetched
+        relation."""
+        specs = (c.read() for c in self.contexts.all()) if passages is None else passages
+        contexts = tuple(specs) if self.retrieves else None
         ids = None if self.retrieved_ids is None else tuple(self.retrieved_ids)
         return AnswerSpec(self.text, contexts, ids, self.latency_seconds)
 
 
 class Context(AppendOnly):
-    """A retrieved passage, in the order the system used it."""
+    """A retrieved passage, in the order in which the system used it."""
 
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="contexts")
     position = models.PositiveIntegerField()
@@ -122,16 +122,15 @@ class Context(AppendOnly):
         ]
 
     def read(self) -> ContextSpec:
-        """The context as metrics and judges see it."""
         return ContextSpec(self.text, self.chunk_id, self.score, self.source, self.metadata)
 
 
-class Run(Row, Authored):
-    """An answer set scored under a profile. ``config`` is frozen when the run starts and is read through
-    ``evaluation.worker.lifecycle``; ``reason`` says why a run is paused or incomplete."""
+class Run(TimestampedModel, Authored):
+    """An answer set scored under a profile. ``config`` is frozen at the start; read it through
+    ``evaluation.worker.lifecycle``. ``reason`` says why a run is paused or incomplete."""
 
-    #: What a run without a name is told by; lists select it along.
-    NAMED_BY: ClassVar[str] = "answer_set__system_version__system"
+    #: Relation that names a run without a name; lists pass it to `select_related`.
+    NAME_RELATION: ClassVar[str] = "answer_set__system_version__system"
 
     class State(models.TextChoices):
         DRAFT = "draft", _("draft")
@@ -142,7 +141,7 @@ class Run(Row, Authored):
         COMPLETED = "completed", _("complete")
         INCOMPLETE = "incomplete", _("incomplete")
 
-    #: States of runs that have ended with figures to look at.
+    #: States of runs that have ended with figures.
     ENDED: ClassVar[frozenset[str]] = frozenset({State.COMPLETED.value, State.INCOMPLETE.value})
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="runs")
@@ -178,18 +177,19 @@ class Run(Row, Authored):
         ]
 
     def __str__(self) -> str:
-        """The given name, else who answered and when it was made: "my-rag v2 · 2026-11-22 (#13)".
+        """Return the run's name, else system and date: "my-rag v2 · 2026-11-22 (#13)".
 
-        Reports and cached figures hold it, so it is the same in every language."""
+        The same in every language, because reports and cached figures contain it."""
         if self.name:
             return self.name
-        made = timezone.localtime(self.created_at).date()
-        return f"{self.answer_set.system_version} · {made} (#{self.pk})"
+        date = timezone.localtime(self.created_at).date()
+        return f"{self.answer_set.system_version} · {date} (#{self.pk})"
 
 
 class SealedAnswer(AppendOnly):
-    """A question and an answer, by the hashes of their texts, on which prompts prove themselves later: no version that
-    has not done so yet is shown them in any run of the project, whatever answer set they stand in."""
+    """A question and an answer, by the hashes of their texts, reserved for testing prompts.
+
+    No untested prompt version judges them in any run of the project, in whichever answer set they are."""
 
     project = models.ForeignKey(Project, on_delete=PROTECT, related_name="sealed_answers")
     question_hash = models.CharField(max_length=64)
@@ -204,9 +204,11 @@ class SealedAnswer(AppendOnly):
         return f"{self.project_id} {self.text_hash[:12]}"
 
 
-class HoldOutOpening(Row, Authored):
-    """A lead opened the figures that rest on the sealed labels of a lineage of gold sets. Until the lineage is retired
-    (``ended_at``) the person neither drafts nor proposes versions of the rubric ``families`` that it tests."""
+class HoldOutOpening(TimestampedModel, Authored):
+    """A lead viewed the figures of a lineage of gold sets with sealed labels.
+
+    Until the lineage is retired (``ended_at``) the person may not draft or propose versions of the rubric ``families``
+    that it tests."""
 
     project = models.ForeignKey(Project, on_delete=PROTECT, related_name="+")
     lineage = models.CharField(max_length=100)
@@ -225,8 +227,8 @@ class HoldOutOpening(Row, Authored):
 SINGLE = "single"
 
 
-class Standing(models.TextChoices):
-    """How a version of a rubric stands for a judge."""
+class VersionStatus(models.TextChoices):
+    """Status of a rubric version for a judge."""
 
     DRAFT = "draft", _("draft")
     CANDIDATE = "candidate", _("candidate")
@@ -234,17 +236,16 @@ class Standing(models.TextChoices):
     RETIRED = "retired", _("retired")
 
 
-UNPROVEN = (Standing.DRAFT, Standing.CANDIDATE)
+UNPROVEN = (VersionStatus.DRAFT, VersionStatus.CANDIDATE)
 
 
 class RunJudge(AppendOnly):
-    """A judge of a run with its pinned rubric. The primary one counts; others are compared only.
+    """A judge of a run with its pinned rubric. The primary one counts; others are only compared.
 
-    ``standing`` is how the rubric's version stood for the judge when the run was made; a draft or a candidate makes no
-    verdicts on answers that are sealed (:class:`SealedAnswer`). ``method`` says how a value comes about: ``single``,
-    ``mean_of_3`` (of repeats), ``expected`` (over the token probabilities of levels) or ``expected_mean_of_3``. Values
-    of two methods are never one series.
-    """
+    ``standing`` is the status of the rubric version for the judge when the run was created; drafts and candidates do
+    not judge sealed answers (:class:`SealedAnswer`). ``method`` names the origin of a value: ``single``, ``mean_of_3``
+    (of repeats), ``expected`` (over the token probabilities of levels) or ``expected_mean_of_3``. Values of different
+    methods never form one series."""
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="judges")
     judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="+")
@@ -252,7 +253,7 @@ class RunJudge(AppendOnly):
     primary = models.BooleanField(default=True)
     repeat_count = models.PositiveIntegerField(default=1)
     standing = models.CharField(
-        _("state of the rubric"), max_length=10, choices=Standing.choices, default=Standing.ACTIVE
+        _("state of the rubric"), max_length=10, choices=VersionStatus.choices, default=VersionStatus.ACTIVE
     )
 
     class Meta:
@@ -268,14 +269,15 @@ class RunJudge(AppendOnly):
 
     @property
     def method(self) -> str:
-        """See the class."""
+        """Method by which values are obtained, as listed in the class."""
         mean = f"mean_of_{self.repeat_count}" if self.repeat_count > 1 else ""
         return "_".join(filter(None, ["expected" if self.judge_version.expects else "", mean])) or SINGLE
 
 
 class Preflight(PreflightRow):
-    """What the small calls before a run told about one of its judges, pinned for the whole run; the hash of the judge
-    as pinned covers the number of repeats too."""
+    """Result of the preflight calls to a judge of a run, pinned for the whole run.
+
+    The hash of the pinned judge covers the number of repeats too."""
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="preflights")
     judge_version = models.ForeignKey(JudgeVersion, on_delete=PROTECT, related_name="preflights")
@@ -297,10 +299,10 @@ class Preflight(PreflightRow):
 
 
 class RunEvent(AppendOnly, Authored):
-    """What happened to a run: started, paused, resumed, cancelled, retried, completed, and why."""
+    """A state change of a run (started, paused, resumed, cancelled, retried, completed) with its reason."""
 
     erasable = ("reason",)
-    written_by = "created_by"
+    author_path = "created_by"
 
     run = models.ForeignKey(Run, verbose_name=_("run"), on_delete=PROTECT, related_name="events")
     verb = models.CharField(_("event"), max_length=30)

@@ -1,5 +1,4 @@
-"""Metric definitions, scores, the parts of a score that a person can check, and custom criteria: names, their
-immutable versions, and which version is in force since when."""
+"""Metric definitions, scores with their verifiable parts, and custom criteria with their versions and activations."""
 
 from django.db import models
 from django.db.models import PROTECT, Q
@@ -11,14 +10,13 @@ from evaluation.models.accounts import Project
 from evaluation.models.judges import Activation, JudgeVersion, RubricVersion
 from evaluation.models.runs import Answer, Run
 from evaluation.models.work import WorkUnit
-from evaluation.storage.append_only import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, TimestampedModel
 
 
 class MetricDefinition(AppendOnly):
-    """A metric as ratings and scores refer to it. ``scale`` is the text that ``Scale.parse`` reads.
+    """A metric that ratings and scores refer to. ``Scale.parse`` reads ``scale``.
 
-    A new rubric version is a new metric version only if scale, levels or review form change.
-    """
+    A new rubric version is a new metric version only if scale, levels or review form change."""
 
     name = models.CharField(_("name"), max_length=100)
     version = models.PositiveIntegerField(_("version"))
@@ -39,18 +37,16 @@ class MetricDefinition(AppendOnly):
         return self.name
 
     def read_scale(self) -> Scale:
-        """The metric's scale."""
         return Scale.parse(self.scale)
 
 
 class Score(AppendOnly):
-    """One metric of one answer by one scorer: a value or label, else a status with its reason.
+    """One metric of one answer by one scorer: a value or label, or a status with its reason.
 
-    ``origin`` identifies the unit and repeat (or the imported row) that gave it; of several rounds with one
-    origin the highest counts. ``author`` is the label of an imported judge.
-    """
+    ``origin`` identifies the unit and repeat, or the imported row; the highest round of an origin counts. ``author`` is
+    the label of an imported judge."""
 
-    in_seals = True
+    is_digested = True
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="scores")
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="scores")
@@ -89,14 +85,16 @@ class Score(AppendOnly):
         ]
         indexes = [
             models.Index(fields=["run", "metric", "status"], name="scores_of_run"),
-            # All three columns: with two, SQLite may as well take the run's scores and read every one of them.
+            # With two columns only, SQLite may use the run's index instead and read all of its scores.
             models.Index(fields=["answer", "run", "metric"], name="scores_of_answer_in_run"),
         ]
 
 
 class ImportedJudge(AppendOnly):
-    """The imported judge whose scores of a metric count in a run: the first that came for a metric which no judge of
-    the run itself scores. Later ones are compared only, so that no import moves a figure that was there."""
+    """The imported judge whose scores of a metric count in a run: the first one for a metric without a judge of the
+    run.
+
+    Later imports are only compared, so that no import changes an existing figure."""
 
     run = models.ForeignKey(Run, on_delete=PROTECT, related_name="imported_judges")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
@@ -135,8 +133,8 @@ class Finding(AppendOnly):
         constraints = [models.UniqueConstraint(fields=["score", "kind", "position"], name="one_finding_per_place")]
 
 
-class Criterion(Row, Authored):
-    """A criterion by its name, which is also its metric's and therefore the only one on the site."""
+class Criterion(TimestampedModel, Authored):
+    """A criterion by its name, which is also its metric's name and unique on the site."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="criteria")
     name = models.CharField(_("name"), max_length=64, unique=True)
@@ -150,7 +148,7 @@ class Criterion(Row, Authored):
 
 
 class CriterionVersion(AppendOnly, Authored):
-    """One version of a criterion, a draft until a lead activates it; ``spec`` is read through :meth:`read` only."""
+    """One version of a criterion, a draft until a lead activates it. Read ``spec`` through :meth:`read` only."""
 
     criterion = models.ForeignKey(Criterion, verbose_name=_("criterion"), on_delete=PROTECT, related_name="versions")
     version = models.PositiveIntegerField(_("version"))
@@ -166,21 +164,19 @@ class CriterionVersion(AppendOnly, Authored):
         return f"{self.criterion} v{self.version}"
 
     def read(self) -> CriterionSpec:
-        """The criterion as it was written."""
         return CriterionSpec.model_validate(self.spec)
 
 
 class CriterionEvent(Activation):
-    """A lead put a version of a criterion in force, or out of it.
+    """The activation or deactivation of a criterion version by a lead.
 
-    An activation names the metric and the rubrics that the version became, one for each language it is written in.
-    """
+    An activation names the metric and the rubrics created from the version, one for each of its languages."""
 
     class Verb(models.TextChoices):
         ACTIVATED = "activated", _("activated")
         DEACTIVATED = "deactivated", _("deactivated")
 
-    OF = ("criterion",)
+    SUBJECT_FIELDS = ("criterion",)
 
     criterion = models.ForeignKey(Criterion, on_delete=PROTECT, related_name="events")
     version = models.ForeignKey(CriterionVersion, on_delete=PROTECT, related_name="events")
@@ -205,11 +201,12 @@ class CriterionEvent(Activation):
         return f"{self.version} {self.verb}"
 
     def rubric(self, language: str) -> RubricVersion:
-        """The rubric in a language, else in the other one."""
+        """Return the rubric in the language, else in the other one."""
         first, second = self.rubric_en, self.rubric_ko
         if language.startswith("ko"):
             first, second = second, first
-        found = first or second
-        if found is None:  # refused by a constraint for activations
+        rubric = first or second
+        # A constraint guarantees a rubric for activations.
+        if rubric is None:
             raise ValueError(f"{self} names no rubric")
-        return found
+        return rubric

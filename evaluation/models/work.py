@@ -1,4 +1,4 @@
-"""The ledger of work: units that are claimed, the calls made for them, and what came back."""
+"""Work units of runs, the calls made for them, and their replies."""
 
 from django.db import models
 from django.db.models import PROTECT, Q
@@ -9,18 +9,17 @@ from evaluation.models.accounts import Project
 from evaluation.models.judges import Endpoint
 from evaluation.models.questions import ImportBatch, Question, System
 from evaluation.models.runs import Answer, AnswerSet, Run, RunJudge
-from evaluation.storage.append_only import AppendOnly, Row
+from evaluation.storage.append_only import AppendOnly, TimestampedModel
 
 
-class WorkUnit(Row):
-    """One step of a run for one answer, done effectively once.
+class WorkUnit(TimestampedModel):
+    """One step of a run for one answer, with an exactly-once effect.
 
-    ``key`` folds step, question, sample, repeat and configuration into one non-null text, because a unique
-    constraint over nullable columns would not hold. ``fence`` rises with each claim, so that a worker whose lease
-    lapsed cannot commit; ``tries`` counts claims that did not end, before any call is made, so that a unit which
-    kills its workers is parked; ``round`` is an explicit retry after failure. A ``batched`` unit is in nobody's hands:
-    its call is out in a batch of the provider's.
-    """
+    ``key`` folds step, question, sample, repeat and configuration into one non-null text, because a unique constraint
+    over nullable columns would not hold. ``fence`` rises with each claim, so that a worker with an expired lease cannot
+    commit. ``tries`` counts claims that did not end, before any call, so that a unit that crashes its workers is
+    parked. ``round`` counts explicit retries after failure. A ``batched`` unit has no lease: its call is in a batch of
+    the provider."""
 
     class State(models.TextChoices):
         BLOCKED = "blocked", _("waiting for another step")
@@ -78,7 +77,7 @@ class WorkUnit(Row):
 
 
 class Attempt(AppendOnly):
-    """One call for a unit, written before it is sent: number 1 together with the claim."""
+    """One call for a unit, recorded before it is sent; number 1 is created together with the claim."""
 
     unit = models.ForeignKey(WorkUnit, on_delete=PROTECT, related_name="attempts")
     fence = models.PositiveIntegerField()
@@ -90,14 +89,12 @@ class Attempt(AppendOnly):
 
 
 class ReplyRow(AppendOnly):
-    """What an attempt gave. An attempt without a reply has an unknown outcome and an unknown cost.
+    """The reply to an attempt. An attempt without a reply has an unknown outcome and an unknown cost.
 
-    ``outcome`` is a name of ``evaluation.network.outcomes`` or ``not_sent`` where the claim was given back unused;
-    ``cached`` where an earlier reply to the identical call was taken.
-    Unknown tokens and costs are null, never 0. ``cost`` is in US dollars, as is ``saved``: what the earlier reply had
-    cost that a ``cached`` one was taken from. ``chances`` are the token probabilities of the levels at the place of
-    each score, null where they were not asked for or not told.
-    """
+    ``outcome`` is a name of ``evaluation.network.outcomes``, ``not_sent`` for a claim returned unused, or ``cached``
+    for a reply taken from an earlier identical call. Unknown tokens and costs are null, never 0. ``cost`` is in US
+    dollars; ``saved`` is the cost of the earlier call of a ``cached`` reply. ``chances`` are the token probabilities of
+    the levels at each score's position, null if not requested or not returned."""
 
     outcome = models.CharField(max_length=30)
     http_status = models.PositiveIntegerField(null=True)
@@ -118,7 +115,7 @@ class ReplyRow(AppendOnly):
 
 
 class Reply(ReplyRow):
-    """What an attempt for a unit gave."""
+    """The reply to an attempt for a unit."""
 
     attempt = models.OneToOneField(Attempt, on_delete=PROTECT, related_name="reply")
 
@@ -126,15 +123,14 @@ class Reply(ReplyRow):
         verbose_name_plural = "replies"
 
 
-class Job(Row):
+class Job(TimestampedModel):
     """Background work on the object ``object_id`` of a ``kind`` (:mod:`evaluation.worker.jobs`).
 
         waiting <-> working -> done | stopped
 
-    While it is working, ``token`` is the worker's until the lease ``until`` ends. It is due from ``next_at`` on;
-    ``attempts`` counts turns that crashed or failed since the last orderly one. ``problem`` is the reason why it is
-    stopped or waits after a failure. ``notes`` are facts for later turns.
-    """
+    While it is working, ``token`` identifies the worker's lease, which ends at ``until``. It is due from ``next_at``
+    on. ``attempts`` counts crashes and failures since the last success. ``problem`` is the reason of a stop or retry.
+    ``notes`` are facts for later steps."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -162,9 +158,10 @@ class Job(Row):
         return f"{self.kind} {self.object_id}"
 
 
-class ImportWork(Row):
-    """Progress of a large upload: how much of it is ``done`` of ``total`` (bytes while it is checked, answers while
-    they are stored), what the check ``found``, or its ``problems``; and the set the answers are stored in."""
+class ImportWork(TimestampedModel):
+    """Progress of a large upload: ``done`` of ``total`` (bytes during the check, answers during the import).
+
+    ``found`` and ``problems`` are the results of the check; ``answer_set`` receives the answers."""
 
     batch = models.OneToOneField(ImportBatch, on_delete=models.CASCADE, related_name="work")
     size = models.PositiveBigIntegerField()
@@ -176,7 +173,7 @@ class ImportWork(Row):
 
 
 class BatchState(models.TextChoices):
-    """State of a batch of calls at its provider, where the feature is installed."""
+    """State of a batch of calls at its provider (``contrib.batches``)."""
 
     MADE = "made", _("being made")
     UPLOADED = "uploaded", _("file handed over")
@@ -188,12 +185,11 @@ class BatchState(models.TextChoices):
 
 
 class EndpointShare(models.Model):
-    """What one worker may use of an endpoint, or of a ``system`` under test, at present: ``places`` are calls at a
-    time, ``part`` is its part of the rates per minute (0 to 1). Both add up to no more than the whole over the workers
-    that were seen lately. ``out`` and ``limit`` are told for watching: calls that are out, and how many the worker lets
-    out at present. ``run`` is none for what is no run, such as a comparison of pairs; ``project`` is whose calls these
-    are.
-    """
+    """A worker's quota of an endpoint or of a ``system`` under test.
+
+    ``places`` are concurrent calls, ``part`` is the fraction of the rates per minute (0 to 1); both add up to at most
+    the whole over all live workers. ``out`` (calls in flight) and ``limit`` (the worker's present limit) are for
+    monitoring. ``run`` is null for work outside a run, such as comparisons of pairs; ``project`` owns the calls."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, null=True, related_name="shares")
     system = models.ForeignKey(System, on_delete=models.CASCADE, null=True, related_name="shares")
@@ -218,14 +214,14 @@ class EndpointShare(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When a host's cluster last executed its canary."""
+    """Last execution of the canary task by a host's cluster."""
 
     host = models.CharField(max_length=200, unique=True)
     seen_at = models.DateTimeField()
 
 
 class ProcessRestart(models.Model):
-    """How often ``serve`` of a host saw one of its parts end and be started again, and how it ended last."""
+    """Number of restarts of a process of ``serve`` on a host, and the reason of the last one."""
 
     host = models.CharField(max_length=200)
     part = models.CharField(max_length=20)
@@ -238,6 +234,6 @@ class ProcessRestart(models.Model):
 
 
 class WriteTrial(models.Model):
-    """The one row that health checks write, to see whether the database takes it."""
+    """The only row that health checks write, to test whether the database accepts writes."""
 
     written_at = models.DateTimeField()

@@ -1,5 +1,4 @@
-"""Guarded HTTP: allowed origins, deadlines, size limits, retries, pacing. Only this package opens connections.
+"""Guarded HTTP: allowed origins, deadlines, size limits, retries and pacing. Only this package opens connections.
 
-No Django. Used by others: ``transport``, ``llm`` (OpenAI's format), ``origins``, ``outcomes`` (how a call ended),
-``retrying``, ``pool`` and ``pacing``.
-"""
+No Django. Public: ``transport``, ``llm`` (OpenAI's format), ``origins``, ``outcomes`` (results of calls), ``retrying``,
+``pool`` and ``pacing``."""

@@ -1,6 +1,4 @@
-"""The connections under the guarded transport, on aiohttp: names resolve to permitted addresses only, a body has a cap,
-and nothing of the environment is used.
-"""
+"""Connections of the guarded transport, on aiohttp: permitted addresses only, limited bodies, no proxy environment."""
 
 from __future__ import annotations
 
@@ -22,12 +20,13 @@ _KEEPALIVE_SECONDS = 30.0
 
 
 class AddressRefused(OSError):
-    """The name resolves to addresses that may not be called."""
+    """The name resolves only to addresses that are not permitted."""
 
 
 class CheckedResolver(AbstractResolver):
-    """Resolves names to permitted addresses only; what it returns is what is connected to, so a name that changes
-    its address between check and use gains nothing."""
+    """Resolver that returns permitted addresses only.
+
+    aiohttp connects to exactly these addresses, so DNS rebinding between check and use has no effect."""
 
     def __init__(self, allowed: AllowList) -> None:
         self._allowed = allowed
@@ -36,12 +35,11 @@ class CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The permitted addresses.
+        """Return the permitted addresses.
 
-        :raises AddressRefused: when there is none among those found.
-        """
-        found = await self._resolver.resolve(host, port, family)
-        permitted = [result for result in found if self._allowed.permits(host, result["host"])]
+        :raises AddressRefused: if there is none."""
+        resolved = await self._resolver.resolve(host, port, family)
+        permitted = [result for result in resolved if self._allowed.permits(host, result["host"])]
         if not permitted:
             raise AddressRefused(f"{host} resolves to no permitted address")
         return permitted
@@ -51,15 +49,16 @@ class CheckedResolver(AbstractResolver):
 
 
 class Connections:
-    """Open connections to one origin. To be made and used in a running event loop, and closed by ``aclose``."""
+    """Connections to one origin. Create and use them in a running event loop; close them with ``aclose``."""
 
-    def __init__(self, allowed: AllowList, origin: Origin, deadlines: Deadlines, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, allowed: AllowList, origin: Origin, deadlines: Deadlines, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._timeout = aiohttp.ClientTimeout(sock_connect=deadlines.connect, sock_read=deadlines.read)
         connector = aiohttp.TCPConnector(
             resolver=CheckedResolver(allowed),
             ssl=ssl.create_default_context() if origin.scheme == "https" else True,
-            limit=0,  # the caller bounds concurrency; waiting here would eat the deadline
+            # The caller limits concurrency; waiting here would use up the deadline.
+            limit=0,
             keepalive_timeout=_KEEPALIVE_SECONDS,
         )
         self._session = aiohttp.ClientSession(
@@ -67,51 +66,49 @@ class Connections:
         )
 
     async def open(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Exchange:
-        """Send a body; the response as soon as its head is there, whatever its status.
+        """Send a request and return the response as soon as its headers arrive, whatever the status.
 
-        :raises TransportFault: for no connection, a deadline, a refused target.
-        """
-        with _faults():
+        :raises TransportFault: for a failed connection, a passed deadline or a refused target."""
+        with _translate_faults():
             response = await self._session.request(
                 method, url, data=body, headers=headers, allow_redirects=False, timeout=self._timeout
             )
-        return Exchange(response.status, response.headers, self._chunks(response), partial(_released, response))
+        return Exchange(response.status, response.headers, self._chunks(response), partial(_release, response))
 
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise TransportFault(Outcome.WRONG_CONTENT, "compressed although identity was asked for")
-        read = 0
-        if (response.content_length or 0) <= self._most_bytes:
-            with _faults():
+        total = 0
+        if (response.content_length or 0) <= self._max_bytes:
+            with _translate_faults():
                 while chunk := await response.content.readany():
-                    read += len(chunk)
-                    if read > self._most_bytes:
+                    total += len(chunk)
+                    if total > self._max_bytes:
                         break
                     yield chunk
                 else:
                     return
-        raise TransportFault(Outcome.TOO_LARGE, f"more than {self._most_bytes} bytes")
+        raise TransportFault(Outcome.TOO_LARGE, f"more than {self._max_bytes} bytes")
 
     async def aclose(self) -> None:
-        """Close them."""
         await self._session.close()
 
 
-async def _released(response: aiohttp.ClientResponse) -> None:
+async def _release(response: aiohttp.ClientResponse) -> None:
     response.release()
 
 
 @contextmanager
-def _faults() -> Iterator[None]:
+def _translate_faults() -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
         raise TransportFault(Outcome.TIMEOUT, "no answer in time") from error
     except (aiohttp.ClientError, OSError) as error:
-        raise TransportFault(_outcome_of(error), type(error).__name__) from error
+        raise TransportFault(_fault_outcome(error), type(error).__name__) from error
 
 
-def _outcome_of(error: BaseException) -> Outcome:
+def _fault_outcome(error: BaseException) -> Outcome:
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
         return Outcome.TLS
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, AddressRefused):

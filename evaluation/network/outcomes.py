@@ -1,4 +1,4 @@
-"""How a call over the network ended, and the reading of what came back with suspicion. Pure, no network."""
+"""Outcomes of network calls, and defensive parsing of responses. Pure, no network."""
 
 from __future__ import annotations
 
@@ -7,44 +7,57 @@ import re
 from enum import StrEnum
 from typing import Any
 
-_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
-MOST_TOKENS = 100_000_000
-_EXCERPT = 4_000
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+MAX_TOKENS = 100_000_000
+_MAX_EXCERPT = 4_000
 
 
 class Outcome(StrEnum):
-    """How one call ended. The value is also the reason code of the failed results it leads to."""
+    """Outcome of one call. The value is also the reason code of resulting failures."""
 
     OK = "ok"
-    TIMEOUT = "timeout"  # one of the deadlines passed; the provider may bill it all the same
-    CONNECTION = "connection"  # it broke, or there was none for another reason than the two below
-    NAME_UNKNOWN = "name_unknown"  # no address to the host's name
-    UNREACHED = "unreached"  # nobody listens there: the connection was refused
-    TLS = "tls"  # the certificate does not hold
-    BLOCKED = "blocked"  # the address is not allowed; nothing was sent
+    # A deadline passed; the provider may still bill the call.
+    TIMEOUT = "timeout"
+    # The connection broke, or failed for another reason than the next two.
+    CONNECTION = "connection"
+    # The host name has no address.
+    NAME_UNKNOWN = "name_unknown"
+    # The connection was refused.
+    UNREACHED = "unreached"
+    # The certificate is invalid.
+    TLS = "tls"
+    # The address is not allowed; nothing was sent.
+    BLOCKED = "blocked"
     RATE_LIMITED = "rate_limited"
     OVERLOADED = "overloaded"
     SERVER_ERROR = "server_error"
     UNAUTHORISED = "unauthorised"
     FORBIDDEN = "forbidden"
-    NOT_FOUND = "not_found"  # path or model
+    # The path or the model does not exist.
+    NOT_FOUND = "not_found"
     NO_CREDIT = "no_credit"
     BAD_REQUEST = "bad_request"
-    REDIRECT = "redirect"  # refused, never followed
+    # Redirects are refused.
+    REDIRECT = "redirect"
     TOO_LARGE = "too_large"
-    WRONG_CONTENT = "wrong_content"  # not JSON, or not of the form that was asked for
+    # The response is not JSON or not of the requested form.
+    WRONG_CONTENT = "wrong_content"
     REFUSED = "refused"
     FILTERED = "filtered"
     TRUNCATED = "truncated"
-    UNKNOWN_ENDING = "unknown_ending"  # the reply ended for a reason that is in no table, which is no success
-    PARSE = "parse"  # the reply holds no verdict, or the provider says that the model wrote no valid JSON
-    NOT_SENT = "not_sent"  # given by the ledger, never by a client: released before it was sent
-    CACHED = "cached"  # likewise: answered by an earlier reply to the identical call
+    # The finish reason is in no table, which is not a success.
+    UNKNOWN_ENDING = "unknown_ending"
+    # The reply has no verdict, or the provider reports that the model wrote invalid JSON.
+    PARSE = "parse"
+    # Set by the ledger, never by a client: released before it was sent.
+    NOT_SENT = "not_sent"
+    # Set by the ledger: answered by an earlier reply to the identical call.
+    CACHED = "cached"
 
 
-#: Nothing was sent: there was no connection.
+#: Outcomes without a connection: nothing was sent.
 NO_CONNECTION = frozenset({Outcome.CONNECTION, Outcome.NAME_UNKNOWN, Outcome.UNREACHED})
-_BY_STATUS = {
+_OUTCOME_BY_STATUS = {
     401: Outcome.UNAUTHORISED,
     402: Outcome.NO_CREDIT,
     403: Outcome.FORBIDDEN,
@@ -57,33 +70,34 @@ _BY_STATUS = {
 }
 
 
-def storable(text: str) -> str:
-    """The text with NUL and lone surrogates, which databases refuse, replaced by U+FFFD."""
-    return _NOT_STORABLE.sub("\ufffd", text)
+def replace_unstorable(text: str) -> str:
+    """Replace NUL and lone surrogates, which databases refuse, with U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
-def outcome_of_status(status: int) -> Outcome:
-    """How a call ended whose response is not 200, by its status alone."""
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
+def status_outcome(status: int) -> Outcome:
+    """Outcome of a response other than 200, by its status alone."""
+    if status in _OUTCOME_BY_STATUS:
+        return _OUTCOME_BY_STATUS[status]
     if 300 <= status < 400:
         return Outcome.REDIRECT
     return Outcome.SERVER_ERROR if status >= 500 else Outcome.BAD_REQUEST
 
 
-def read_count(value: Any, most: int) -> int | None:
-    """The count, or ``None`` where it is missing, no whole number, negative or more than it can be."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None
+def read_count(value: Any, maximum: int) -> int | None:
+    """Return a whole number from 0 to ``maximum``, or ``None`` for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= maximum else None
 
 
 def excerpt(body: bytes) -> str:
-    """The first part of a body that was not a completion, for the raw reply."""
-    return storable(body[:_EXCERPT].decode("utf-8", "replace"))
+    """Beginning of a body that is not a completion, to store as the raw reply."""
+    return replace_unstorable(body[:_MAX_EXCERPT].decode("utf-8", "replace"))
 
 
 def read_json(body: bytes) -> Any:
-    """The value that a body holds; ``None`` where it is no JSON."""
+    """Parse a JSON body; ``None`` if it is invalid."""
     try:
         return json.loads(body)
-    except (ValueError, RecursionError):  # RecursionError: nested deeper than any completion
+    # A RecursionError means deeper nesting than any completion has.
+    except (ValueError, RecursionError):
         return None

@@ -1,6 +1,6 @@
-"""The pace of one worker at one endpoint: how many calls may be out, and how fast. Concurrency learns from complaints,
-rates are per minute, and the endpoint may want a rest. Pure: times are given by the caller.
-"""
+"""Pace of one worker at one endpoint: concurrency, rates per minute, and pauses of the endpoint.
+
+Concurrency adapts to rate-limit replies. Pure: the caller passes all times."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evaluation.network.outcomes import NO_CONNECTION, Outcome
-from evaluation.network.retrying import PASSING
+from evaluation.network.retrying import TRANSIENT
 
-_CUT = 0.5
+_DECREASE_FACTOR = 0.5
 
 
-class Paced(Protocol):
-    """A call, by how many ``characters`` it sends: what tokens are estimated from until replies tell."""
+class PacedCall(Protocol):
+    """A call; its number of ``characters`` estimates its tokens until replies report them."""
 
     @property
     def characters(self) -> int: ...
 
 
-class Heard(Protocol):
-    """How a call ended; tokens are ``None`` where that is not known, ``retry_after`` is in seconds from the reply."""
+class PacedReply(Protocol):
+    """Reply to a call. Unknown tokens are ``None``; ``retry_after`` is in seconds from the reply."""
 
     @property
     def outcome(self) -> Outcome: ...
@@ -39,133 +39,144 @@ BURST_SECONDS = 1.0
 
 
 class AdaptiveLimit:
-    """Concurrent calls: one more for every round without a complaint, half as many after one (additive increase,
-    multiplicative decrease), between 1 and ``most``; none where ``most`` is 0. Begins at ``most``."""
+    """Limit of concurrent calls between 1 and ``maximum``, where it starts; 0 if ``maximum`` is 0.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._limit = float(most)
+    Additive increase, multiplicative decrease: one more call per round without rate limiting, half as many after a
+    rate-limit reply."""
+
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+        self._limit = float(maximum)
         self._cut_at = float("-inf")
 
     @property
-    def now(self) -> int:
-        """How many calls may be out."""
-        return min(self._most, max(1, int(self._limit)))
+    def current(self) -> int:
+        """Number of calls that may be in flight."""
+        return min(self._maximum, max(1, int(self._limit)))
 
     @property
-    def most(self) -> int:
-        """The upper end; raising it raises a limit that was never cut."""
-        return self._most
+    def maximum(self) -> int:
+        """Upper bound; raising it also raises a limit that was never cut."""
+        return self._maximum
 
-    @most.setter
-    def most(self, most: int) -> None:
-        if self._limit >= self._most:
-            self._limit = float(most)
-        self._most = most
+    @maximum.setter
+    def maximum(self, maximum: int) -> None:
+        if self._limit >= self._maximum:
+            self._limit = float(maximum)
+        self._maximum = maximum
 
-    def succeeded(self) -> None:
-        """A call came back well: a whole round of them makes one more."""
-        self._limit = min(float(self._most), self._limit + 1.0 / max(1.0, self._limit))
+    def on_success(self) -> None:
+        """Raise the limit after a success; a full round adds one call."""
+        self._limit = min(float(self._maximum), self._limit + 1.0 / max(1.0, self._limit))
 
-    def complained(self, sent_at: float, now: float) -> bool:
-        """The server is overloaded. What was sent before the last cut tells nothing new; whether the limit was cut."""
+    def on_rate_limited(self, sent_at: float, now: float) -> bool:
+        """Cut the limit after a rate-limit reply, and return whether it was cut.
+
+        Replies to calls that were sent before the last cut are ignored."""
         if sent_at < self._cut_at:
             return False
-        self._limit = max(1.0, min(self._limit, self._most) * _CUT)
+        self._limit = max(1.0, min(self._limit, self._maximum) * _DECREASE_FACTOR)
         self._cut_at = now
         return True
 
 
 class Rate:
-    """So many per minute, evenly: at most a second's worth (or one) at once. Without a number there is no limit."""
+    """Even rate per minute; the burst is one second's worth, at least 1. ``None``: no limit."""
 
     def __init__(self, per_minute: float | None, now: float) -> None:
         self._per_minute = per_minute
-        self._level = self._burst
-        self._at = now
+        self._available = self._burst
+        self._refilled_at = now
 
     @property
     def _burst(self) -> float:
         return max(1.0, (self._per_minute or 0.0) / 60.0 * BURST_SECONDS)
 
-    def set(self, per_minute: float | None, now: float) -> None:
-        """Another rate from now on; what was used stays used."""
-        self._fill(now)
+    def set_rate(self, per_minute: float | None, now: float) -> None:
+        """Change the rate; what was consumed stays consumed."""
+        self._refill(now)
         self._per_minute = per_minute
-        self._level = min(self._level, self._burst)
+        self._available = min(self._available, self._burst)
 
-    def wait(self, count: float, now: float) -> float:
-        """Seconds until so many may be used; more than the burst at once when the burst is there."""
+    def wait_seconds(self, count: float, now: float) -> float:
+        """Seconds until ``count`` may be consumed. A count above the burst needs a full burst."""
         if self._per_minute is None:
             return 0.0
         if self._per_minute <= 0:
             return 60.0
-        self._fill(now)
-        return max(0.0, min(count, self._burst) - self._level) * 60.0 / self._per_minute
+        self._refill(now)
+        return max(0.0, min(count, self._burst) - self._available) * 60.0 / self._per_minute
 
-    def use(self, count: float) -> None:
-        """Use so many; negative gives back. What was used beyond the level has to be waited for."""
-        self._level = min(self._burst, self._level - count)
+    def consume(self, count: float) -> None:
+        """Consume ``count``; a negative count gives it back. The balance may become negative."""
+        self._available = min(self._burst, self._available - count)
 
-    def _fill(self, now: float) -> None:
-        self._level = min(self._burst, self._level + (now - self._at) * (self._per_minute or 0.0) / 60.0)
-        self._at = now
+    def _refill(self, now: float) -> None:
+        self._available = min(
+            self._burst, self._available + (now - self._refilled_at) * (self._per_minute or 0.0) / 60.0
+        )
+        self._refilled_at = now
 
 
-_COMPLAINTS = frozenset({Outcome.RATE_LIMITED, Outcome.OVERLOADED})
-_NOT_COUNTED = _COMPLAINTS | NO_CONNECTION | {Outcome.BLOCKED, Outcome.TLS, Outcome.UNAUTHORISED}
+_RATE_LIMITED = frozenset({Outcome.RATE_LIMITED, Outcome.OVERLOADED})
+_UNBILLED = _RATE_LIMITED | NO_CONNECTION | {Outcome.BLOCKED, Outcome.TLS, Outcome.UNAUTHORISED}
 _SMOOTHING = 0.1
-_TOKENS_PER_CHARACTER = 0.5  # until the first replies tell
-SPREAD_SECONDS = 0.003  # between the first calls: those sent together come back together, and then wait for each other
+# Initial estimate, until replies report tokens.
+_TOKENS_PER_CHARACTER = 0.5
+# Delay between the first calls: calls sent together return together and then wait for each other.
+SPREAD_SECONDS = 0.003
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What one worker may use of an endpoint: calls at a time, requests and tokens per minute (``None``: no limit)."""
+    """A worker's share of an endpoint: concurrent calls, requests and tokens per minute (``None``: no limit)."""
 
     calls: int
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
 
 
-FAULTS_IN_A_ROW = 5
-FIRST_REST_SECONDS = 1.0
+MAX_CONSECUTIVE_FAULTS = 5
+INITIAL_PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """What a call tells about the whole endpoint: a ``fault`` of it, or none where it answers. ``sent_at`` is when the
-    call was sent, in monotonic seconds."""
+class OutageNotice:
+    """Information of a call about the whole endpoint: its ``fault``, or ``None`` if it answers.
+
+    ``sent_at``: monotonic seconds at which the call was sent."""
 
     fault: Outcome | None
     sent_at: float
 
 
-class Pulse:
-    """Whether an endpoint answers, by how calls to it ended. It does not after five faults in a row that pass; where it
-    is known to be down already, the next call tells by itself."""
+class OutageDetector:
+    """Detects an outage of an endpoint from the outcomes of its calls.
+
+    An outage begins after five consecutive transient faults; during an outage, the next call decides."""
 
     def __init__(self) -> None:
-        self.down = False
-        self.noticed: Notice | None = None  # what the others have to hear
+        self.is_down = False
+        # Notice for the other workers.
+        self.pending_notice: OutageNotice | None = None
         self._faults = 0
 
-    def heard(self, outcome: Outcome, sent_at: float) -> bool:
-        """Whether it is down by how a call ended."""
-        self._faults = self._faults + 1 if outcome in PASSING else 0
-        down = self._faults >= (1 if self.down else FAULTS_IN_A_ROW)
-        if down or self.down:
-            self.noticed = Notice(outcome if down else None, sent_at)
+    def record_outcome(self, outcome: Outcome, sent_at: float) -> bool:
+        """Record an outcome and return whether the endpoint is down."""
+        self._faults = self._faults + 1 if outcome in TRANSIENT else 0
+        down = self._faults >= (1 if self.is_down else MAX_CONSECUTIVE_FAULTS)
+        if down or self.is_down:
+            self.pending_notice = OutageNotice(outcome if down else None, sent_at)
         return down
 
-    def notice(self) -> Notice | None:
-        """What was noticed since this was asked last."""
-        found, self.noticed = self.noticed, None
-        return found
+    def take_notice(self) -> OutageNotice | None:
+        """Return the notice since the last call, and clear it."""
+        notice, self.pending_notice = self.pending_notice, None
+        return notice
 
 
 class Pace:
-    """When the next call may be sent. Times are monotonic seconds, given by the caller."""
+    """Schedule of calls. Times are monotonic seconds, passed by the caller."""
 
     def __init__(self, allowance: Allowance, now: float = 0.0) -> None:
         self.limit = AdaptiveLimit(allowance.calls)
@@ -173,64 +184,70 @@ class Pace:
         self._tokens = Rate(allowance.tokens_per_minute, now)
         self._counts_tokens = allowance.tokens_per_minute is not None
         self._per_character = _TOKENS_PER_CHARACTER
-        self.rests_until = float("-inf")
-        self.pulse = Pulse()
-        self._to_spread = allowance.calls
-        self._spread_at = float("-inf")
+        self.paused_until = float("-inf")
+        self.outage = OutageDetector()
+        self._calls_to_spread = allowance.calls
+        self._last_sent_at = float("-inf")
 
-    def allow(self, allowance: Allowance, now: float) -> None:
-        """Another allowance from now on."""
-        self.limit.most = allowance.calls
-        self._requests.set(allowance.requests_per_minute, now)
-        self._tokens.set(allowance.tokens_per_minute, now)
+    def set_allowance(self, allowance: Allowance, now: float) -> None:
+        self.limit.maximum = allowance.calls
+        self._requests.set_rate(allowance.requests_per_minute, now)
+        self._tokens.set_rate(allowance.tokens_per_minute, now)
         self._counts_tokens = allowance.tokens_per_minute is not None
 
-    def rest(self, until: float) -> None:
-        """Send nothing before ``until``; a rest is never cut short."""
-        self.rests_until = max(self.rests_until, until)
-        self._to_spread = self.limit.most
+    def pause_until(self, until: float) -> None:
+        """Send nothing before ``until``; a pause is never shortened."""
+        self.paused_until = max(self.paused_until, until)
+        self._calls_to_spread = self.limit.maximum
 
-    def wait(self, call: Paced, now: float) -> float:
-        """Seconds until the call may be sent, as far as rates, rest and the spread of the first calls go."""
-        rates = max(self._requests.wait(1, now), self._tokens.wait(self._estimate(call), now))
-        spread = self._spread_at + SPREAD_SECONDS - now if self._to_spread > 0 else 0.0
-        return max(rates, self.rests_until - now, spread, 0.0)
+    def wait_seconds(self, call: PacedCall, now: float) -> float:
+        """Seconds until the call may be sent, by rates, pauses and the spread of the first calls."""
+        rates = max(self._requests.wait_seconds(1, now), self._tokens.wait_seconds(self._estimate(call), now))
+        spread = self._last_sent_at + SPREAD_SECONDS - now if self._calls_to_spread > 0 else 0.0
+        return max(rates, self.paused_until - now, spread, 0.0)
 
-    def sent(self, call: Paced, now: float) -> None:
-        """The call goes out."""
-        self._to_spread -= 1
-        self._spread_at = now
-        self._requests.use(1)
-        self._tokens.use(self._estimate(call))
+    def record_sent(self, call: PacedCall, now: float) -> None:
+        """Record that a call is being sent."""
+        self._calls_to_spread -= 1
+        self._last_sent_at = now
+        self._requests.consume(1)
+        self._tokens.consume(self._estimate(call))
 
-    def heard(self, call: Paced, reply: Heard, sent_at: float, now: float) -> None:
-        """The reply to a call that was sent at ``sent_at``."""
-        if reply.outcome in _COMPLAINTS:
-            self.limit.complained(sent_at, now)
+    def record_reply(self, call: PacedCall, reply: PacedReply, sent_at: float, now: float) -> None:
+        """Adapt limits, pauses and token estimates to the reply to a call sent at ``sent_at``."""
+        if reply.outcome in _RATE_LIMITED:
+            self.limit.on_rate_limited(sent_at, now)
         elif reply.outcome is Outcome.OK:
-            self.limit.succeeded()
+            self.limit.on_success()
         if reply.retry_after is not None:
-            self.rest(now + reply.retry_after)
-        if self.pulse.heard(reply.outcome, sent_at):
-            self.rest(now + FIRST_REST_SECONDS)  # until it is known for how long
+            self.pause_until(now + reply.retry_after)
+        if self.outage.record_outcome(reply.outcome, sent_at):
+            # Provisional, until the duration is known.
+            self.pause_until(now + INITIAL_PAUSE_SECONDS)
         if self._counts_tokens:
             self._correct(call, reply)
 
-    def _correct(self, call: Paced, reply: Heard) -> None:
-        """Put what was really used in the place of the estimate."""
+    def _correct(self, call: PacedCall, reply: PacedReply) -> None:
+        """Replace the token estimate with the actual usage."""
         estimate = self._estimate(call)
         if reply.tokens_in is not None and reply.tokens_out is not None:
             used = reply.tokens_in + reply.tokens_out
-            self._tokens.use(used - estimate)
+            self._tokens.consume(used - estimate)
             self._per_character += _SMOOTHING * (used / max(1, call.characters) - self._per_character)
-        elif reply.outcome in _NOT_COUNTED:
-            self._tokens.use(-estimate)
+        elif reply.outcome in _UNBILLED:
+            self._tokens.consume(-estimate)
 
-    def _estimate(self, call: Paced) -> float:
+    def _estimate(self, call: PacedCall) -> float:
         return max(1, call.characters) * self._per_character if self._counts_tokens else 0.0
 
 
-def still_sent(heard: int, passed: float, left: float) -> int:
-    """How many calls will get a place in the seconds ``left``, where so many came back in the seconds ``passed``: who
-    takes more has to give it back, and the attempts that were written with it stay in the ledger unsent."""
-    return sys.maxsize if not heard or left == math.inf else int(heard / max(passed, 0.001) * max(left, 0.0))
+def expected_free_slots(completed: int, elapsed: float, remaining: float) -> int:
+    """Number of calls that can start within ``remaining`` seconds, if ``completed`` calls ended within ``elapsed``
+    seconds.
+
+    A worker that claims more units must release them, which leaves unsent attempts in the ledger."""
+    return (
+        sys.maxsize
+        if not completed or remaining == math.inf
+        else int(completed / max(elapsed, 0.001) * max(remaining, 0.0))
+    )

@@ -1,9 +1,7 @@
-"""Many calls in flight at once, made by a thread of its own, so that whoever writes down what came back, or waits for a
-database, never keeps a call from being sent or its deadline from being kept.
+"""Runs concurrent calls on an event loop in its own thread, so slow database writes never delay calls or time-outs.
 
-The ledger stays out of that thread: it submits calls it has written down, and collects what came back. Calls beyond
-what the pace allows wait in the pool and are sent the moment one ends.
-"""
+The ledger stays outside that thread: it submits recorded calls and collects their replies. Calls beyond the pace wait
+in the pool."""
 
 from __future__ import annotations
 
@@ -16,44 +14,50 @@ from functools import partial
 from threading import Event, Lock, Thread
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
-from evaluation.network.pacing import Allowance, Heard, Pace, Paced
+from evaluation.network.pacing import Allowance, Pace, PacedCall, PacedReply
 
-LINGER_SECONDS = 0.12  # how long a reply waits for others, so that they are written together
+# Time that a reply waits for others, so that they are written together.
+LINGER_SECONDS = 0.12
 
-C = TypeVar("C", bound=Paced)
-R = TypeVar("R", bound=Heard)
-Asked = TypeVar("Asked", contravariant=True)
-Given = TypeVar("Given", covariant=True)
+CallT = TypeVar("CallT", bound=PacedCall)
+PacedReplyT = TypeVar("PacedReplyT", bound=PacedReply)
+RequestT = TypeVar("RequestT", contravariant=True)
+ReplyT = TypeVar("ReplyT", covariant=True)
 
 
-class Client(Protocol[Asked, Given]):
-    """Whoever is called. ``call`` makes exactly one request and never raises for a fault of the server; retrying is the
-    caller's, so that every attempt can be written down before it is made. An asynchronous context manager."""
+class Client(Protocol[RequestT, ReplyT]):
+    """Client of an endpoint, as an asynchronous context manager.
 
-    async def call(self, request: Asked) -> Given: ...
+    ``call`` makes exactly one request and never raises for a server fault. The caller retries, so that every attempt is
+    recorded before it is sent."""
+
+    async def call(self, request: RequestT) -> ReplyT: ...
     async def __aenter__(self) -> Any: ...
     async def __aexit__(self, *error: Any) -> Any: ...
 
 
-class CallPool(Generic[C, R]):
-    """The calls of one client, as many at a time as ``allowance`` says. Use as a context manager, from one thread.
-    What its own thread fails with, opening or closing the client, is raised on entering or leaving."""
+class CallPool(Generic[CallT, PacedReplyT]):
+    """Concurrent calls of one client, limited by ``allowance``. Use as a context manager from one thread.
 
-    def __init__(self, client: Client[C, R], allowance: Allowance) -> None:
+    Errors of the pool's thread while opening or closing the client are raised on entering or leaving."""
+
+    def __init__(self, client: Client[CallT, PacedReplyT], allowance: Allowance) -> None:
         self.client = client
         self.pace = Pace(allowance, time.monotonic())
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name="calls", daemon=True)
-        self._opened, self._heard = Event(), Event()
+        self._opened, self._results_ready = Event(), Event()
         self._failure: BaseException | None = None
         self._closing = asyncio.Event()
-        self._queue = Lock()  # held to look at or change what waits
-        self._waiting: deque[tuple[Hashable, C]] = deque()
-        self._ended: deque[tuple[Hashable, asyncio.Task[R]]] = deque()
-        self._tasks: set[asyncio.Task[R]] = set()
+        # Guards the queue of unsent calls.
+        self._queue_lock = Lock()
+        self._queued: deque[tuple[Hashable, CallT]] = deque()
+        self._ended: deque[tuple[Hashable, asyncio.Task[PacedReplyT]]] = deque()
+        self._tasks: set[asyncio.Task[PacedReplyT]] = set()
         self._lingering = False
-        self._pumps_at: asyncio.TimerHandle | None = None
-        self._out = 0  # submitted and neither collected nor withdrawn
+        self._pump_timer: asyncio.TimerHandle | None = None
+        # Calls submitted and neither collected nor withdrawn.
+        self._outstanding = 0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -64,81 +68,84 @@ class CallPool(Generic[C, R]):
         return self
 
     def __exit__(self, *raised: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed already where its thread has failed
+        # The loop is already closed if its thread failed.
+        with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
         if self._failure is not None and raised[1] is None:
             raise self._failure
 
     @property
-    def in_hands(self) -> int:
-        """Calls submitted and neither collected nor withdrawn yet."""
-        return self._out
+    def outstanding(self) -> int:
+        """Number of calls submitted and neither collected nor withdrawn."""
+        return self._outstanding
 
     @property
-    def waiting(self) -> int:
-        """Calls submitted and not sent yet."""
-        return len(self._waiting)
+    def queued(self) -> int:
+        """Number of calls submitted and not yet sent."""
+        return len(self._queued)
 
     @property
-    def sent(self) -> int:
-        """Calls that are out."""
+    def in_flight(self) -> int:
+        """Number of calls in flight."""
         return len(self._tasks)
 
     @property
-    def may_be_out(self) -> int:
-        """Calls that are out, or will be before more are submitted or less is allowed: others get no place of these."""
-        waiting = self.waiting  # looked at first: one that is sent meanwhile counts twice rather than never
-        return max(self.sent, min(self.pace.limit.most, self.sent + waiting))
+    def max_in_flight(self) -> int:
+        """Upper bound of calls in flight until the next submission or reduced allowance; this worker keeps those
+        slots."""
+        # Read first, so that a call sent meanwhile counts twice instead of never.
+        queued = self.queued
+        return max(self.in_flight, min(self.pace.limit.maximum, self.in_flight + queued))
 
     @property
-    def has_news(self) -> bool:
-        """Whether there is something to collect at once."""
-        return self._heard.is_set()
+    def has_results(self) -> bool:
+        """Return whether results are ready to collect."""
+        return self._results_ready.is_set()
 
     @property
-    def resting(self) -> float:
-        """Seconds until the endpoint wants to be called again; 0 when it may be."""
-        return max(0.0, self.pace.rests_until - time.monotonic())
+    def pause_seconds(self) -> float:
+        """Seconds until the endpoint's pause ends; 0 if there is none."""
+        return max(0.0, self.pace.paused_until - time.monotonic())
 
-    def allow(self, allowance: Allowance, rest_seconds: float = 0.0) -> None:
-        """Another allowance, and a rest that some other worker was told to keep."""
+    def set_allowance(self, allowance: Allowance, pause_seconds: float = 0.0) -> None:
+        """Change the allowance, and pause if another worker reported a pause of the endpoint."""
 
-        def change() -> None:
+        def apply_allowance() -> None:
             now = time.monotonic()
-            self.pace.allow(allowance, now)
-            if rest_seconds > 0:
-                self.pace.rest(now + rest_seconds)
+            self.pace.set_allowance(allowance, now)
+            if pause_seconds > 0:
+                self.pace.pause_until(now + pause_seconds)
             self._pump()
 
-        self._loop.call_soon_threadsafe(change)
+        self._loop.call_soon_threadsafe(apply_allowance)
 
-    def submit(self, calls: Iterable[tuple[Hashable, C]]) -> None:
-        """Have calls made, in their order; their replies come back from :meth:`collect` under their keys."""
-        more = list(calls)
-        self._out += len(more)
-        with self._queue:
-            self._waiting.extend(more)
+    def submit(self, calls: Iterable[tuple[Hashable, CallT]]) -> None:
+        """Queue calls in order; :meth:`collect` returns their replies by key."""
+        batch = list(calls)
+        self._outstanding += len(batch)
+        with self._queue_lock:
+            self._queued.extend(batch)
         self._loop.call_soon_threadsafe(self._pump)
 
     def withdraw(self) -> list[Hashable]:
-        """Take back every call that was not sent yet; the keys."""
-        with self._queue:
-            keys = [key for key, _ in self._waiting]
-            self._waiting.clear()
-        self._out -= len(keys)
+        """Remove all unsent calls and return their keys."""
+        with self._queue_lock:
+            keys = [key for key, _ in self._queued]
+            self._queued.clear()
+        self._outstanding -= len(keys)
         return keys
 
-    def collect(self, timeout: float) -> list[tuple[Hashable, R]]:
-        """The calls that have ended, waiting up to ``timeout`` seconds for some."""
-        if self._out:
-            self._heard.wait(timeout)
-        self._heard.clear()
-        found = [self._ended.popleft() for _ in range(len(self._ended))]
-        self._out -= len(found)
-        return [(key, task.result()) for key, task in found]
+    def collect(self, timeout: float) -> list[tuple[Hashable, PacedReplyT]]:
+        """Return the replies of ended calls, waiting up to ``timeout`` seconds for some."""
+        if self._outstanding:
+            self._results_ready.wait(timeout)
+        self._results_ready.clear()
+        ended = [self._ended.popleft() for _ in range(len(self._ended))]
+        self._outstanding -= len(ended)
+        return [(key, task.result()) for key, task in ended]
 
-    # Everything below runs in the pool's thread.
+    # All methods below run in the pool's thread.
 
     def _run(self) -> None:
         try:
@@ -153,52 +160,54 @@ class CallPool(Generic[C, R]):
         async with self.client:
             self._opened.set()
             await self._closing.wait()
-            self._waiting.clear()
+            self._queued.clear()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _pump(self) -> None:
-        """Send what may be sent now; come back when a rate or a rest allows more."""
-        while len(self._tasks) < self.pace.limit.now and not self._closing.is_set():
-            with self._queue:
-                if not self._waiting:
+        """Send the calls that the pace permits, and schedule the next attempt."""
+        while len(self._tasks) < self.pace.limit.current and not self._closing.is_set():
+            with self._queue_lock:
+                if not self._queued:
                     return
-                key, call = self._waiting[0]
+                key, call = self._queued[0]
                 now = time.monotonic()
-                seconds = self.pace.wait(call, now)
+                seconds = self.pace.wait_seconds(call, now)
                 if seconds <= 0:
-                    self._waiting.popleft()
+                    self._queued.popleft()
             if seconds > 0:
-                if self._pumps_at is not None:
-                    self._pumps_at.cancel()
-                self._pumps_at = self._loop.call_later(seconds, self._pump)
+                if self._pump_timer is not None:
+                    self._pump_timer.cancel()
+                self._pump_timer = self._loop.call_later(seconds, self._pump)
                 return
-            self.pace.sent(call, now)
+            self.pace.record_sent(call, now)
             task = self._loop.create_task(self._call(call))
             self._tasks.add(task)
-            task.add_done_callback(partial(self._came_back, key))
+            task.add_done_callback(partial(self._on_done, key))
 
-    async def _call(self, call: C) -> R:
+    async def _call(self, call: CallT) -> PacedReplyT:
         sent_at = time.monotonic()
         reply = await self.client.call(call)
-        self.pace.heard(call, reply, sent_at, time.monotonic())
-        self._tasks.discard(cast(asyncio.Task[R], asyncio.current_task()))
-        self._pump()  # before this task has ended, which would take a round of the loop more
+        self.pace.record_reply(call, reply, sent_at, time.monotonic())
+        self._tasks.discard(cast(asyncio.Task[PacedReplyT], asyncio.current_task()))
+        # Pump before this task ends, which would take another round of the loop.
+        self._pump()
         return reply
 
-    def _came_back(self, key: Hashable, task: asyncio.Task[R]) -> None:
+    def _on_done(self, key: Hashable, task: asyncio.Task[PacedReplyT]) -> None:
         self._tasks.discard(task)
         if task.cancelled():
             return
         self._pump()
         self._ended.append((key, task))
-        if not self._waiting or self.resting:
-            self._heard.set()  # the ledger has to provide something to send, or to hear of the rest
+        if not self._queued or self.pause_seconds:
+            # The ledger must submit more calls or learn of the pause.
+            self._results_ready.set()
         elif not self._lingering:
             self._lingering = True
-            self._loop.call_later(LINGER_SECONDS, self._tell)
+            self._loop.call_later(LINGER_SECONDS, self._announce_results)
 
-    def _tell(self) -> None:
+    def _announce_results(self) -> None:
         self._lingering = False
-        self._heard.set()
+        self._results_ready.set()

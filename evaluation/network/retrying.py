@@ -1,4 +1,4 @@
-"""What follows a failed call: the whole retry policy as a pure function, and the reading of ``Retry-After``."""
+"""Retry policy as a pure function, and parsing of ``Retry-After``."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from email.utils import parsedate_to_datetime
 
 from evaluation.network.outcomes import NO_CONNECTION, Outcome
 
-MOST_TRIES = 5
-MOST_TIMEOUTS = 2  # each may be billed
-MOST_REPAIRS = 1
-MOST_FAULTS = 20  # of calls for the same, where nobody else was answered in between either
+MAX_ATTEMPTS = 5
+# Each time-out may be billed.
+MAX_TIMEOUTS = 2
+MAX_REPAIRS = 1
+# Attempts of one unit during an outage of the endpoint.
+MAX_OUTAGE_ATTEMPTS = 20
 BASE_SECONDS = 2.0
 CAP_SECONDS = 60.0
-LONGEST_WAIT_IN_WORKER = 20.0  # beyond it the unit is deferred and the worker freed
-LONGEST_RETRY_AFTER = 86_400.0
-_LONGEST_HEADER = 100
+# A unit with a longer wait is deferred, which frees the worker.
+MAX_WORKER_WAIT_SECONDS = 20.0
+MAX_RETRY_AFTER_SECONDS = 86_400.0
+_MAX_HEADER_LENGTH = 100
 
-_AGAIN = NO_CONNECTION | {Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR}
-PASSING = _AGAIN | {Outcome.TIMEOUT}  # what ended so may go well later without anybody's doing
+_RETRYABLE = NO_CONNECTION | {Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.SERVER_ERROR}
+# Outcomes that may succeed later without anyone's action.
+TRANSIENT = _RETRYABLE | {Outcome.TIMEOUT}
 REPAIRABLE = frozenset({Outcome.PARSE, Outcome.TRUNCATED})
-FOR_A_PERSON = frozenset(
+NEEDS_ACTION = frozenset(
     {
         Outcome.UNAUTHORISED,
         Outcome.FORBIDDEN,
@@ -46,26 +50,26 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Defer:
-    """Give the unit back, not to be taken before ``seconds`` have passed."""
+    """Release the unit for at least ``seconds``."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """No further call: the reply stands as it is. ``reason`` is the outcome's code."""
+    """Make no further call; the reply is final. ``reason`` is the outcome's code."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class NeedsPerson:
-    """No call of this run can succeed before somebody acts; the run pauses. ``reason`` is the outcome's code."""
+class NeedsAction:
+    """Pause the run until somebody acts, since no call can succeed before. ``reason`` is the outcome's code."""
 
     reason: str
 
 
-Decision = Retry | Defer | GiveUp | NeedsPerson
+Decision = Retry | Defer | GiveUp | NeedsAction
 
 
 def decide(
@@ -75,27 +79,26 @@ def decide(
     rng: random.Random,
     *,
     earlier: Sequence[Outcome] | None = None,
-    for_a_person: Collection[Outcome] = FOR_A_PERSON,
-    down: bool = False,
+    needs_action: Collection[Outcome] = NEEDS_ACTION,
+    endpoint_down: bool = False,
 ) -> Decision:
-    """What follows the attempt that ended with ``outcome``.
+    """Decide what follows an attempt that ended with ``outcome``.
 
-    :param attempt_number: the number of that attempt of the unit, from 1; at most five are made.
-    :param retry_after: the seconds the server asked to wait, if it did; obeyed, and deferred when above 20.
-    :param earlier: outcomes of the unit's attempts before this one. Without them every earlier attempt counts as a
-        timeout (a repair) when this one is (asks for) one.
-    :param for_a_person: outcomes after which no call can succeed before somebody acts.
-    :param down: nobody is answered at present, so that a fault that passes tells nothing about this call: it is given
-        back, unless it was among the calls that found that out twenty times.
+    :param attempt_number: number of the unit's attempt, from 1; at most five are made.
+    :param retry_after: seconds that the server asked to wait, if any; above 20 the unit is deferred.
+    :param earlier: outcomes of the unit's previous attempts. If ``None`` and this one is a timeout (or repairable), all
+    previous ones count as timeouts (repairs).
+    :param needs_action: outcomes after which no call can succeed until somebody acts.
+    :param endpoint_down: the endpoint has an outage, so a transient fault is not the call's: the unit is released, up
+    to its twentieth attempt.
 
-    Waits have full jitter: uniform between 0 and 2, 4, 8, ... seconds, at most 60. A wait the server asked for
-    gets up to a quarter, at most a second, on top, so that workers do not come back at the same moment.
-    """
-    if outcome in for_a_person:
-        return NeedsPerson(str(outcome))
-    if down and outcome in PASSING and attempt_number < MOST_FAULTS:
+    Waits have full jitter: uniform between 0 and 2, 4, 8, ... seconds, at most 60. A wait that the server asked for is
+    extended by up to a quarter, at most one second, so that workers do not return simultaneously."""
+    if outcome in needs_action:
+        return NeedsAction(str(outcome))
+    if endpoint_down and outcome in TRANSIENT and attempt_number < MAX_OUTAGE_ATTEMPTS:
         return Defer(retry_after or 0.0)
-    if attempt_number >= MOST_TRIES or not _may_repeat(outcome, attempt_number, earlier):
+    if attempt_number >= MAX_ATTEMPTS or not _may_repeat(outcome, attempt_number, earlier):
         return GiveUp(str(outcome))
     if outcome in REPAIRABLE:
         return Retry(0.0)
@@ -103,17 +106,23 @@ def decide(
         seconds = retry_after + rng.uniform(0.0, min(1.0, retry_after / 4))
     else:
         seconds = rng.uniform(0.0, min(CAP_SECONDS, BASE_SECONDS * 2 ** (attempt_number - 1)))
-    return Defer(seconds) if seconds > LONGEST_WAIT_IN_WORKER else Retry(seconds)
+    return Defer(seconds) if seconds > MAX_WORKER_WAIT_SECONDS else Retry(seconds)
 
 
 def _may_repeat(outcome: Outcome, attempt_number: int, earlier: Sequence[Outcome] | None) -> bool:
     if outcome is Outcome.TIMEOUT:
-        alike = attempt_number if earlier is None else 1 + sum(o is Outcome.TIMEOUT for o in earlier)
-        return alike < MOST_TIMEOUTS
+        timeouts = (
+            attempt_number
+            if earlier is None
+            else 1 + sum(outcome_before is Outcome.TIMEOUT for outcome_before in earlier)
+        )
+        return timeouts < MAX_TIMEOUTS
     if outcome in REPAIRABLE:
-        repairs = attempt_number - 1 if earlier is None else sum(o in REPAIRABLE for o in earlier)
-        return repairs < MOST_REPAIRS
-    return outcome in _AGAIN
+        repairs = (
+            attempt_number - 1 if earlier is None else sum(outcome_before in REPAIRABLE for outcome_before in earlier)
+        )
+        return repairs < MAX_REPAIRS
+    return outcome in _RETRYABLE
 
 
 _UNITS = {
@@ -124,43 +133,42 @@ _UNITS = {
 }  # fmt: skip
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?"
 _DURATION = re.compile(rf"{_NUMBER}|{_NUMBER}[ ]?[a-z]+(?:(?:,?[ ])?{_NUMBER}[ ]?[a-z]+)*")
-_PIECE = re.compile(rf"({_NUMBER})[ ]?([a-z]*)")
+_DURATION_PART = re.compile(rf"({_NUMBER})[ ]?([a-z]*)")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}.*", re.ASCII)
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The wait that a response's headers ask for: ``retry-after-ms``, or ``Retry-After`` as seconds, as a duration with
-    units (``45s``, ``1m30s``, ``500 ms``) or as a date.
+    """Wait that the response headers ask for, in seconds, at most a day.
 
-    ``None`` for none and for garbage (negative, an unknown unit, no date); a date that has passed is 0; at most a day.
-    ``now`` is aware.
-    """
-    milliseconds = _seconds(headers.get("retry-after-ms", ""), unit=0.001)
+    Accepts ``retry-after-ms``, and ``Retry-After`` as seconds, as a duration (``45s``, ``1m30s``, ``500 ms``) or as a
+    date. A past date is 0; ``None`` if missing or invalid. ``now`` is an aware datetime."""
+    milliseconds = _parse_duration(headers.get("retry-after-ms", ""), unit=0.001)
     if milliseconds is not None:
-        return min(milliseconds, LONGEST_RETRY_AFTER)
+        return min(milliseconds, MAX_RETRY_AFTER_SECONDS)
     text = headers.get("retry-after", "")
-    seconds = _seconds(text)
+    seconds = _parse_duration(text)
     if seconds is None:
-        seconds = _until(text.strip(), now)
-    return None if seconds is None else min(seconds, LONGEST_RETRY_AFTER)
+        seconds = _seconds_until_date(text.strip(), now)
+    return None if seconds is None else min(seconds, MAX_RETRY_AFTER_SECONDS)
 
 
-def _seconds(text: str, unit: float = 1.0) -> float | None:
-    """A duration; ``unit`` is that of a bare number, in seconds."""
+def _parse_duration(text: str, unit: float = 1.0) -> float | None:
+    """Parse a duration in seconds; ``unit`` is the unit of a bare number."""
     text = text.strip().lower()
-    if not text or len(text) > _LONGEST_HEADER or not _DURATION.fullmatch(text):
+    if not text or len(text) > _MAX_HEADER_LENGTH or not _DURATION.fullmatch(text):
         return None
-    pieces = _PIECE.findall(text)
-    if any(name not in _UNITS for _, name in pieces):
+    parts = _DURATION_PART.findall(text)
+    if any(name not in _UNITS for _, name in parts):
         return None
-    return sum(float(number) * (_UNITS[name] if name else unit) for number, name in pieces)
+    return sum(float(number) * (_UNITS[name] if name else unit) for number, name in parts)
 
 
-def _until(text: str, now: datetime) -> float | None:
+def _seconds_until_date(text: str, now: datetime) -> float | None:
     try:
         iso = _ISO_DATE.fullmatch(text)
         moment = datetime.fromisoformat(text) if iso else parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError):  # not a date; the parser raises all three
+    # The date parser raises all three errors.
+    except (ValueError, TypeError, OverflowError):
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max((aware - now).total_seconds(), 0.0)

@@ -1,9 +1,8 @@
-"""The HTTP transport under judges, embeddings and systems under test: one connection target, checked addresses,
-deadlines, a cap on the body.
+"""HTTP transport for judges, embeddings and systems under test: one origin, checked addresses, deadlines, limited
+bodies.
 
-It sends only the headers named here and by the caller, so that neither cookies nor anything from the environment leaves
-the machine, and it follows nothing.
-"""
+It sends only the headers named here and by the caller, so no cookies or environment settings leave the machine. It
+follows no redirects."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evaluation.network.origins import AllowList, origin_of
+from evaluation.network.origins import AllowList, parse_origin
 from evaluation.network.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds for one call: to connect, between two pieces of the response, and in all."""
+    """Time-outs of a call in seconds: to connect, between two chunks of the response, and in total."""
 
     connect: float = 5.0
     read: float = 60.0
@@ -30,7 +29,7 @@ class Deadlines:
 
 
 class TransportFault(Exception):
-    """A call that ended without a response; ``outcome`` says how."""
+    """A call without a response; ``outcome`` classifies it."""
 
     def __init__(self, outcome: Outcome, message: str) -> None:
         self.outcome = outcome
@@ -39,7 +38,7 @@ class TransportFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A response, read whole. ``headers`` are looked up without regard to case."""
+    """A complete response. ``headers`` are case-insensitive."""
 
     status: int
     headers: Mapping[str, str]
@@ -47,9 +46,10 @@ class HttpResponse:
 
 
 class Exchange:
-    """A response whose body is still to come in ``chunks``, which raise :class:`TransportFault` for a body that is
-    compressed, above the cap or breaks off. ``headers`` are looked up without regard to case. To be closed by
-    ``aclose``; before the body's end that closes the connection."""
+    """A response whose body is read from ``chunks``. ``headers`` are case-insensitive.
+
+    ``chunks`` raise :class:`TransportFault` for a body that is compressed, too large or interrupted. Close with
+    ``aclose``, which closes the connection if the body is incomplete."""
 
     def __init__(
         self,
@@ -60,22 +60,21 @@ class Exchange:
     ) -> None:
         self.status, self.headers, self.chunks, self.aclose = status, headers, chunks, aclose
 
-    async def whole(self) -> HttpResponse:
-        """The response with its whole body.
+    async def read_whole(self) -> HttpResponse:
+        """Read the whole body.
 
-        :raises TransportFault: as ``chunks``.
-        """
+        :raises TransportFault: as ``chunks``."""
         return HttpResponse(self.status, self.headers, b"".join([chunk async for chunk in self.chunks]))
 
 
 class GuardedTransport:
     """Requests to the origin of ``base_url``. Every fault is raised as :class:`TransportFault`.
 
-    ``key`` is sent as the bearer token, at Azure as ``api-key``; ``headers`` go beside those every request has, or in
-    their place. ``azure`` is the version of Azure's API, where the base URL is that of a resource of Azure OpenAI.
+    ``key``: sent as bearer token, on Azure as ``api-key``. ``headers``: added to the default headers or replacing them.
+    ``azure``: API version if the base URL is an Azure OpenAI resource.
 
-    :raises Refused: ``origin_invalid``, ``origin_not_allowed``, ``origin_never_allowed`` when it may not be called.
-    """
+    :raises DomainError: ``origin_invalid``, ``origin_not_allowed``, ``origin_never_allowed`` if calls to the origin are
+    not allowed."""
 
     def __init__(
         self,
@@ -84,11 +83,12 @@ class GuardedTransport:
         key: str = "",
         allowed_origins: Iterable[str],
         deadlines: Deadlines | None = None,
-        most_bytes: int,
+        max_bytes: int,
         headers: Mapping[str, str] | None = None,
         azure: str = "",
     ) -> None:
-        from evaluation.network.connections import Connections  # aiohttp costs 0.2 s at import, before any call is out
+        # Importing aiohttp takes 0.2 s, so it is done before the first call.
+        from evaluation.network.connections import Connections
 
         self.azure = azure
         self._allowed = AllowList(allowed_origins)
@@ -96,7 +96,8 @@ class GuardedTransport:
         self.deadlines = deadlines or Deadlines()
         self._headers = {
             "Accept": "application/json",
-            "Accept-Encoding": "identity",  # a compressed body could pass the cap and burst afterwards
+            # A compressed body could pass the size limit and expand afterwards.
+            "Accept-Encoding": "identity",
             "Content-Type": "application/json",
             "User-Agent": "concord",
         }
@@ -104,32 +105,33 @@ class GuardedTransport:
             self._headers |= {"api-key": key} if azure else {"Authorization": f"Bearer {key}"}
         for name, value in (headers or {}).items():
             self._headers = {k: v for k, v in self._headers.items() if k.lower() != name.lower()} | {name: value}
-        self._connect = partial(Connections, self._allowed, self.origin, self.deadlines, most_bytes)
+        self._connect = partial(Connections, self._allowed, self.origin, self.deadlines, max_bytes)
         self._connections: Connections | None = None
-        self._known: set[str] = set()  # addresses found to be of the origin
+        # URLs already checked to be of the origin.
+        self._known_urls: set[str] = set()
 
     def llm(self, base_url: str) -> LLMClient:
-        """The client of endpoints that speak OpenAI's format, above this transport."""
+        """Client for endpoints in OpenAI's format, on this transport."""
         from evaluation.network.llm import LLMClient
 
         return LLMClient(base_url, self)
 
     async def open(self, method: str, url: str, body: bytes = b"", content_type: str = "") -> Exchange:
-        """Send a body, JSON unless told otherwise; the response as soon as its head is there, whatever its status.
+        """Send a request and return the response as soon as its headers arrive, whatever the status.
 
-        :raises TransportFault: for no connection, a deadline, a foreign or refused target.
-        """
-        if url not in self._known:
-            if origin_of(url.partition("?")[0]) != self.origin:
+        The content type is JSON by default.
+
+        :raises TransportFault: for a failed connection, a passed deadline, or a foreign or refused target."""
+        if url not in self._known_urls:
+            if parse_origin(url.partition("?")[0]) != self.origin:
                 raise TransportFault(Outcome.BLOCKED, "not the origin that was agreed on")
-            self._known.add(url)
+            self._known_urls.add(url)
         if self._connections is None:
             self._connections = self._connect()
-        sent = {**self._headers, "Content-Type": content_type} if content_type else self._headers
-        return await self._connections.open(method, url, body, sent)
+        request_headers = {**self._headers, "Content-Type": content_type} if content_type else self._headers
+        return await self._connections.open(method, url, body, request_headers)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         if self._connections is not None:
             await self._connections.aclose()
             self._connections = None

@@ -6,7 +6,7 @@ from rest_framework.serializers import ModelSerializer
 
 from evaluation.models import ProfileVersion
 from evaluation.rest.endpoints import RowsViewSet
-from evaluation.rest.filters import ByNameInProject
+from evaluation.rest.filters import NameInProjectFilter
 
 
 class ProfileSerializer(ModelSerializer[ProfileVersion]):
@@ -24,4 +24,4 @@ class ProfileViewSet(RowsViewSet):
     rows = ProfileVersion.objects.all()
     path = "project_id"
     serializer_class = ProfileSerializer
-    filterset_class = ByNameInProject
+    filterset_class = NameInProjectFilter

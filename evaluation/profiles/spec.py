@@ -1,9 +1,8 @@
-"""What a scoring profile is: metrics with weights, how they are put on one scale, what happens to gaps, and how its
-figures are read (bands, automatic failures, tables of high and low with a diagnosis each).
+"""Specification of scoring profiles: metrics with weights, normalisation, treatment of missing results, and reading of
+figures (bands, automatic failures, diagnosis tables).
 
-A profile is data, a YAML file or a row, versioned and pinned by a run. :func:`load_profile` reads one strictly: an
-unknown field, a repeated key, an alias or weights that do not sum to 1 refuse it.
-"""
+A profile is a YAML file or a row, versioned and pinned by a run. :func:`load_profile` is strict: it refuses unknown
+fields, repeated keys, aliases and weights that do not sum to 1."""
 
 from __future__ import annotations
 
@@ -17,17 +16,16 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from evaluation.core.described import where_and_what
+from evaluation.core.described import locate_yaml_error
 from evaluation.core.metric_specs import Bilingual, RuleSettings
 from evaluation.core.profile_settings import Cap, CitationRules, NextStepRules
 from evaluation.core.samples import CheckPhrases, FrozenModel, Nugget
 
 
 def read_mapping(text: str) -> dict[str, Any]:
-    """The mapping a YAML document holds.
+    """Parse a YAML document that is a mapping.
 
-    :raises ValueError: with the line, when it is no YAML, uses an alias, repeats a key, or is no mapping.
-    """
+    :raises ValueError: with the line, for invalid YAML, an alias, a repeated key, or a document that is no mapping."""
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.AliasEvent):
@@ -38,13 +36,13 @@ def read_mapping(text: str) -> dict[str, Any]:
         _refuse_repeated_keys(node)
         value: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
-        line, told = where_and_what(error)
-        raise ValueError(f"line {line or 1}: not YAML: {told}") from error
+        line, reason = locate_yaml_error(error)
+        raise ValueError(f"line {line or 1}: not YAML: {reason}") from error
     return value
 
 
-def _line(marked: Any) -> int:
-    return int(marked.start_mark.line) + 1
+def _line(event_or_node: Any) -> int:
+    return int(event_or_node.start_mark.line) + 1
 
 
 def _refuse_repeated_keys(node: yaml.Node) -> None:
@@ -52,27 +50,31 @@ def _refuse_repeated_keys(node: yaml.Node) -> None:
         for item in node.value:
             _refuse_repeated_keys(item)
     if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
+        seen_keys: set[str] = set()
         for key, value in node.value:
-            if key.value in seen:
+            if key.value in seen_keys:
                 raise ValueError(f"line {_line(key)}: the key {key.value!r} is there twice")
-            seen.add(key.value)
+            seen_keys.add(key.value)
             _refuse_repeated_keys(value)
 
 
 WEIGHT_TOLERANCE = 1e-9
-DEFAULT_PROFILE = "standard"  # of runs for which nobody names one
-OVERALL = "overall"  # the key of the overall score among thresholds and report names
-RAGAS_SCORE = "ragas_score"  # the metric that is the overall score of source 001's profile
+# The default profile of runs.
+DEFAULT_PROFILE = "standard"
+# The key of the overall score among thresholds and report names.
+OVERALL = "overall"
+# The metric that is the overall score of the ragas profile.
+RAGAS_SCORE = "ragas_score"
 _PERCENT = 100.0
-FLAGS = "hallucination_flags"  # the metric whose flags may fail an answer
+# The metric whose flags may fail an answer.
+FLAGS = "hallucination_flags"
 _SHIPPED = Path(__file__).parent / "shipped"
 _Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Text(FrozenModel):
+class BilingualText(FrozenModel):
     """A text in both languages of the product."""
 
     en: str = Field(min_length=1)
@@ -80,16 +82,15 @@ class Text(FrozenModel):
 
     @property
     def bilingual(self) -> Bilingual:
-        """The same as the registry's type."""
+        """The text as the type that metric specifications use."""
         return Bilingual(self.en, self.ko)
 
 
-class Band(FrozenModel):
-    """A named range of a figure, up to the next band, which it does not include. It starts at ``at_least``, or right
-    above ``above``."""
+class ScoreBand(FrozenModel):
+    """A named range of a figure, from ``at_least`` (inclusive) or ``above`` (exclusive) up to the next band."""
 
     name: _Name
-    title: Text
+    title: BilingualText
     at_least: _Finite | None = None
     above: _Finite | None = None
 
@@ -101,78 +102,79 @@ class Band(FrozenModel):
 
     @property
     def start(self) -> tuple[float, bool]:
-        """Where it starts, and whether only above that."""
+        """The start, and whether it is exclusive."""
         if self.above is not None:
             return self.above, True
         return self.at_least or 0.0, False
 
 
 class AutomaticFailure(FrozenModel):
-    """A flag (a verdict of ``hallucination_flags``) with which an answer does not pass, whatever its scores."""
+    """A flag (a verdict of ``hallucination_flags``) that makes an answer fail, whatever its scores."""
 
     flag: Literal["unknown_phone", "forbidden_name", "avoidance"]
-    title: Text
+    title: BilingualText
 
 
-class Axis(FrozenModel):
-    """One side of a table: high where every one of the metrics is at least ``at_least``."""
+class TableAxis(FrozenModel):
+    """One side of a table: high if every metric is at least ``at_least``."""
 
     name: _Name
-    title: Text
+    title: BilingualText
     metrics: tuple[_Name, ...] = Field(min_length=1)
     at_least: _Finite
 
 
-class Cell(FrozenModel):
-    """A field of a table: the axes that are high there (the other is low), and what that means."""
+class TableCell(FrozenModel):
+    """A cell of a table: the axes that are high (the other is low), and its diagnosis."""
 
     name: _Name
     high: tuple[_Name, ...] = ()
-    title: Text
-    text: Text
+    title: BilingualText
+    text: BilingualText
 
 
-class Table(FrozenModel):
+class DiagnosisTable(FrozenModel):
     """Two axes and a diagnosis for each of the four combinations of high and low."""
 
     name: _Name
-    title: Text
-    axes: tuple[Axis, Axis]
-    cells: tuple[Cell, ...]
+    title: BilingualText
+    axes: tuple[TableAxis, TableAxis]
+    cells: tuple[TableCell, ...]
 
     @model_validator(mode="after")
     def _has_every_combination(self) -> Self:
         names = {axis.name for axis in self.axes}
-        found = [frozenset(cell.high) for cell in self.cells]
-        wanted = {frozenset(), frozenset(names), *(frozenset({name}) for name in names)}
-        if len(names) != len(self.axes) or set(found) != wanted or len(found) != len(wanted):
+        combinations = [frozenset(cell.high) for cell in self.cells]
+        expected = {frozenset(), frozenset(names), *(frozenset({name}) for name in names)}
+        if len(names) != len(self.axes) or set(combinations) != expected or len(combinations) != len(expected):
             raise ValueError(f"the table {self.name} does not have each combination of its axes once")
         return self
 
 
-class Unit(StrEnum):
-    """What the overall score is computed on."""
+class OverallUnit(StrEnum):
+    """The level at which the overall score is computed."""
 
     RUN_MEANS = "run_means"
     PER_ANSWER = "per_answer"
 
 
 class Normalise(StrEnum):
-    """How a value comes to 0-1: ``by_max`` is value / top (1-5 then starts at 0.2), ``min_max`` uses both ends."""
+    """The scaling of values to 0 to 1: ``by_max`` is value / top (1-5 then starts at 0.2), ``min_max`` uses both
+    ends."""
 
     BY_MAX = "by_max"
     MIN_MAX = "min_max"
 
 
-class OnFailure(StrEnum):
-    """What a failed result does to a mean: it is left out, or it counts as 0."""
+class FailureRule(StrEnum):
+    """The treatment of failed results in a mean: left out, or counted as 0."""
 
     EXCLUDE = "exclude"
     ZERO = "zero"
 
 
-class EmptyAnswer(StrEnum):
-    """What a part does that is not applicable because of the answer (no claims): it adds 0, or is left out."""
+class EmptyAnswerRule(StrEnum):
+    """The treatment of a part that does not apply because of the answer (no claims): it adds 0, or is left out."""
 
     ZERO = "zero"
     LEAVE_OUT = "leave_out"
@@ -181,10 +183,10 @@ class EmptyAnswer(StrEnum):
 NAMED_FIELDS = ("thresholds", "primary_judges", "report_names", "report_factors", "metric_bands")
 
 
-class Part(FrozenModel):
-    """A metric with its weight in the overall score. ``top`` is what ``by_max`` divides by, the scale's upper end
-    where it is not given. ``otherwise`` is the metric that takes its place for answers it does not apply to. A part
-    with ``categories`` applies to questions of these categories only."""
+class ProfilePart(FrozenModel):
+    """A metric with its weight in the overall score. ``top`` is the divisor of ``by_max``, by default the scale's upper
+    end. ``otherwise`` is the metric used for answers to which it does not apply. A part with ``categories`` applies
+    only to questions of these categories."""
 
     metric: _Name
     otherwise: Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]{0,63})?$")] = ""
@@ -193,7 +195,6 @@ class Part(FrozenModel):
     categories: tuple[str, ...] = ()
 
     def applies_to(self, category: str) -> bool:
-        """Whether questions of the category have this part."""
         return not self.categories or category in self.categories
 
 
@@ -205,32 +206,32 @@ class WholeScore(FrozenModel):
 
 
 class ProfileSpec(FrozenModel):
-    """A profile. ``parts`` make the overall score with ``constant``; a profile without parts has none.
+    """A profile. ``parts`` and ``constant`` make the overall score; a profile without parts has none.
 
     ``requires`` are metrics without which an answer has no overall score. ``reported`` are metrics computed and shown
-    beside it. ``thresholds`` are by metric, or ``overall``; with ``automatic_failures`` they say which answers pass.
-    ``bands`` are of the overall score, ``metric_bands`` of metrics, ``tables`` what high and low figures mean together.
-    ``primary_judges`` names the judge whose value is *the* value of a metric. ``report_names`` are the names under
-    which reports show a metric, or ``overall``, ``report_factors`` what they multiply it by. ``deviations`` say where
-    the figures differ from the source's. What is set for the metrics is as :class:`RuleSettings` says.
+    in addition. ``thresholds`` are by metric, or ``overall``; with ``automatic_failures`` they decide which answers
+    pass. ``bands`` are of the overall score, ``metric_bands`` of metrics, ``tables`` diagnose combinations of high and
+    low figures. ``primary_judges`` names the judge whose value counts for a metric. ``report_names`` are the names of
+    metrics, or ``overall``, in reports, ``report_factors`` their factors. ``deviations`` describe differences from the
+    source.
+    :class:`RuleSettings` documents the settings of metrics.
 
-    :raises ValueError: when weights and constant do not sum to 1 (within 1e-9) or names repeat or are unknown.
-    """
+    :raises ValueError: if weights and constant do not sum to 1 (within 1e-9), or names repeat or are unknown."""
 
     name: _Name
     version: int = Field(default=1, ge=1)
-    title: Text
-    description: Text | None = None
+    title: BilingualText
+    description: BilingualText | None = None
     source: str = ""
-    unit: Unit = Unit.RUN_MEANS
-    parts: tuple[Part, ...] = ()
+    unit: OverallUnit = OverallUnit.RUN_MEANS
+    parts: tuple[ProfilePart, ...] = ()
     constant: _Share = 0.0
     requires: tuple[_Name, ...] = ()
     reported: tuple[_Name, ...] = ()
     whole_score: WholeScore | None = None
     normalise: Normalise = Normalise.BY_MAX
-    on_failure: OnFailure = OnFailure.EXCLUDE
-    on_empty_answer: EmptyAnswer = EmptyAnswer.ZERO
+    on_failure: FailureRule = FailureRule.EXCLUDE
+    on_empty_answer: EmptyAnswerRule = EmptyAnswerRule.ZERO
     matching: Literal["tiers", "substring"] = "tiers"
     k: int = Field(default=5, ge=1, le=50)
     checks: dict[str, CheckPhrases] = Field(default_factory=dict)
@@ -242,13 +243,13 @@ class ProfileSpec(FrozenModel):
     caps: tuple[Cap, ...] = ()
     thresholds: dict[str, _Finite] = Field(default_factory=dict)
     automatic_failures: tuple[AutomaticFailure, ...] = ()
-    bands: tuple[Band, ...] = ()
-    metric_bands: dict[str, tuple[Band, ...]] = Field(default_factory=dict)
-    tables: tuple[Table, ...] = ()
+    bands: tuple[ScoreBand, ...] = ()
+    metric_bands: dict[str, tuple[ScoreBand, ...]] = Field(default_factory=dict)
+    tables: tuple[DiagnosisTable, ...] = ()
     primary_judges: dict[str, str] = Field(default_factory=dict)
     report_names: dict[str, str] = Field(default_factory=dict)
     report_factors: dict[str, _Finite] = Field(default_factory=dict)
-    deviations: tuple[Text, ...] = ()
+    deviations: tuple[BilingualText, ...] = ()
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -257,7 +258,7 @@ class ProfileSpec(FrozenModel):
             raise ValueError(f"weights and constant sum to {total:.12g}, not 1")
         if not self.parts and self.constant:
             raise ValueError("a constant without parts is no score")
-        if self.unit is not Unit.PER_ANSWER and (self.whole_score or self.requires or self._alternatives):
+        if self.unit is not OverallUnit.PER_ANSWER and (self.whole_score or self.requires or self._alternatives):
             raise ValueError("whole_score, requires and otherwise belong to per-answer profiles")
         if self._alternatives and self.normalise is not Normalise.MIN_MAX:
             raise ValueError("a part with otherwise needs min_max: the two metrics may have different scales")
@@ -265,32 +266,32 @@ class ProfileSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
-        named = [part.metric for part in self.parts] + list(self.reported)
-        repeated = sorted({name for name in named if named.count(name) > 1})
+        part_and_reported_names = [part.metric for part in self.parts] + list(self.reported)
+        repeated = sorted({name for name in part_and_reported_names if part_and_reported_names.count(name) > 1})
         if repeated:
             raise ValueError(f"named twice: {', '.join(repeated)}")
-        known = {*self.metrics, OVERALL}
-        uses: list[tuple[str, Iterable[str]]] = [(field, getattr(self, field)) for field in NAMED_FIELDS]
-        uses += [("requires", self.requires), ("caps", [cap.metric for cap in self.caps])]
-        uses += [("tables", [name for table in self.tables for axis in table.axes for name in axis.metrics])]
+        known_names = {*self.metrics, OVERALL}
+        references: list[tuple[str, Iterable[str]]] = [(field, getattr(self, field)) for field in NAMED_FIELDS]
+        references += [("requires", self.requires), ("caps", [cap.metric for cap in self.caps])]
+        references += [("tables", [name for table in self.tables for axis in table.axes for name in axis.metrics])]
         if self.automatic_failures:
-            uses.append(("automatic_failures", [FLAGS]))
-        for field, names in uses:
-            if unknown := sorted(set(names) - known):
+            references.append(("automatic_failures", [FLAGS]))
+        for field, names in references:
+            if unknown := sorted(set(names) - known_names):
                 raise ValueError(f"{field} names what the profile does not have: {', '.join(unknown)}")
         return self
 
     @model_validator(mode="after")
     def _each_name_shows_one_figure(self) -> Self:
-        shown = [self.report_name(name) for name in self.metrics]
+        report_names = [self.report_name(name) for name in self.metrics]
         overall = self.report_name(OVERALL)
-        if repeated := sorted({name for name in shown if shown.count(name) > 1}):
+        if repeated := sorted({name for name in report_names if report_names.count(name) > 1}):
             raise ValueError(f"report_names gives one name to several metrics: {', '.join(repeated)}")
-        if overall not in shown:
+        if overall not in report_names:
             return self
         if overall != RAGAS_SCORE or overall not in self.reported:
             raise ValueError(f"report_names gives the overall score the name of a metric: {overall}")
-        if self.unit is not Unit.PER_ANSWER or self.report_factors.get(OVERALL) != _PERCENT:
+        if self.unit is not OverallUnit.PER_ANSWER or self.report_factors.get(OVERALL) != _PERCENT:
             raise ValueError(
                 f"an overall score named {overall} needs unit: per_answer and report_factors: overall: 100"
             )
@@ -310,48 +311,50 @@ class ProfileSpec(FrozenModel):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The names of all metrics a run under this profile computes, parts first, each once."""
+        """The names of all metrics that a run under this profile computes, parts first, each once."""
         names = [*(part.metric for part in self.parts), *self._alternatives, *self.reported]
         if self.whole_score:
             names.append(self.whole_score.metric)
         return tuple(dict.fromkeys(names))
 
     def report_name(self, metric: str) -> str:
-        """The name under which reports show the metric, or ``overall``."""
+        """The name of the metric, or ``overall``, in reports."""
         return self.report_names.get(metric, metric)
 
     def report_value(self, metric: str, value: float) -> float:
-        """The metric's value, or the overall score, as reports under the source's names show it."""
+        """The value of the metric, or of the overall score, as reports show it."""
         return value * self.report_factors.get(metric, 1.0)
 
     def content(self) -> dict[str, Any]:
-        """What makes the profile what it is, as JSON values: without the version number and without defaults, so
-        that a field added later does not change the hash of older profiles."""
+        """The content that the profile's hash covers, as JSON values: without version and defaults, so that a new field
+        does not change the hash of older profiles."""
         return self.model_dump(mode="json", exclude_defaults=True, exclude={"version"})
 
 
 def load_profile(text: str) -> ProfileSpec:
-    """Read a profile from YAML.
+    """Parse a profile from YAML.
 
-    :raises ValueError: when it is no YAML mapping, uses aliases, repeats a key, or is no valid profile.
-    """
+    :raises ValueError: for invalid YAML, aliases, repeated keys, or an invalid profile."""
     return ProfileSpec.model_validate(read_mapping(text))
 
 
 def rule_settings(profile: ProfileSpec, *, k: int | None = None) -> RuleSettings:
-    """What the rule metrics of a run need of the profile; ``k`` is the run's own, else the profile's."""
-    said = {one.name: getattr(profile, one.name) for one in fields(RuleSettings) if one.name != "embeds"}
-    return RuleSettings(**said | ({} if k is None else {"k": k}))
+    """The settings of a run's rule metrics; ``k`` overrides the profile's."""
+    profile_values = {
+        setting_field.name: getattr(profile, setting_field.name)
+        for setting_field in fields(RuleSettings)
+        if setting_field.name != "embeds"
+    }
+    return RuleSettings(**profile_values | ({} if k is None else {"k": k}))
 
 
 @lru_cache(maxsize=1)
 def shipped_profiles() -> tuple[ProfileSpec, ...]:
-    """The profiles that come with the product, by name."""
+    """The shipped profiles, sorted by file name."""
     return tuple(load_profile(path.read_text(encoding="utf-8")) for path in sorted(_SHIPPED.glob("*.yaml")))
 
 
 def metrics_by_report_name(content: Mapping[str, Any]) -> dict[str, str]:
-    """The metrics of a profile's stored content by the names under which its reports show them, where that is another
-    name than their own."""
-    named = content.get("report_names", {}).items()
-    return {shown: metric for metric, shown in named if metric not in {shown, OVERALL}}
+    """The metrics of a profile's stored content by their names in reports, if these differ."""
+    report_names = content.get("report_names", {}).items()
+    return {report_name: metric for metric, report_name in report_names if metric not in {report_name, OVERALL}}

@@ -1,1 +1,1 @@
-"""Parts that all REST modules share: endpoints, requests, filters, errors, idempotency keys."""
+"""Shared parts of the REST modules: endpoints, requests, filters, errors, idempotency keys."""

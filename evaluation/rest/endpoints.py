@@ -1,6 +1,6 @@
-"""What all endpoints share: strict query parameters, strict bodies, files (as the field ``file`` of a form, or as the
-body itself with the options in the address), answers written by the serializer that is declared, lists of what the
-caller may see."""
+"""Base views of the REST API: strict query parameters and bodies, uploads, declared serializers, lists by permission.
+
+A file is uploaded in the form field ``file``, or as the body with the options in the query string."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial, update_wrapper, wraps
@@ -27,41 +27,39 @@ from evaluation.accounts.access import fetch, projects_with, visible
 from evaluation.core.roles import Action
 from evaluation.formats.reading import ENCODINGS
 from evaluation.models import Project, User
-from evaluation.rest.idempotency import KEY, once
+from evaluation.rest.idempotency import IDEMPOTENCY_HEADER, run_once
 from evaluation.rest.requests import (
-    ENVELOPE,
-    Body,
+    MULTIPART_OVERHEAD,
     FileBody,
     FormWithFile,
     LengthRequired,
     Pages,
     StrictJSON,
     TooLarge,
-    limited,
+    UploadedBody,
+    check_length,
 )
 
 Method = Callable[..., Any]
-Kind = type[Serializer[Any]]
+SerializerClass = type[Serializer[Any]]
 
 
 class StrictSerializer(Serializer[Any]):
-    """A body in which every field must be known: a mistyped option is refused, never ignored."""
+    """Serializer that refuses unknown fields, so that a mistyped option is not ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """The validated values.
+        """Validate the data.
 
-        :raises ValidationError: naming each unknown field.
-        """
+        :raises ValidationError: for each unknown field."""
         if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
             raise ValidationError({str(name): [_("This field is not known here.")] for name in unknown})
         return super().to_internal_value(data)
 
 
-class Endpoint(GenericAPIView[Any]):
-    """A view that refuses query parameters nobody declared.
+class StrictAPIView(GenericAPIView[Any]):
+    """View that refuses undeclared query parameters.
 
-    ``query`` names those a view reads beside its filters and pages.
-    """
+    ``query`` names parameters besides those of filters and pagination."""
 
     parser_classes = (StrictJSON,)
     filter_backends: Any = ()
@@ -69,26 +67,26 @@ class Endpoint(GenericAPIView[Any]):
     query: ClassVar[tuple[str, ...]] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Authenticate, then look at the parameters.
+        """Authenticate, then check the parameters.
 
-        :raises ValidationError: naming each unknown parameter.
-        :raises LengthRequired: for a body sent in chunks, which would be taken for an empty one.
-        """
+        :raises ValidationError: for each unknown parameter.
+        :raises LengthRequired: for a chunked body, which Django would read as empty."""
         super().initial(request, *args, **kwargs)
         if "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH"):
             raise LengthRequired
-        if KEY in request.headers and request.method == "POST":
-            limited({"request": request}, settings.CONCORD_UPLOAD_BYTES + ENVELOPE)
+        if IDEMPOTENCY_HEADER in request.headers and request.method == "POST":
+            check_length({"request": request}, settings.CONCORD_UPLOAD_BYTES + MULTIPART_OVERHEAD)
             post = getattr(self, "post", self.http_method_not_allowed)
-            vars(self)["post"] = update_wrapper(partial(once, post), post)  # as a ViewSet sets its methods
-        if request.query_params and (unknown := sorted(set(request.query_params) - self._known())):
+            # A ViewSet sets its methods this way.
+            vars(self)["post"] = update_wrapper(partial(run_once, post), post)
+        if request.query_params and (unknown := sorted(set(request.query_params) - self._known_parameters())):
             raise ValidationError({name: [_("This parameter is not known here.")] for name in unknown})
 
-    def _known(self) -> set[str]:
-        """The parameters of the method that answers: its own, and for pages of a list the filters and the cursor."""
+    def _known_parameters(self) -> set[str]:
+        """Parameters of the current method: its own, and for paged lists those of filters and cursor."""
         method = getattr(self, str(self.request.method).lower(), None)
         declared = getattr(method, "query", None)
-        known = {*self.query, *(_shared(declared).fields if declared else ())}
+        known = {*self.query, *(_shared_serializer(declared).fields if declared else ())}
         if self.request.method != "GET" or not getattr(method, "paged", not getattr(self, "detail", False)):
             return known
         filters: type[FilterSet] | None = getattr(self, "filterset_class", None)
@@ -96,58 +94,56 @@ class Endpoint(GenericAPIView[Any]):
         return known | ({"cursor", "page_size"} if self.pagination_class else set())
 
     def body(self) -> Any:
-        """The validated body of the request, by what the method declares, else by the view's serializer.
+        """Validated body of the request, by the method's declared serializer, else the view's.
 
-        :raises ValidationError: for anything it does not accept.
-        """
+        :raises ValidationError: for invalid data."""
         if self.request.data is None:
-            raise ValidationError({"non_field_errors": ["No data provided"]})  # as the REST framework words it
+            # The message of Django REST framework.
+            raise ValidationError({"non_field_errors": ["No data provided"]})
         method = getattr(self, str(self.request.method).lower())
         kind: Any = getattr(method, "body", None) or self.get_serializer_class()
-        return _shared(kind).run_validation(self.request.data)
+        return _shared_serializer(kind).run_validation(self.request.data)
 
-    def page(self, rows: QuerySet[Any], kind: Kind) -> Response:
-        """One page of the rows."""
+    def page(self, rows: QuerySet[Any], kind: SerializerClass) -> Response:
         return self.get_paginated_response(
-            written(kind, self.paginate_queryset(self.filter_queryset(rows)) or [], many=True)
+            serialize(kind, self.paginate_queryset(self.filter_queryset(rows)) or [], many=True)
         )
 
-    def asked(self, given: Mapping[str, Any] | None = None) -> Any:
-        """The validated parameters of the address, or what is ``given`` in their place, by the ``query`` that the
-        method declares.
+    def validated_query(self, data: Mapping[str, Any] | None = None) -> Any:
+        """Validated query parameters, or ``data`` instead, by the method's declared ``query``.
 
-        :raises ValidationError: naming what does not fit.
-        """
+        :raises ValidationError: for invalid parameters."""
         method = getattr(self, str(self.request.method).lower())
-        return _shared(method.query).run_validation(self.request.query_params if given is None else given)
+        return _shared_serializer(method.query).run_validation(self.request.query_params if data is None else data)
 
 
 @cache
-def _shared(kind: Any) -> Serializer[Any]:
-    """One for all requests, of which it keeps nothing: making a serializer copies every field below it."""
-    made: Serializer[Any] = kind()
-    return made
+def _shared_serializer(kind: Any) -> Serializer[Any]:
+    """Serializer shared by all requests, of which it keeps no state; creating one copies every field."""
+    serializer: Serializer[Any] = kind()
+    return serializer
 
 
-def written_by(
-    *kinds: Kind,
+def responds_with(
+    *kinds: SerializerClass,
     status: int = 200,
-    others: Mapping[int, Any] | None = None,
+    other_responses: Mapping[int, Any] | None = None,
     many: bool = False,
     paged: bool = False,
     body: Any = None,
     query: type[StrictSerializer] | None = None,
 ) -> Callable[[Method], Method]:
-    """Declare what a method reads and answers, for the schema and for the answer itself.
+    """Declare the request and response of a method, for the schema and for the response itself.
 
-    The method returns the thing, or a ``Response`` around it where the status is another, and the first of the
-    ``kinds`` of serializers writes it; where another one has to, the method hands over its ``data``. Of a method that
-    answers in pages (``paged``) the rows are taken. ``None`` becomes 204, as without any kind. ``others`` tells the
-    schema of further statuses. ``body`` is what :meth:`Endpoint.body` reads, ``query`` what :meth:`Endpoint.asked`
-    does.
-    """
-    responses = {status: _declared(kinds, many or paged)} if kinds else {204: None}
-    responses |= {one: _declared(more) if isinstance(more, tuple) else more for one, more in (others or {}).items()}
+    The method returns an object, or a ``Response`` around it for another status; the first of ``kinds`` serializes it.
+    To use another serializer, the method returns its ``data``. With ``paged`` the method returns a queryset. ``None``
+    becomes status 204, as does any result without ``kinds``. ``other_responses``: further statuses for the schema.
+    ``body`` is read by :meth:`StrictAPIView.body`, ``query`` by :meth:`StrictAPIView.validated_query`."""
+    responses = {status: _response_schema(kinds, many or paged)} if kinds else {204: None}
+    responses |= {
+        code: _response_schema(other) if isinstance(other, tuple) else other
+        for code, other in (other_responses or {}).items()
+    }
     schema: dict[str, Any] = {"responses": responses}
     if query:
         schema["parameters"] = [query]
@@ -156,83 +152,87 @@ def written_by(
 
     def decorate(method: Method) -> Method:
         @wraps(method)
-        def answered(self: Endpoint, request: Request, *args: Any, **kwargs: Any) -> Response:
-            found = method(self, request, *args, **kwargs)
-            if found is None or not kinds:
+        def respond(self: StrictAPIView, request: Request, *args: Any, **kwargs: Any) -> Response:
+            result = method(self, request, *args, **kwargs)
+            if result is None or not kinds:
                 return Response(status=204)
             if paged:
-                return found if isinstance(found, Response) else self.page(found, kinds[0])
-            response = found if isinstance(found, Response) else Response(found, status=status)
-            response.data = written(kinds[0], response.data, many=many)
+                return result if isinstance(result, Response) else self.page(result, kinds[0])
+            response = result if isinstance(result, Response) else Response(result, status=status)
+            response.data = serialize(kinds[0], response.data, many=many)
             return response
 
-        vars(answered).update(kinds=kinds, body=body, query=query, paged=paged)
-        return extend_schema(**schema)(answered)
+        vars(respond).update(kinds=kinds, body=body, query=query, paged=paged)
+        return extend_schema(**schema)(respond)
 
     return decorate
 
 
-def verb(
-    find: Callable[[Any, int], Any],
-    *kinds: Kind,
+def detail_action(
+    fetch_object: Callable[[Any, int], Any],
+    *kinds: SerializerClass,
     body: type[StrictSerializer] | None = StrictSerializer,
     **declared: Any,
 ) -> Callable[[Method], Method]:
-    """A POST on one thing. ``find`` fetches it for the caller, who may do this; then the body is read, which without
-    fields has to be empty and with ``None`` is left alone. The method is given the thing and, where it has fields,
-    the body; :func:`written_by` says what becomes of what it returns."""
-    fields = body not in (None, StrictSerializer)
+    """Declare a POST action on one object.
+
+    ``fetch_object`` fetches it if the caller may perform the action. A ``body`` without fields must be empty; ``None``
+    ignores the body. The method receives the object and, if there are fields, the body. Its result is handled by
+    :func:`responds_with`."""
+    has_fields = body not in (None, StrictSerializer)
 
     def decorate(method: Method) -> Method:
         @wraps(method)
-        def done(self: Endpoint, request: Request, pk: int) -> Any:
-            one = find(request.user, pk)
-            read = self.body() if body else None
-            return method(self, one, read) if fields else method(self, one)
+        def handle(self: StrictAPIView, request: Request, pk: int) -> Any:
+            obj = fetch_object(request.user, pk)
+            data = self.body() if body else None
+            return method(self, obj, data) if has_fields else method(self, obj)
 
         options: dict[str, Any] = {
             "serializer_class": body or StrictSerializer,
             "pagination_class": None,
             "filterset_class": None,
         }
-        routed = action(detail=True, methods=["post"], url_path=method.__name__.replace("_", "-"), **options)(done)
-        return written_by(*kinds, body=body, **declared)(routed)
+        routed = action(detail=True, methods=["post"], url_path=method.__name__.replace("_", "-"), **options)(handle)
+        return responds_with(*kinds, body=body, **declared)(routed)
 
     return decorate
 
 
-def part(
-    *kinds: Kind, pages: type[Pages] | None = None, filters: type[FilterSet] | None = None, **declared: Any
+def detail_view(
+    *kinds: SerializerClass, pages: type[Pages] | None = None, filters: type[FilterSet] | None = None, **declared: Any
 ) -> Callable[[Method], Method]:
-    """A GET of what belongs to one thing, by the method's name below its address; with ``pages`` in pages of the rows,
-    which ``filters`` narrow. :func:`written_by` says what becomes of what the method returns."""
+    """Declare a GET below one object, under the method's name.
+
+    ``pages`` paginates the rows, ``filters`` filters them. The result is handled by :func:`responds_with`."""
     options: dict[str, Any] = {"serializer_class": kinds[0], "pagination_class": pages, "filterset_class": filters}
 
     def decorate(method: Method) -> Method:
         routed = action(detail=True, url_path=method.__name__.replace("_", "-"), **options)(method)
-        return written_by(*kinds, paged=pages is not None, **declared)(routed)
+        return responds_with(*kinds, paged=pages is not None, **declared)(routed)
 
     return decorate
 
 
-def _declared(kinds: tuple[Kind, ...], many: bool = False) -> Any:
-    """What the schema says of an answer that one of the kinds writes."""
+def _response_schema(kinds: tuple[SerializerClass, ...], many: bool = False) -> Any:
+    """Schema of a response by one of the serializers."""
     if len(kinds) == 1:
         return kinds[0](many=many)
     name = "Or".join(kind.__name__.removesuffix("Serializer") for kind in kinds)
     return PolymorphicProxySerializer(name, serializers=list(kinds), resource_type_field_name=None, many=many)
 
 
-def written(kind: Any, found: Any, *, many: bool = False) -> Any:
-    """The thing, or ``many`` things, as the serializer writes them; it is given no context."""
-    if isinstance(found, (ReturnDict, ReturnList)):  # by another serializer
-        return found
-    write = _shared(kind).to_representation
-    return [write(one) for one in found] if many else write(found)
+def serialize(kind: Any, value: Any, *, many: bool = False) -> Any:
+    """Serialize an object, or ``many`` objects, without context."""
+    # Already serialized.
+    if isinstance(value, (ReturnDict, ReturnList)):
+        return value
+    write = _shared_serializer(kind).to_representation
+    return [write(element) for element in value] if many else write(value)
 
 
-class ViewSet(ViewSetMixin, Endpoint):
-    """Verbs on things that an address names by their id."""
+class ViewSet(ViewSetMixin, StrictAPIView):
+    """Endpoints for objects with a numeric id."""
 
     lookup_value_converter = "int"
     serializer_class: Any = StrictSerializer
@@ -240,10 +240,9 @@ class ViewSet(ViewSetMixin, Endpoint):
 
 
 class RowsViewSet(ListModelMixin, ViewSet):
-    """Rows of the projects in which the caller may look at things: a list in cursor pages, and each by its id.
+    """Rows of the projects that the caller may view: a list in cursor pages, and each row by id.
 
-    ``rows`` are all rows with what the serializer needs; a caller without any role gets an empty list.
-    """
+    ``rows`` are all rows with related data; a caller without a role gets an empty list."""
 
     pagination_class = Pages
     filter_backends = (DjangoFilterBackend,)
@@ -251,97 +250,94 @@ class RowsViewSet(ListModelMixin, ViewSet):
     path: ClassVar[str] = ""
 
     def get_queryset(self) -> QuerySet[Any]:
-        """What the caller may see."""
         return visible(self.rows.all(), self.request.user, Action.VIEW, path=self.path)
 
     def get_object(self) -> Any:
-        """The row of the address."""
         return fetch(self.rows.all(), self.request.user, Action.VIEW, self.kwargs["pk"], path=self.path)
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One page."""
+        """Page of the rows."""
         return super().list(request)
 
     def retrieve(self, request: Request, pk: int) -> Response:
-        """The version."""
-        kind: Any = type(self).serializer_class  # not that of a verb which looks at the thing, too
+        """Row with this id."""
+        # An action's serializer may differ.
+        kind: Any = type(self).serializer_class
         return Response(kind(self.get_object(), context=self.get_serializer_context()).data)
 
 
-def person(request: Request) -> User:
-    """Who is asking; the permission classes let nobody else through.
+def request_user(request: Request) -> User:
+    """Authenticated user of a request.
 
-    :raises NotAuthenticated: where they were switched off.
-    """
+    :raises NotAuthenticated: if permission classes are disabled."""
     if not isinstance(request.user, User):
         raise NotAuthenticated
     return request.user
 
 
-#: What the schema says of a body that is the file itself.
+#: Schema of a body that is the file itself.
 FILE_BODY = {"application/json": OpenApiTypes.OBJECT, "text/csv": OpenApiTypes.BINARY}
 
 
-@extend_schema_field(OpenApiTypes.BINARY)  # without it the schema says that the address of a file is sent
-class FileOfRows(FileField):
-    """The file of a form."""
+# Otherwise the schema declares a URL.
+@extend_schema_field(OpenApiTypes.BINARY)
+class FormFileField(FileField):
+    pass
 
 
 class TextOptions(StrictSerializer):
-    """How the text of a file is written."""
+    """Encoding options of an uploaded text."""
 
     encoding = ChoiceField(
         choices=sorted(ENCODINGS), default="", allow_blank=True, help_text="of a text that is not in UTF-8"
     )
 
 
-class UploadEndpoint(Endpoint):
-    """An endpoint that takes a file; what its method declares as the ``query`` may also stand beside it in the form."""
+class UploadEndpoint(StrictAPIView):
+    """Endpoint for file uploads; its declared ``query`` parameters may also be form fields."""
 
     parser_classes = (FormWithFile, FileBody)  # type: ignore[assignment]
 
-    def upload(self) -> tuple[Body, Any]:
-        """The file, and the validated options.
+    def upload(self) -> tuple[UploadedBody, Any]:
+        """Return the file and the validated options.
 
-        :raises ValidationError: without a file, or for an option that is unknown or wrong.
-        :raises TooLarge: beyond the limit of uploads.
-        :raises InvalidFile: for a text that is not in the encoding that was named.
-        """
+        :raises ValidationError: for a missing file and for invalid options.
+        :raises TooLarge: above the upload limit.
+        :raises InvalidFile: if the text is not in the named encoding."""
         data = self.request.data
-        given: dict[str, Any] = self.request.query_params.dict()
-        if isinstance(data, Body):
+        parameters: dict[str, Any] = self.request.query_params.dict()
+        if isinstance(data, UploadedBody):
             body = data
         else:
             body = _form_file(self.request)
-            given |= {name: value for name, value in _plain(data).items() if name != "file"}
-        options = self.asked(given)
-        return body.in_encoding(options.get("encoding", "")), options
+            parameters |= {name: value for name, value in _as_mapping(data).items() if name != "file"}
+        options = self.validated_query(parameters)
+        return body.recode_from(options.get("encoding", "")), options
 
 
-def _plain(data: Any) -> Mapping[str, Any]:
-    plain: Mapping[str, Any] = data.dict() if hasattr(data, "dict") else data
-    return plain
+def _as_mapping(data: Any) -> Mapping[str, Any]:
+    mapping: Mapping[str, Any] = data.dict() if hasattr(data, "dict") else data
+    return mapping
 
 
-def _form_file(request: Request) -> Body:
+def _form_file(request: Request) -> UploadedBody:
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile) or len(request.FILES) != 1:
         raise ValidationError({"file": [_("Exactly one file is expected, in the field “file”.")]})
     if (file.size or 0) > settings.CONCORD_UPLOAD_BYTES:
         raise TooLarge(settings.CONCORD_UPLOAD_BYTES)
-    return Body(file.name or "file", file.read())
+    return UploadedBody(file.name or "file", file.read())
 
 
 def project_for(user: User, pk: int | None) -> Project:
-    """The project something is imported into: the named one, else the only one the caller may import into.
+    """Project of an import: the named one, else the only one the caller may import into.
 
-    :raises Http404: for a project the caller has no role in.
-    :raises PermissionDenied: where the role does not allow it.
-    :raises ValidationError: when none is named and there is not exactly one.
-    """
+    :raises Http404: if the caller has no role in the project.
+    :raises PermissionDenied: if the role does not permit it.
+    :raises ValidationError: if none is named and there is not exactly one."""
     if pk is not None:
         return fetch(Project.objects.all(), user, Action.EVALUATE, pk)
-    mine = list(projects_with(user, Action.EVALUATE)[:2])
-    if len(mine) != 1:
+    projects = list(projects_with(user, Action.EVALUATE)[:2])
+    if len(projects) != 1:
         raise ValidationError({"project": [_("Name the project by its id.")]})
-    return mine[0]
+    return projects[0]

@@ -1,5 +1,4 @@
-"""REST errors: our own become clear 4xx answers, everything else stays DRF's; what the OpenAPI document is told of them
-and of tokens."""
+"""REST errors: domain errors become 4xx or 503 responses, others stay DRF's; and their OpenAPI description."""
 
 from http import HTTPStatus
 from typing import Any
@@ -13,20 +12,19 @@ from rest_framework.response import Response
 from rest_framework.serializers import CharField, DictField, IntegerField, ListField, Serializer
 from rest_framework.views import exception_handler
 
-from evaluation.core.errors import InvalidFile, Later, Refused, TooOften, UnknownName
+from evaluation.core.errors import DomainError, InvalidFile, NotReady, RateLimited, UnknownName
 from evaluation.messages.sentences import explain, explain_refusal
 
 
 class SentenceField(CharField):
-    """A problem or remark in a sentence in the caller's language."""
+    """Message of a problem or remark in the caller's language."""
 
     def to_representation(self, value: Any) -> str:
-        """The sentence."""
         return explain(value)
 
 
 class ProblemSerializer(Serializer[Any]):
-    """A problem or remark about a file."""
+    """Problem or remark about a file."""
 
     code = CharField()
     file = CharField(allow_blank=True)
@@ -37,41 +35,42 @@ class ProblemSerializer(Serializer[Any]):
     message = SentenceField(source="*")
 
 
-PROBLEM = "application/problem+json"
+PROBLEM_CONTENT_TYPE = "application/problem+json"
 
 
-def problem(status: int, said: Any) -> dict[str, Any]:
-    """What is said as a problem of RFC 9457: ``type`` and ``title`` by the status, for what is known by nothing closer;
-    ``code``, ``problems`` and the fields that were refused stand beside them, the fields in ``errors`` as well, because
-    one of them may be called like a member."""
+def problem_body(status: int, detail: Any) -> dict[str, Any]:
+    """RFC 9457 problem with ``type``, ``title`` and ``status``.
+
+    ``code``, ``problems`` and refused fields are members; refused fields are repeated in ``errors``, because a field
+    may have the name of a member."""
     members = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
-    if not isinstance(said, dict):
-        return members | {"errors": {"non_field_errors": said}}
-    if set(said) <= {"detail", "code", "problems", "known"} and "detail" in said:
-        return said | members
-    return {**said, **members, "errors": said}
+    if not isinstance(detail, dict):
+        return members | {"errors": {"non_field_errors": detail}}
+    if set(detail) <= {"detail", "code", "problems", "known"} and "detail" in detail:
+        return detail | members
+    return {**detail, **members, "errors": detail}
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """The answer to an error as a problem of RFC 9457; ``None`` for what is none of ours."""
-    response = _answer(error, context)
+    """Response to an error as an RFC 9457 problem; ``None`` for unhandled errors."""
+    response = _error_response(error, context)
     if response is not None:
-        response.data = problem(response.status_code, response.data)
-        response.content_type = PROBLEM
+        response.data = problem_body(response.status_code, response.data)
+        response.content_type = PROBLEM_CONTENT_TYPE
     return response
 
 
-def _answer(error: Exception, context: dict[str, Any]) -> Response | None:
-    """400 with every problem for a refused file, 409 for an impossible action, 429 for one taken too often, 503 for
-    what a worker is at, 400 for an unknown name."""
+def _error_response(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Return 400 for a refused file or unknown name, 409 for a refused action, 429 for rate limits, 503 for pending
+    results."""
     if isinstance(error, InvalidFile):
         problems = ProblemSerializer(error.problems, many=True).data
         return Response({"detail": "invalid_file", "problems": problems}, status=400)
-    if isinstance(error, Later):
+    if isinstance(error, NotReady):
         body = {"detail": explain_refusal(error), "code": error.code}
-        status = 429 if isinstance(error, TooOften) else 503
+        status = 429 if isinstance(error, RateLimited) else 503
         return Response(body, status=status, headers={"Retry-After": str(error.seconds)})
-    if isinstance(error, Refused):
+    if isinstance(error, DomainError):
         return Response({"detail": explain_refusal(error), "code": error.code}, status=409)
     if isinstance(error, UnknownName):
         return Response({"detail": str(error), "known": error.known}, status=400)
@@ -83,9 +82,9 @@ def _answer(error: Exception, context: dict[str, Any]) -> Response | None:
 
 @csrf_exempt
 def unknown(request: HttpRequest, rest: str = "") -> JsonResponse:
-    """404 with a hint. There is nothing to protect here, so programs without a CSRF token get it too."""
-    said = {"detail": _("There is nothing here. Addresses end with a slash.")}
-    return JsonResponse(problem(404, said), status=404, content_type=PROBLEM)
+    """Return 404 with a hint, also without a CSRF token, since there is nothing to protect."""
+    body = {"detail": _("There is nothing here. Addresses end with a slash.")}
+    return JsonResponse(problem_body(404, body), status=404, content_type=PROBLEM_CONTENT_TYPE)
 
 
 ERRORS = {
@@ -104,7 +103,7 @@ WRITING_ERRORS = {
 }
 
 
-CONDITIONS = [
+IDEMPOTENCY_PARAMETERS = [
     {
         "in": "header",
         "name": "Idempotency-Key",
@@ -115,29 +114,29 @@ CONDITIONS = [
 
 
 class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How a token is sent."""
+    """Token authentication for the OpenAPI schema."""
 
     target_class = "evaluation.rest.requests.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        """The scheme as OpenAPI names it."""
         return {"type": "http", "scheme": "bearer"}
 
 
 def describe_errors(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """Add the answers that every endpoint may give to the schema (a postprocessing hook of drf-spectacular)."""
+    """Add the common error responses to the schema (postprocessing hook of drf-spectacular)."""
     members = {"type": "string"}, {"type": "string"}, {"type": "integer"}
     shape = {"type": "object", "properties": dict(zip(("type", "title", "status"), members, strict=True))}
-    content: dict[str, Any] = {PROBLEM: {"schema": shape | {"required": ["type", "title", "status"]}}}
+    content: dict[str, Any] = {PROBLEM_CONTENT_TYPE: {"schema": shape | {"required": ["type", "title", "status"]}}}
     for operations in result.get("paths", {}).values():
         for method, operation in operations.items():
             possible = ERRORS if method == "get" else ERRORS | WRITING_ERRORS
             if method == "post":
-                operation.setdefault("parameters", []).extend(CONDITIONS)
+                operation.setdefault("parameters", []).extend(IDEMPOTENCY_PARAMETERS)
             for status, description in possible.items():
                 operation["responses"].setdefault(status, {"description": description, "content": content})
-    for one in result.get("components", {}).get("schemas", {}).values():
-        if "oneOf" in one and "discriminator" not in one:  # what a lead sees holds all that a member does
-            one["anyOf"] = one.pop("oneOf")
+    for component in result.get("components", {}).get("schemas", {}).values():
+        # The serializer for leads is a superset of the one for members, so both may match.
+        if "oneOf" in component and "discriminator" not in component:
+            component["anyOf"] = component.pop("oneOf")
     return result

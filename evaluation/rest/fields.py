@@ -1,4 +1,4 @@
-"""Fields of request bodies that several REST modules share."""
+"""Fields and actions shared by REST modules."""
 
 from __future__ import annotations
 
@@ -11,43 +11,47 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.decorators import action
 from rest_framework.serializers import CharField, IntegerField
 
-from evaluation.accounts.access import LARGEST_ID
+from evaluation.accounts.access import MAX_ID
 from evaluation.rest.endpoints import Method, StrictSerializer
 
-TOO_OFTEN = OpenApiResponse(description="Too many within an hour; `Retry-After` says in how many seconds to try again.")
-LONGEST_TEXT = 100_000  # beyond every limit that is explained in a sentence
-A_DAY_IN_MS = 86_400_000
+RATE_LIMIT_RESPONSE = OpenApiResponse(
+    description="Too many within an hour; `Retry-After` says in how many seconds to try again."
+)
+# Above every limit that has a message of its own.
+MAX_TEXT_LENGTH = 100_000
+DAY_MILLISECONDS = 86_400_000
 
 
-def optional_text(longest: int = LONGEST_TEXT) -> CharField:
-    """A text that may be empty or left out."""
-    return CharField(default="", allow_blank=True, max_length=longest)
+def optional_text(max_length: int = MAX_TEXT_LENGTH) -> CharField:
+    return CharField(default="", allow_blank=True, max_length=max_length)
 
 
-def row_id(**more: Any) -> IntegerField:
-    """A primary key."""
-    return IntegerField(min_value=1, max_value=LARGEST_ID, **more)
+def id_field(**options: Any) -> IntegerField:
+    return IntegerField(min_value=1, max_value=MAX_ID, **options)
 
 
-def a_label() -> Any:
-    """A class or nothing; in no type, because ``label`` is the caption of a field to the REST framework."""
+def label_field() -> Any:
+    """Field for a class label or null; not a typed attribute, because DRF uses ``label`` for a field's caption."""
     return CharField(allow_null=True, default=None, max_length=200)
 
 
-def limited(
+def rate_limited_view(
     query: type[StrictSerializer],
     responses: Mapping[Any, Any] = MappingProxyType({200: OpenApiTypes.OBJECT}),
     *,
     detail: bool = True,
-    shown: list[Any] | None = None,
+    schema_parameters: list[Any] | None = None,
 ) -> Callable[[Method], Method]:
-    """A GET below one thing or, without ``detail``, all of them, which one may ask for only so often and whose answer
-    no serializer writes. :meth:`Endpoint.asked` reads the ``query``; the schema tells of it as ``shown``, if that is
-    something else."""
+    """Declare a rate-limited GET below one object or, without ``detail``, below the list; no serializer writes the
+    response.
+
+    :meth:`StrictAPIView.validated_query` reads the ``query``; ``schema_parameters`` replaces it in the schema."""
 
     def decorate(method: Method) -> Method:
         routed = action(detail=detail, pagination_class=None)(method)
         vars(routed).update(query=query)
-        return extend_schema(parameters=shown or [query], responses={**responses, 429: TOO_OFTEN})(routed)
+        return extend_schema(
+            parameters=schema_parameters or [query], responses={**responses, 429: RATE_LIMIT_RESPONSE}
+        )(routed)
 
     return decorate

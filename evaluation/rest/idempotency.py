@@ -1,4 +1,4 @@
-"""Requests that are safe to repeat (``Idempotency-Key``)."""
+"""Idempotent POST requests with an ``Idempotency-Key`` header."""
 
 from __future__ import annotations
 
@@ -21,53 +21,52 @@ from rest_framework.response import Response
 
 from evaluation.models import RepeatableRequest, User
 
-KEY = "Idempotency-Key"
-KEPT = timedelta(days=1)
-LONGEST_KEY = 200
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+RETENTION = timedelta(days=1)
+MAX_KEY_LENGTH = 200
 
 
 class KeyReused(APIException):
-    """422 for a key that stood on another request."""
+    """Status 422 for a key that was used for another request."""
 
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "key_reused"
     default_detail = gettext_lazy("This Idempotency-Key was sent with another request within a day. Make a new one.")
 
 
-def once(method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:
-    """What the method answers; of a request with a key that the person sent within a day, what it answered then.
+def run_once(method: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:
+    """Run the method, or return the stored response if the user sent the key within a day.
 
-    What is done and the answer are stored in one transaction: a killed process leaves neither, and of two requests at
-    the same moment the second waits for the first. Refusals are not kept.
+    The effect and the response are stored in one transaction: a killed process leaves neither, and of two concurrent
+    requests the second waits for the first. Errors are not stored.
 
-    :raises KeyReused: for a key that stood on another address, body or project of the token.
-    :raises ValidationError: for a key that is empty or too long.
-    """
-    key = request.headers[KEY]
-    if not 0 < len(key) <= LONGEST_KEY:
-        raise ValidationError({KEY: [_("A text of 1 to 200 characters.")]})
+    :raises KeyReused: for a key used with another address, body or project of the token.
+    :raises ValidationError: for a key that is empty or too long."""
+    key = request.headers[IDEMPOTENCY_HEADER]
+    if not 0 < len(key) <= MAX_KEY_LENGTH:
+        raise ValidationError({IDEMPOTENCY_HEADER: [_("A text of 1 to 200 characters.")]})
     person = request.user
     if not isinstance(person, User):
         raise NotAuthenticated
-    mine = RepeatableRequest.objects.filter(person=person)
-    asked = _digest(request.get_full_path(), str(person.token_project_id), request.body)
+    user_requests = RepeatableRequest.objects.filter(person=person)
+    request_digest = _digest(request.get_full_path(), str(person.token_project_id), request.body)
     with transaction.atomic():
-        mine.filter(created_at__lt=timezone.now() - KEPT).delete()
-        new = RepeatableRequest(person=person, key=_digest(key), asked=asked)
-        RepeatableRequest.objects.bulk_create([new], ignore_conflicts=True)
-        row = mine.get(key=new.key)
+        user_requests.filter(created_at__lt=timezone.now() - RETENTION).delete()
+        new_row = RepeatableRequest(person=person, key=_digest(key), asked=request_digest)
+        RepeatableRequest.objects.bulk_create([new_row], ignore_conflicts=True)
+        row = user_requests.get(key=new_row.key)
         if row.status is not None:
-            if row.asked != asked:
+            if row.asked != request_digest:
                 raise KeyReused
             return Response(row.answer, status=row.status, headers={"Idempotency-Replayed": "true"})
         response = method(request, *args, **kwargs)
         row.status = response.status_code
-        row.answer = None if response.data is None else orjson.loads(_rendered(response.data))
+        row.answer = None if response.data is None else orjson.loads(_render(response.data))
         row.save(update_fields=["status", "answer"])
     return response
 
 
-def _rendered(data: Any) -> bytes:
+def _render(data: Any) -> bytes:
     rendered: bytes = JSONRenderer().render(data)
     return rendered
 

@@ -1,5 +1,4 @@
-"""How requests come in: tokens (hashed, scoped, expiring), bodies (bounded, strict, files to the letter), and pages of
-lists."""
+"""REST requests: tokens (hashed, scoped, expiring), bodies (bounded, strict; files verbatim) and list pages."""
 
 import hashlib
 import json
@@ -26,34 +25,33 @@ from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 
 from evaluation.accounts.logging_in import TOKEN
-from evaluation.formats.reading import recoded
-from evaluation.messages.sentences import in_words
+from evaluation.formats.reading import recode
+from evaluation.messages.sentences import translate_parser_message
 from evaluation.models import ApiToken, User
 
-REFUSED = "unknown, revoked or expired token"
+INVALID_TOKEN = "unknown, revoked or expired token"
 
 
 class TokenAuthentication(BaseAuthentication):
-    """``Authorization: Bearer …``. A ``read`` token may only use safe methods; every token ends with its date."""
+    """``Authorization: Bearer …``. A ``read`` token permits safe methods only; every token expires."""
 
     keyword = "Bearer"
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        """The token's owner; ``None`` where the request carries no token.
+        """Return the token's owner, or ``None`` without a token.
 
         :raises AuthenticationFailed: for an unknown, expired or revoked token.
-        :raises PermissionDenied: for a write with a read token.
-        """
+        :raises PermissionDenied: for a write with a read token."""
         parts = get_authorization_header(request).split()
         if len(parts) != 2 or parts[0].lower() != b"bearer":
             return None
         digest = hashlib.sha256(parts[1]).hexdigest()
         row = TOKEN.first(sha256=digest)
         if row is None:
-            raise AuthenticationFailed(REFUSED)
+            raise AuthenticationFailed(INVALID_TOKEN)
         token, token.user = row
         if token.revoked_at is not None or token.expires_at <= timezone.now() or not token.user.is_active:
-            raise AuthenticationFailed(REFUSED)
+            raise AuthenticationFailed(INVALID_TOKEN)
         if token.scope == "read" and request.method not in {"GET", "HEAD", "OPTIONS"}:
             raise PermissionDenied("this token may only read")
         user = token.user
@@ -62,31 +60,33 @@ class TokenAuthentication(BaseAuthentication):
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
-        """Makes DRF answer 401 instead of 403 to a missing token."""
+        """Return a scheme, so that DRF responds with 401 instead of 403 if the token is missing."""
         return self.keyword
 
 
-ENVELOPE = 64 * 1024  # what a multipart body adds to its file
-LARGEST_JSON = 1024 * 1024  # of bodies that are no files
+# Maximum size that a multipart body adds to its file.
+MULTIPART_OVERHEAD = 64 * 1024
+# Limit for bodies that are not files.
+MAX_JSON_BYTES = 1024 * 1024
 
 
 class TooLarge(APIException):
-    """413 for a body beyond the limit, before it is read; for files the setting that raises it is named."""
+    """Status 413 before a too large body is read; for files the message names the setting of the limit."""
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code = "too_large"
 
     def __init__(self, limit: int) -> None:
-        said = _("The body is larger than %(limit)s bytes.") % {"limit": limit}
-        if limit > LARGEST_JSON or limit - settings.CONCORD_UPLOAD_BYTES in {0, ENVELOPE}:
+        message = _("The body is larger than %(limit)s bytes.") % {"limit": limit}
+        if limit > MAX_JSON_BYTES or limit - settings.CONCORD_UPLOAD_BYTES in {0, MULTIPART_OVERHEAD}:
             name = {"name": "CONCORD_UPLOAD_BYTES"}
-            said += " " + _("Whoever runs the site sets this by %(name)s.") % name
-            said += " " + _("Large files of answers are taken by the page, and by a command of any size.")
-        super().__init__(said)
+            message += " " + _("Whoever runs the site sets this by %(name)s.") % name
+            message += " " + _("Large files of answers are taken by the page, and by a command of any size.")
+        super().__init__(message)
 
 
 class LengthRequired(APIException):
-    """411 for a body without an announced length: none of it would be read."""
+    """Status 411 for a body without Content-Length, which would be read as empty."""
 
     status_code = status.HTTP_411_LENGTH_REQUIRED
     default_code = "length_required"
@@ -94,56 +94,60 @@ class LengthRequired(APIException):
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
-    """The file of a request. ``named`` is false where it is the body itself, whose name was made up. ``sent`` is the
-    content as it came, where ``content`` is the same text in UTF-8."""
+class UploadedBody:
+    """File of a request.
+
+    ``has_name`` is false if the body is the file, which then has a made-up name. ``original`` is the file as sent, if
+    ``content`` was re-encoded as UTF-8."""
 
     file_name: str
     content: bytes
-    named: bool = True
-    sent: bytes = b""
+    has_name: bool = True
+    original: bytes = b""
 
-    def in_encoding(self, encoding: str) -> "Body":
-        """The file when it is in the encoding, which may be empty.
+    def recode_from(self, encoding: str) -> "UploadedBody":
+        """Return the file decoded from the encoding, which may be empty.
 
-        :raises InvalidFile: where it is not.
-        """
-        return replace(self, content=recoded(self.content, encoding, self.file_name), sent=self.content)
+        :raises InvalidFile: if it is not in that encoding."""
+        return replace(self, content=recode(self.content, encoding, self.file_name), original=self.content)
 
 
-def limited(context: Mapping[str, Any] | None, limit: int) -> None:
-    """:raises TooLarge: when the announced length exceeds the limit; servers cut a body at its announced length."""
+def check_length(context: Mapping[str, Any] | None, limit: int) -> None:
+    """Check the announced length; servers cut a body at that length.
+
+    :raises TooLarge: above the limit."""
     length = str((context or {})["request"].META.get("CONTENT_LENGTH") or 0)
     if not length.isdigit() or int(length) > limit:
         raise TooLarge(limit)
 
 
 class StrictJSON(JSONParser):
-    """JSON without repeated keys, NaN and half characters, in UTF-8, of at most one megabyte."""
+    """JSON in UTF-8 without duplicate keys, NaN and lone surrogates, at most 1 MiB."""
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
-        """The value.
+        """Parse the body.
 
-        :raises ParseError: for anything else.
-        :raises TooLarge: beyond the limit.
-        """
-        limited(parser_context, LARGEST_JSON)
+        :raises ParseError: for invalid JSON.
+        :raises TooLarge: above the limit."""
+        check_length(parser_context, MAX_JSON_BYTES)
         try:
             text = stream.read().decode("utf-8")
-            value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
+            value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicate_keys)
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except RecursionError:
             raise ParseError(_("The JSON is nested too deep.")) from None
         except ValueError as error:
-            raise ParseError(_("This is no valid JSON: %(detail)s") % {"detail": in_words(str(error)[:200])}) from None
+            raise ParseError(
+                _("This is no valid JSON: %(detail)s") % {"detail": translate_parser_message(str(error)[:200])}
+            ) from None
         return value
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("a key stands twice")
@@ -151,22 +155,21 @@ def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class FormWithFile(MultiPartParser):
-    """``multipart/form-data`` whose file may be as large as an upload may be."""
+    """``multipart/form-data`` up to the upload limit."""
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
-        """Fields and files.
+        """Parse fields and files.
 
-        :raises TooLarge: beyond the limit, before anything is read.
-        """
-        limited(parser_context, settings.CONCORD_UPLOAD_BYTES + ENVELOPE)
+        :raises TooLarge: above the limit, before reading."""
+        check_length(parser_context, settings.CONCORD_UPLOAD_BYTES + MULTIPART_OVERHEAD)
         return super().parse(stream, media_type, parser_context)
 
 
 class FileBody(BaseParser):
-    """A body of any other type is the file itself; its name only says what the content is when that cannot tell."""
+    """Body of any other type, taken as the file itself. Its made-up name only helps if the content is ambiguous."""
 
     media_type = "*/*"
-    ENDINGS = {
+    EXTENSIONS = {
         "application/json": "json",
         "application/x-ndjson": "jsonl",
         "application/jsonl": "jsonl",
@@ -184,44 +187,41 @@ class FileBody(BaseParser):
     }
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
-        """The bytes as they came.
+        """Return the raw bytes as a file.
 
-        :raises TooLarge: beyond the limit.
-        """
-        limited(parser_context, settings.CONCORD_UPLOAD_BYTES)
-        ending = self.ENDINGS.get((media_type or "").partition(";")[0].strip().lower(), "")
-        return Body(f"body.{ending}" if ending else "body", stream.read(), named=False)
+        :raises TooLarge: above the limit."""
+        check_length(parser_context, settings.CONCORD_UPLOAD_BYTES)
+        extension = self.EXTENSIONS.get((media_type or "").partition(";")[0].strip().lower(), "")
+        return UploadedBody(f"body.{extension}" if extension else "body", stream.read(), has_name=False)
 
 
-MOST = 500
+MAX_PAGE_SIZE = 500
 
 
 class Pages(CursorPagination):
-    """Cursor pages, newest first: constant cost however far one reads."""
+    """Cursor pages, newest first, at constant cost per page."""
 
     page_size = 50
     page_size_query_param = "page_size"
     page_size_query_description = "Results per page, 1 to 500."
-    max_page_size = MOST
+    max_page_size = MAX_PAGE_SIZE
     ordering = "-id"
 
     def get_page_size(self, request: Request) -> int | None:
-        """The size asked for, 50 without one.
+        """Return the requested page size, by default 50.
 
-        :raises ValidationError: for anything but a whole number from 1 to 500.
-        """
-        asked = request.query_params.get("page_size")
-        if asked is None:
+        :raises ValidationError: for anything but a whole number from 1 to 500."""
+        page_size = request.query_params.get("page_size")
+        if page_size is None:
             return self.page_size
-        if not (asked.isascii() and asked.isdigit() and 1 <= int(asked[:9]) <= MOST):
+        if not (page_size.isascii() and page_size.isdigit() and 1 <= int(page_size[:9]) <= MAX_PAGE_SIZE):
             raise ValidationError({"page_size": [_("A whole number from 1 to 500.")]})
-        return int(asked)
+        return int(page_size)
 
     def decode_cursor(self, request: Request) -> Any:
-        """The cursor of the request, ``None`` without one.
+        """Return the cursor of the request, or ``None``.
 
-        :raises ValidationError: for one that this API did not give out.
-        """
+        :raises ValidationError: for a cursor that this API did not issue."""
         try:
             cursor = super().decode_cursor(request)
         except NotFound as error:
@@ -232,15 +232,15 @@ class Pages(CursorPagination):
         return cursor
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        """The parameters as OpenAPI has them, with the limits of the page size."""
+        """Add the limits of the page size to the OpenAPI parameters."""
         parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
         for parameter in parameters:
             if parameter["name"] == self.page_size_query_param:
-                parameter["schema"] = {"type": "integer", "minimum": 1, "maximum": MOST}
+                parameter["schema"] = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE}
         return parameters
 
 
-class PagesInOrder(Pages):
-    """Cursor pages, oldest first: for the parts of one thing."""
+class PagesOldestFirst(Pages):
+    """Cursor pages, oldest first, for parts of an object."""
 
     ordering = "id"

@@ -1,4 +1,4 @@
-"""Answer sets and runs in the back office."""
+"""Admin of answer sets and runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts import access
 from evaluation.accounts.access import person
 from evaluation.accounts.role_admin import ReadOnlyAdmin
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import AnswerSet, Run, RunEvent, User
@@ -28,7 +28,7 @@ from evaluation.worker import lifecycle
 
 @admin.register(AnswerSet)
 class AnswerSetAdmin(ReadOnlyAdmin):
-    """What systems answered, one asking a row. "Add" leads to the page for new evaluations."""
+    """Answer sets. "Add" opens the page for new evaluations."""
 
     add = Action.EVALUATE
     list_display = ("question_set", "system_version", "evaluation_type", "k", "source", "created_at")
@@ -36,13 +36,12 @@ class AnswerSetAdmin(ReadOnlyAdmin):
     list_select_related = ("question_set", "system_version__system")
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """To the page with its preview."""
         return redirect("evaluation-new")
 
 
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
-    """Runs with a link to their page. "Add" leads to the page for new evaluations; chosen runs are steered here."""
+    """Runs with a link to their page. "Add" opens the page for new evaluations; actions apply to the selected runs."""
 
     site_page = "run"
     add = Action.EVALUATE
@@ -54,68 +53,59 @@ class RunAdmin(ReadOnlyAdmin):
     list_select_related = ("answer_set__question_set", "answer_set__system_version__system", "profile_version")
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """To the page that shows what a run takes before it starts."""
         return redirect("evaluation-new")
 
     @admin.action(description=_("Start drafts"), permissions=["steer"])
     def start(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
-        """Of drafts."""
         self._steer(request, runs, lifecycle.start)
 
     @admin.action(description=_("Pause"), permissions=["steer"])
     def pause(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
-        """Of running ones."""
         self._steer(request, runs, lifecycle.pause)
 
     @admin.action(description=_("Resume"), permissions=["steer"])
     def resume(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
-        """Of paused ones."""
         self._steer(request, runs, resume_run)
 
     @admin.action(description=_("Cancel for good"), permissions=["steer"])
     def cancel(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
-        """Of all that have not ended."""
         self._steer(request, runs, lifecycle.cancel)
 
     @admin.action(description=_("Try again what failed"), permissions=["steer"])
     def retry(self, request: HttpRequest, runs: QuerySet[Run]) -> None:
-        """Of all in which something failed."""
         self._steer(request, runs, lifecycle.retry_failed)
 
     def has_steer_permission(self, request: HttpRequest) -> bool:
-        """Who may start runs."""
         return self.has_add_permission(request)
 
-    def _steer(self, request: HttpRequest, runs: QuerySet[Run], step: Callable[[Run, User], object]) -> None:
-        """Do it with every run of a project in which the person may; say of each other why not."""
-        mine = access.visible(runs, request.user, Action.EVALUATE)
-        for run in mine:
+    def _steer(self, request: HttpRequest, runs: QuerySet[Run], action: Callable[[Run, User], object]) -> None:
+        """Apply the action to each run that the person may steer, and report the others."""
+        steerable = access.visible(runs, request.user, Action.EVALUATE)
+        for run in steerable:
             try:
-                if not step(run, person(request)):
+                if not action(run, person(request)):
                     text = gettext("%(run)s was in another state; nothing was changed.") % {"run": run}
                     messages.warning(request, text)
-            except Refused as refused:
+            except DomainError as refused:
                 messages.error(request, f"{run}: {explain_refusal(refused)}")
-        if left := runs.count() - mine.count():
-            text = ngettext("%(count)d run is not yours to steer.", "%(count)d runs are not yours to steer.", left)
-            messages.warning(request, text % {"count": left})
+        if skipped := runs.count() - steerable.count():
+            text = ngettext("%(count)d run is not yours to steer.", "%(count)d runs are not yours to steer.", skipped)
+            messages.warning(request, text % {"count": skipped})
 
     @admin.display(description=_("run"))
     def name_or_number(self, row: Run) -> str:
-        """The run as pages call it."""
         return str(row)
 
     @admin.display(description=_("page"))
     def page(self, row: Run) -> SafeString:
-        """The run's own page."""
         return format_html('<a href="{}">{}</a>', reverse("run", args=[row.pk]), _("Open"))
 
 
 @admin.register(RunEvent)
 class RunEventAdmin(ReadOnlyAdmin):
-    """What happened to runs."""
+    """Events of runs."""
 
     path = "run__project_id"
     list_display = ("run", "verb", "reason", "created_at", "created_by")
     list_filter = ("verb",)
-    list_select_related = (f"run__{Run.NAMED_BY}", "created_by")
+    list_select_related = (f"run__{Run.NAME_RELATION}", "created_by")

@@ -1,9 +1,7 @@
-"""Answer files: the answers of one system become an answer set and a run with its rule metrics, without a judge.
+"""Answer files: import one system's answers as an answer set, with a run of rule metrics without a judge.
 
-The file is read once, row by row, and what was read is kept aside in a temporary file until everything is checked. Then
-the answers are stored some hundred at a time, in a set that nobody sees before the last of them is there; one
-that was broken off never counts.
-"""
+The file is parsed once, row by row, into a temporary file. After validation the answers are stored in batches, in a set
+that stays hidden until it is complete. An interrupted import never becomes visible."""
 
 from __future__ import annotations
 
@@ -21,34 +19,38 @@ from django.utils import timezone
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.connectors.protocol import RECORDED
-from evaluation.core.canonical import canonical_json, clean_name, composed
+from evaluation.core.canonical import canonical_json, clean_name, normalize_nfc
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import ContextSpec
 from evaluation.formats.answer_rows import AnswerFile, AnswerRow
-from evaluation.formats.aside import KeptAside
+from evaluation.formats.aside import SpooledSequence
 from evaluation.formats.reading import display_name, read_answers
 from evaluation.formats.streaming import AnswerStream, Source
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Answer, AnswerSet, Context, ProfileVersion, Project, QuestionSet, Run, SystemVersion, User
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, Answered, Matching
+from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, MatchedRow, QuestionMatcher
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.storage.statements import insert_values
-from evaluation.systems.services import version_with
+from evaluation.systems.services import get_or_create_system_version
 from evaluation.worker.lifecycle import start
 
-Tick = Callable[[int], None]  # for whoever watches: how many rows are read
-BATCH = 250  # answers in one transaction, which lets others write after a tenth of a second
-SHOWN = 5  # answers shown in the preview, enough to see whether columns were understood
-PATIENCE = 3600.0  # seconds that rules may take before the rest is left to the workers
+# Receives the number of rows read.
+ProgressCallback = Callable[[int], None]
+# Small enough that other writers wait for about a tenth of a second.
+ANSWERS_PER_TRANSACTION = 250
+# Enough to see whether the columns were understood.
+PREVIEW_ROWS = 5
+# After this time the workers compute the remaining rules.
+RULE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedAnswers:
-    """The answer set and run of a file. ``created`` is false where both existed already; ``remarks`` (explained by
-    ``evaluation.messages.sentences.explain``) say so, and what else a person should know. ``missing`` are the ids of
-    questions without an answer, in the order of the set."""
+    """The answer set and run of a file. ``created`` is false if both already existed; ``remarks`` (explained by
+    ``evaluation.messages.sentences.explain``) tell that and more. ``missing`` are the ids of questions without an
+    answer, in the order of the set."""
 
     run: Run
     created: bool
@@ -65,18 +67,17 @@ def import_answer_file(
     by: User | None,
     name: str = "",
 ) -> Run:
-    """Read, store and score an answer file; the run, complete unless its rules took longer than ``PATIENCE``.
+    """Parse, store and score an answer file; the run, complete unless its rules took longer than ``RULE_SECONDS``.
 
     :raises InvalidFile: with every problem; nothing is imported then.
-    :raises Refused: ``bad_name`` for a system name that cannot be stored.
-    """
+    :raises Refused: ``bad_name`` for an invalid system name."""
     file = read_answers(data, file_name, max_bytes=settings.CONCORD_UPLOAD_BYTES)
     imported = import_answers(question_set, system, file, data=data, file_name=file_name, by=by, name=name)
     return score_by_rules(imported.run)
 
 
-def score_by_rules(run: Run, *, seconds: float = PATIENCE) -> Run:
-    """Do the run's open units here and now, whatever the dispatcher; what remains after ``seconds`` is rung for."""
+def score_by_rules(run: Run, *, seconds: float = RULE_SECONDS) -> Run:
+    """Process the run's open units in this process, whatever the dispatcher; the rest is enqueued after ``seconds``."""
     return drain(run.pk, seconds=seconds) if run.state == Run.State.RUNNING else run
 
 
@@ -93,44 +94,49 @@ def import_answers(
     sha256: str = "",
     refuse_unknown_passages: bool = False,
 ) -> ImportedAnswers:
-    """Store the answers as one answer set and start its run. ``sha256`` is of the file as it came, where ``data`` is
-    what was made of it. ``refuse_unknown_passages``: nobody was asked whether a file is meant of which no passage is
-    among those that should be found.
+    """Store the answers as one answer set and start its run. ``sha256`` is the hash of the original file if ``data``
+    was converted from it. ``refuse_unknown_passages`` refuses a file without any expected passage, because nobody can
+    confirm it.
 
-    Answers equal in everything but metadata, of the same system to the same version of the question set with the same
-    ``k``, are the answer set that is there already, with its run.
+    If the system already gave equal answers (apart from metadata) to the same version of the question set with the same
+    ``k``, returns the existing answer set and its run.
 
-    :raises InvalidFile: ``question_unknown``, ``question_ambiguous``, ``duplicate_answer``, with their lines, and what
-        a stream finds; ``passages_unmatched`` where that is to be refused.
-    """
-    shown = display_name(file_name)
-    with Checked(question_set, shown, file) as checked:
-        if refuse_unknown_passages and (asks := [one for one in checked.told if one.code == PASSAGES_UNMATCHED]):
-            raise InvalidFile(asks)
+    :raises InvalidFile: ``question_unknown``, ``question_ambiguous``, ``duplicate_answer``, with their lines, and
+        problems of a stream; ``passages_unmatched`` if that is refused."""
+    short_name = display_name(file_name)
+    with CheckedAnswers(question_set, short_name, file) as checked:
+        if refuse_unknown_passages and (
+            unknown_passages := [problem for problem in checked.match_remarks if problem.code == PASSAGES_UNMATCHED]
+        ):
+            raise InvalidFile(unknown_passages)
         name_of_system = clean_name(system or checked.facts.system)
-        filling = prepared(checked, name_of_system, by=by, source=shown, sha256=sha256 or sha256_of(data), k=k)
-        if filling.is_unfinished:
-            for _ in checked.store(filling):
+        answer_set = prepare_answer_set(
+            checked, name_of_system, by=by, source=short_name, sha256=sha256 or sha256_of(data), k=k
+        )
+        if answer_set.is_unfinished:
+            for _ in checked.store(answer_set):
                 pass
-        found = completed(filling, checked.content_hash, name=name, by=by)
+        run_and_created = complete_answer_set(answer_set, checked.content_hash, name=name, by=by)
         remarks = checked.remarks(name_of_system)
         missing = checked.missing
-    if found is None:
+    if run_and_created is None:
         raise ValueError("nobody was asked whether it is wanted")
-    run, created = found
+    run, created = run_and_created
     start(run, by)
     if not created:
-        remarks.append(Problem("answers_unchanged", shown, params={"answers": run.answer_set_id, "run": run.pk}))
+        remarks.append(Problem("answers_unchanged", short_name, params={"answers": run.answer_set_id, "run": run.pk}))
     return ImportedAnswers(run, created, missing, tuple(remarks))
 
 
-def prepared(checked: Checked, system: str, *, by: User | None, source: str, sha256: str, k: int = 5) -> AnswerSet:
-    """The set that the answers are to be stored in, which nobody sees yet; or the one that has them already."""
+def prepare_answer_set(
+    checked: CheckedAnswers, system: str, *, by: User | None, source: str, sha256: str, k: int = 5
+) -> AnswerSet:
+    """Create the hidden answer set to fill, or return an existing set with equal answers."""
     questions = checked.question_set
     with transaction.atomic():
         lock_project(questions.project_id)
         version = recorded_version(questions.project, system, by)
-        return _existing(questions, version, checked.content_hash, k) or AnswerSet.every.create(
+        return _equal_answer_set(questions, version, checked.content_hash, k) or AnswerSet.all_objects.create(
             is_unfinished=True,
             project_id=questions.project_id,
             question_set=questions,
@@ -143,55 +149,56 @@ def prepared(checked: Checked, system: str, *, by: User | None, source: str, sha
         )
 
 
-def completed(
+def complete_answer_set(
     answers: AnswerSet,
     content_hash: str,
     *,
     name: str = "",
     by: User | None,
-    still: Callable[[], object] | None = None,
+    is_wanted: Callable[[], object] | None = None,
 ) -> tuple[Run, bool] | None:
-    """Let stored answers count; their run, which is to be started, and whether it is a new set. Where others completed
-    a set of equal answers meanwhile that one counts, and these never do. ``None`` where ``still``, asked in the same
-    transaction, says that nobody wants them any more."""
+    """Publish stored answers; their run, which the caller starts, and whether the set is new.
+
+    If an equal set was completed meanwhile, that one is used instead. ``None`` if ``is_wanted``, called in the same
+    transaction, is false."""
     project = answers.project
     with transaction.atomic():
         lock_project(project.pk)
-        if still is not None and not still():
+        if is_wanted is not None and not is_wanted():
             return None
-        same = _existing(answers.question_set, answers.system_version, content_hash, answers.k)
-        if same is None:
-            AnswerSet.every.filter(pk=answers.pk).update(content_hash=content_hash, is_unfinished=False)
+        equal_set = _equal_answer_set(answers.question_set, answers.system_version, content_hash, answers.k)
+        if equal_set is None:
+            AnswerSet.all_objects.filter(pk=answers.pk).update(content_hash=content_hash, is_unfinished=False)
             answers.refresh_from_db()
             audit.record(by, "answer_set.imported", answers, hash=content_hash, sha256=answers.file_sha256)
-        counts = same or answers
+        counted_set = equal_set or answers
         profile = profile_row(project)
-        run = (_rules_run(counts, profile) if same else None) or prepare_run(
-            counts, profile, RunSpec(name=name), judge=None, by=by
+        run = (_rules_run(counted_set, profile) if equal_set else None) or prepare_run(
+            counted_set, profile, RunSpec(name=name), judge=None, by=by
         )
-    return run, same is None
+    return run, equal_set is None
 
 
-_AT_ONCE = 1024 * 1024  # bytes
+_READ_BYTES = 1024 * 1024
 
 
 def sha256_of(data: bytes | Source) -> str:
-    """Of the file as it came."""
+    """The SHA-256 of the original file."""
     if isinstance(data, bytes):
         return hashlib.sha256(data).hexdigest()
     digest = hashlib.sha256()
     with data.open() as file:
-        while piece := file.read(_AT_ONCE):
+        while piece := file.read(_READ_BYTES):
             digest.update(piece)
     return digest.hexdigest()
 
 
 def recorded_version(project: Project, system: str, by: User | None) -> SystemVersion:
-    """The version of a system whose answers are recorded elsewhere, made with the system on first use."""
-    return version_with(project, system, RECORDED, {}, by)
+    """The version of a system with imported answers, created with the system on first use."""
+    return get_or_create_system_version(project, system, RECORDED, {}, by)
 
 
-def _content(row: AnswerRow) -> dict[str, object]:
+def _row_content(row: AnswerRow) -> dict[str, object]:
     spec = row.answer
     contexts = None if spec.contexts is None else [[c.chunk_id, c.text, c.score, c.source] for c in spec.contexts]
     return {
@@ -205,73 +212,80 @@ def _content(row: AnswerRow) -> dict[str, object]:
     }
 
 
-def _existing(question_set: QuestionSet, version: SystemVersion, content_hash: str, k: int) -> AnswerSet | None:
-    same = AnswerSet.objects.filter(question_set=question_set, system_version=version, k=k)
-    return same.filter(content_hash=content_hash).order_by("-id").first()
+def _equal_answer_set(question_set: QuestionSet, version: SystemVersion, content_hash: str, k: int) -> AnswerSet | None:
+    candidates = AnswerSet.objects.filter(question_set=question_set, system_version=version, k=k)
+    return candidates.filter(content_hash=content_hash).order_by("-id").first()
 
 
 def _rules_run(answers: AnswerSet, profile: ProfileVersion) -> Run | None:
-    """The newest run of all the answers under the profile that has no judge and was not cancelled."""
+    """The newest run of all the answers under the profile without a judge that was not cancelled."""
     runs = answers.runs.filter(profile_version=profile, judges__isnull=True, config__question_ids=[])
     return runs.exclude(state=Run.State.CANCELLED).order_by("-id").first()
 
 
-class Checked:
-    """An answer file that was read and checked as a whole: its rows, kept aside in their order, and their hash.
+class CheckedAnswers:
+    """A parsed and validated answer file: its rows in a temporary file, and their hash.
 
-    ``rows`` is how many answers there are, ``failed`` how many of them say why there is none, or have none,
-    ``passages`` how many came with passages, ``first`` are some of them; ``retrieval_only`` tells that none says
-    anything. ``missing`` are the ids of questions without an answer, ``told`` what should be known of the matching.
+    ``rows`` is the number of answers, ``failed`` the number without one, ``passages`` the number with passages,
+    ``first`` are samples; ``retrieval_only`` is true if no row has a text. ``missing`` are the ids of questions without
+    an answer, ``match_remarks`` the remarks on matching.
 
-    :raises InvalidFile: when it is made, with every problem of the file.
-    """
+    :raises InvalidFile: on creation, with every problem of the file."""
 
     def __init__(
-        self, question_set: QuestionSet, file_name: str, file: AnswerFile | AnswerStream, tick: Tick | None = None
+        self,
+        question_set: QuestionSet,
+        file_name: str,
+        file: AnswerFile | AnswerStream,
+        on_progress: ProgressCallback | None = None,
     ) -> None:
         self.question_set = question_set
         self.rows = self.failed = self.passages = 0
         self.retrieval_only = True
-        self.first: list[Answered] = []
-        self._aside = KeptAside[Answered]()
+        self.first: list[MatchedRow] = []
+        self._spooled_rows = SpooledSequence[MatchedRow]()
         self._contents = TemporaryFile()  # noqa: SIM115 -- closed at the end
-        places: list[tuple[str, int, int, int]] = []  # id, sample, and where the content stands
-        matching, at = Matching(question_set, file_name), 0
+        # Id, sample, position and length of the content.
+        offsets: list[tuple[str, int, int, int]] = []
+        matching, position = QuestionMatcher(question_set, file_name), 0
         try:
             for row in file:
-                if (found := matching.match(row)) is None:
+                if (matched_row := matching.match(row)) is None:
                     continue
-                self._aside.append(found)
-                text = canonical_json(_content(row) | {"question": composed(found.external_id)}).encode()
-                places.append((composed(found.external_id), row.sample, at, len(text)))
-                at += self._contents.write(text)
-                self._count(found)
-                if tick and self.rows % BATCH == 0:
-                    tick(self.rows)
-            self.missing, self.told = matching.finish()
-            if file.facts is None:  # the last row was read
+                self._spooled_rows.append(matched_row)
+                text = canonical_json(_row_content(row) | {"question": normalize_nfc(matched_row.external_id)}).encode()
+                offsets.append((normalize_nfc(matched_row.external_id), row.sample, position, len(text)))
+                position += self._contents.write(text)
+                self._count(matched_row)
+                if on_progress and self.rows % ANSWERS_PER_TRANSACTION == 0:
+                    on_progress(self.rows)
+            self.missing, self.match_remarks = matching.finish()
+            # Facts are set once the last row was read.
+            if file.facts is None:
                 raise ValueError("the file has no facts")
             self.facts = file.facts
-            self.content_hash = self._hashed(question_set, places)
-        except BaseException:  # whatever it is goes on; the temporary files are closed before
+            self.content_hash = self._digest_rows(question_set, offsets)
+        # Close the temporary files on any error.
+        except BaseException:
             self._close()
             raise
 
-    def _count(self, found: Answered) -> None:
-        row = found.row
+    def _count(self, matched_row: MatchedRow) -> None:
+        row = matched_row.row
         self.rows += 1
         self.failed += bool(row.error) or not row.answered
         self.passages += bool(row.answer.contexts)
         self.retrieval_only = self.retrieval_only and not (row.answered or row.error)
-        if len(self.first) < SHOWN:
-            self.first.append(found)
+        if len(self.first) < PREVIEW_ROWS:
+            self.first.append(matched_row)
 
     def remarks(self, system: str) -> list[Problem]:
-        """What a person should know, of the file and of answers that are said to be of this system."""
-        found = [*self.facts.remarks, *self.told]
-        if self.facts.system and composed(self.facts.system) != system:  # allowed, but said
-            found.append(Problem("system_differs", params={"given": system, "file_says": self.facts.system}))
-        return found
+        """Remarks on the file, given the name of the system."""
+        problems = [*self.facts.remarks, *self.match_remarks]
+        # Another system name in the file is allowed, but reported.
+        if self.facts.system and normalize_nfc(self.facts.system) != system:
+            problems.append(Problem("system_differs", params={"given": system, "file_says": self.facts.system}))
+        return problems
 
     def __enter__(self) -> Self:
         return self
@@ -280,32 +294,31 @@ class Checked:
         self._close()
 
     def _close(self) -> None:
-        self._aside.close()
+        self._spooled_rows.close()
         self._contents.close()
 
-    def _hashed(self, question_set: QuestionSet, places: list[tuple[str, int, int, int]]) -> str:
-        """The content hash of a complete answer set: the canonical JSON of the questions' hash and every answer with
-        all but its metadata, by question and sample, put together without ever being held as a whole."""
+    def _digest_rows(self, question_set: QuestionSet, offsets: list[tuple[str, int, int, int]]) -> str:
+        """The content hash of the answer set: canonical JSON of the questions' hash and of all answers without
+        metadata, by question and sample. Streamed, never held in memory as a whole."""
         digest = hashlib.sha256(f"[{canonical_json(question_set.content_hash)},[".encode())
-        for place, (_, _, at, length) in enumerate(sorted(places)):
-            self._contents.seek(at)
-            digest.update((b"," if place else b"") + self._contents.read(length))
+        for index, (_, _, position, length) in enumerate(sorted(offsets)):
+            self._contents.seek(position)
+            digest.update((b"," if index else b"") + self._contents.read(length))
         digest.update(b"]]")
         return digest.hexdigest()
 
-    def __iter__(self) -> Iterator[Answered]:
-        """The rows in the file's order."""
-        return iter(self._aside)
+    def __iter__(self) -> Iterator[MatchedRow]:
+        return iter(self._spooled_rows)
 
     def store(self, answers: AnswerSet) -> Iterator[int]:
-        """Store the answers that the set does not have yet, each batch in a transaction of its own; how many it has
-        then. Whoever was broken off goes on here."""
-        stored = answers.answers.count()
-        left = islice(self, stored, None)
-        while batch := list(islice(left, BATCH)):
+        """Store the answers that the set lacks, one transaction per batch, and yield the count stored so far. Continues
+        an interrupted import."""
+        count = answers.answers.count()
+        remaining = islice(self, count, None)
+        while batch := list(islice(remaining, ANSWERS_PER_TRANSACTION)):
             with transaction.atomic():
-                _insert(answers, batch)
-            yield (stored := stored + len(batch))
+                _insert_answers(answers, batch)
+            yield (count := count + len(batch))
 
 
 _ANSWER = (
@@ -315,31 +328,33 @@ _ANSWER = (
 _CONTEXT = ("created_at", "answer_id", "position", "chunk_id", "text", "score", "source", "metadata")
 
 
-def _insert(answers: AnswerSet, batch: Sequence[Answered]) -> None:
+def _insert_answers(answers: AnswerSet, batch: Sequence[MatchedRow]) -> None:
     now, retrieval_only = timezone.now(), answers.evaluation_type == "retrieval_only"
-    insert_values(Answer, _ANSWER, [(now, answers.pk, *_values(found, retrieval_only)) for found in batch])
-    rows = Answer.objects.filter(answer_set=answers, question_id__in={found.question_pk for found in batch})
+    insert_values(
+        Answer, _ANSWER, [(now, answers.pk, *_answer_values(matched_row, retrieval_only)) for matched_row in batch]
+    )
+    rows = Answer.objects.filter(answer_set=answers, question_id__in={matched_row.question_pk for matched_row in batch})
     ids = {(question, sample): pk for pk, question, sample in rows.values_list("pk", "question_id", "sample")}
     insert_values(
         Context,
         _CONTEXT,
         [
-            (now, ids[found.question_pk, found.row.sample], place, *_passage(context))
-            for found in batch
-            for place, context in enumerate(found.row.answer.contexts or ())
+            (now, ids[matched_row.question_pk, matched_row.row.sample], position, *_context_values(context))
+            for matched_row in batch
+            for position, context in enumerate(matched_row.row.answer.contexts or ())
         ],
     )
 
 
-def _passage(context: ContextSpec) -> tuple[object, ...]:
+def _context_values(context: ContextSpec) -> tuple[object, ...]:
     return context.chunk_id, context.text, context.score, context.source, dict(context.metadata)
 
 
-def _values(found: Answered, retrieval_only: bool) -> tuple[object, ...]:
-    row, spec = found.row, found.row.answer
+def _answer_values(matched_row: MatchedRow, retrieval_only: bool) -> tuple[object, ...]:
+    row, spec = matched_row.row, matched_row.row.answer
     reason = f"reported: {row.error}" if row.error else "" if row.answered or retrieval_only else "no_answer"
     return (
-        *(found.question_pk, row.sample, 0, "failed" if reason else "ok", reason),
+        *(matched_row.question_pk, row.sample, 0, "failed" if reason else "ok", reason),
         *(spec.text, hashlib.sha256(spec.text.encode()).hexdigest(), spec.latency_seconds, row.confidence),
         *(spec.contexts is not None, None if spec.retrieved_ids is None else list(spec.retrieved_ids)),
         dict(row.metadata),

@@ -1,4 +1,4 @@
-"""Which question each row of an answer file answers."""
+"""Matching the rows of an answer file to questions."""
 
 from __future__ import annotations
 
@@ -8,160 +8,171 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice
 
-from evaluation.core.canonical import composed
+from evaluation.core.canonical import normalize_nfc
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.formats.answer_rows import AnswerFile, AnswerRow
-from evaluation.formats.tree import MOST_PROBLEMS
+from evaluation.formats.tree import MAX_PROBLEMS
 from evaluation.models import QuestionSet
 
-MOST_HINTS = 20  # near matches are looked for this often: each look walks over all ids
-MOST_NAMED = 5
+# Near matches are searched only this often, because each search compares with all ids.
+MAX_HINTS = 20
+MAX_NAMED = 5
 _UNKNOWN = {"question_unknown", "question_unknown_near"}
-PASSAGES_UNMATCHED = "passages_unmatched"  # asks whether a file in which nothing was found is meant so
+# Remark that none of the file's passages is an expected one, so that a person can confirm the file.
+PASSAGES_UNMATCHED = "passages_unmatched"
 
 
-def _some(names: Iterable[str]) -> str:
-    """The first of the names, shortened."""
-    first = [name[:80] for name in islice(names, MOST_NAMED + 1)]
-    return ", ".join(first[:MOST_NAMED]) + (", …" if len(first) > MOST_NAMED else "")
+def _shorten(names: Iterable[str]) -> str:
+    """The first names, shortened, as one text."""
+    first = [name[:80] for name in islice(names, MAX_NAMED + 1)]
+    return ", ".join(first[:MAX_NAMED]) + (", …" if len(first) > MAX_NAMED else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A row with the question it answers."""
+class MatchedRow:
+    """A row with its question."""
 
     row: AnswerRow
     question_pk: int
     external_id: str
 
 
-class Matching:
-    """Finds the question of one row after the other, by its id, else by its text where only one question has it. Holds
-    of a question no more than its ids and a hash of its text: there may be as many as answers."""
+class QuestionMatcher:
+    """Finds the question of each row by id, or else by a text that only one question has. Holds only ids and text
+    hashes, because a set may have as many questions as there are answers."""
 
     def __init__(self, question_set: QuestionSet, file_name: str) -> None:
-        self._set, self._file = question_set, file_name
+        self._question_set, self._file_name = question_set, file_name
         self._problems: list[Problem] = []
-        self._first: dict[tuple[int, int], int] = {}  # line by question and sample
-        self._there: set[int] = set()
-        self._other_text = 0
-        self._unmatched: list[str] = []  # names of questions that are not in the set, each once
-        self._passages: dict[str, None] = {}  # ids of passages, until one is among those that should be found
+        # Lines by question and sample.
+        self._lines: dict[tuple[int, int], int] = {}
+        self._answered_questions: set[int] = set()
+        self._differing_texts = 0
+        # Names of questions that are not in the set, each once.
+        self._unmatched: list[str] = []
+        # Ids of passages, until an expected one is found.
+        self._passages: dict[str, None] = {}
         self._passages_known = False
 
     @cached_property
     def _by_id(self) -> Mapping[str, tuple[int, str, int]]:
-        rows = self._set.questions.order_by("position").values_list("pk", "external_id", "text")
-        return {composed(id_): (pk, id_, hash(composed(text).strip())) for pk, id_, text in rows.iterator()}
+        rows = self._question_set.questions.order_by("position").values_list("pk", "external_id", "text")
+        return {normalize_nfc(id_): (pk, id_, hash(normalize_nfc(text).strip())) for pk, id_, text in rows.iterator()}
 
     @cached_property
     def _by_text(self) -> Mapping[str, Sequence[str]]:
-        found: dict[str, list[str]] = {}
-        for id_, text in self._set.questions.order_by("position").values_list("external_id", "text").iterator():
-            found.setdefault(composed(text).strip(), []).append(composed(id_))
-        return found
+        ids_by_text: dict[str, list[str]] = {}
+        for id_, text in (
+            self._question_set.questions.order_by("position").values_list("external_id", "text").iterator()
+        ):
+            ids_by_text.setdefault(normalize_nfc(text).strip(), []).append(normalize_nfc(id_))
+        return ids_by_text
 
     @cached_property
     def _expected(self) -> frozenset[str]:
-        """The ids of all passages that should be found."""
-        specs = self._set.questions.values_list("spec__ground_truth_chunk_ids", flat=True)
+        """The ids of all expected passages."""
+        specs = self._question_set.questions.values_list("spec__ground_truth_chunk_ids", flat=True)
         return frozenset(str(id_) for ids in specs.iterator() if isinstance(ids, list) for id_ in ids)
 
-    def match(self, row: AnswerRow) -> Answered | None:
-        """The row with its question; ``None`` where it names no question, several, or one that another row answered
-        already, which :meth:`finish` tells.
+    def match(self, row: AnswerRow) -> MatchedRow | None:
+        """The row with its question; ``None`` if it names no question, several, or one that another row already
+        answered.
+        :meth:`finish` reports those rows.
 
-        :raises InvalidFile: when there are more problems than anybody reads.
-        """
-        found = self._resolve(row)
-        if isinstance(found, Problem):
-            self._refuse(found, row)
+        :raises InvalidFile: if there are too many problems."""
+        matched_row = self._resolve(row)
+        if isinstance(matched_row, Problem):
+            self._add_problem(matched_row, row)
             return None
-        key = (found.question_pk, row.sample)
-        if key in self._first:
-            about = {"question": found.external_id, "sample": row.sample, "first_line": self._first[key]}
-            self._refuse(Problem("duplicate_answer", field="sample", params=about), row)
+        key = (matched_row.question_pk, row.sample)
+        if key in self._lines:
+            params = {"question": matched_row.external_id, "sample": row.sample, "first_line": self._lines[key]}
+            self._add_problem(Problem("duplicate_answer", field="sample", params=params), row)
             return None
-        self._first[key] = row.line
-        self._there.add(found.question_pk)
-        text = self._by_id[composed(found.external_id)][2]
-        self._other_text += bool(row.question) and hash(composed(row.question).strip()) != text
+        self._lines[key] = row.line
+        self._answered_questions.add(matched_row.question_pk)
+        text = self._by_id[normalize_nfc(matched_row.external_id)][2]
+        self._differing_texts += bool(row.question) and hash(normalize_nfc(row.question).strip()) != text
         self._look_for_passages(row)
-        return found
+        return matched_row
 
     def _look_for_passages(self, row: AnswerRow) -> None:
         if self._passages_known:
             return
         retrieved, contexts = row.answer.retrieved_ids, row.answer.contexts
-        named = [context.chunk_id for context in contexts or ()] if retrieved is None else retrieved
-        ids = dict.fromkeys(filter(None, named))
+        passage_ids = [context.chunk_id for context in contexts or ()] if retrieved is None else retrieved
+        ids = dict.fromkeys(filter(None, passage_ids))
         if not ids:
             return
-        # Without any that should be found there is nothing to know.
+        # Without expected passages there is nothing to check.
         self._passages_known = not self._expected or not self._expected.isdisjoint(ids)
-        if len(self._passages) < MOST_NAMED:
+        if len(self._passages) < MAX_NAMED:
             self._passages |= ids
 
     def finish(self) -> tuple[tuple[str, ...], list[Problem]]:
-        """The ids of questions without an answer, and what a person should be told.
+        """The ids of questions without an answer, and remarks for the user.
 
-        :raises InvalidFile: with every row that could not be matched.
-        """
+        :raises InvalidFile: with every row that could not be matched."""
         if self._problems:
-            raise InvalidFile(self._told())
-        missing = tuple(id_ for pk, id_, _ in self._by_id.values() if pk not in self._there)
-        told = []
+            raise InvalidFile(self._grouped_problems())
+        missing = tuple(id_ for pk, id_, _ in self._by_id.values() if pk not in self._answered_questions)
+        remarks = []
         if missing:
-            shown = ", ".join(missing[:MOST_NAMED]) + (", …" if len(missing) > MOST_NAMED else "")
-            told.append(Problem("answers_missing", self._file, params={"questions": len(missing), "ids": shown}))
-        if self._other_text:
-            told.append(Problem("question_text_differs", self._file, params={"rows": self._other_text}))
+            shortened = ", ".join(missing[:MAX_NAMED]) + (", …" if len(missing) > MAX_NAMED else "")
+            remarks.append(
+                Problem("answers_missing", self._file_name, params={"questions": len(missing), "ids": shortened})
+            )
+        if self._differing_texts:
+            remarks.append(Problem("question_text_differs", self._file_name, params={"rows": self._differing_texts}))
         if self._passages and not self._passages_known:
-            ids = {"given": _some(self._passages), "expected": _some(sorted(self._expected))}
-            told.append(Problem(PASSAGES_UNMATCHED, self._file, params=ids))
-        return missing, told
+            ids = {"given": _shorten(self._passages), "expected": _shorten(sorted(self._expected))}
+            remarks.append(Problem(PASSAGES_UNMATCHED, self._file_name, params=ids))
+        return missing, remarks
 
-    def _told(self) -> list[Problem]:
-        """The problems; where not one of several rows names a question of the set, a single one."""
-        if self._there or len(self._problems) < 2 or any(one.code not in _UNKNOWN for one in self._problems):
+    def _grouped_problems(self) -> list[Problem]:
+        """The problems; a single one if several rows were read and none of them names a question of the set."""
+        if (
+            self._answered_questions
+            or len(self._problems) < 2
+            or any(problem.code not in _UNKNOWN for problem in self._problems)
+        ):
             return self._problems
         ids = (id_ for _, id_, _ in self._by_id.values())
-        about = {"rows": len(self._problems), "given": _some(self._unmatched), "ids": _some(ids)}
-        return [Problem("questions_unmatched", self._file, field="question_id", params=about)]
+        params = {"rows": len(self._problems), "given": _shorten(self._unmatched), "ids": _shorten(ids)}
+        return [Problem("questions_unmatched", self._file_name, field="question_id", params=params)]
 
-    def _refuse(self, problem: Problem, row: AnswerRow) -> None:
-        self._problems.append(replace(problem, file=self._file, line=row.line))
-        if len(self._problems) == MOST_PROBLEMS:
-            raise InvalidFile(self._told())
+    def _add_problem(self, problem: Problem, row: AnswerRow) -> None:
+        self._problems.append(replace(problem, file=self._file_name, line=row.line))
+        if len(self._problems) == MAX_PROBLEMS:
+            raise InvalidFile(self._grouped_problems())
 
-    def _resolve(self, row: AnswerRow) -> Answered | Problem:
-        id_ = composed(row.question_id)
+    def _resolve(self, row: AnswerRow) -> MatchedRow | Problem:
+        id_ = normalize_nfc(row.question_id)
         if not id_:
-            ids = self._by_text.get(composed(row.question).strip(), ())
+            ids = self._by_text.get(normalize_nfc(row.question).strip(), ())
             if len(ids) > 1:
-                return Problem("question_ambiguous", field="question", params={"ids": ", ".join(ids[:MOST_NAMED])})
+                return Problem("question_ambiguous", field="question", params={"ids": ", ".join(ids[:MAX_NAMED])})
             if not ids:
                 return Problem("question_text_unknown", field="question", params={"question": row.question[:80]})
             id_ = ids[0]
         if id_ not in self._by_id:
-            if len(self._unmatched) <= MOST_NAMED and id_ not in self._unmatched:
+            if len(self._unmatched) <= MAX_NAMED and id_ not in self._unmatched:
                 self._unmatched.append(id_)
-            near = get_close_matches(id_, self._by_id, n=3) if len(self._problems) < MOST_HINTS else []
+            near = get_close_matches(id_, self._by_id, n=3) if len(self._problems) < MAX_HINTS else []
             if near:
-                about = {"id": id_, "near": ", ".join(near)}
-                return Problem("question_unknown_near", field="question_id", params=about)
+                params = {"id": id_, "near": ", ".join(near)}
+                return Problem("question_unknown_near", field="question_id", params=params)
             return Problem("question_unknown", field="question_id", params={"id": id_})
         pk, external_id, _ = self._by_id[id_]
-        return Answered(row, pk, external_id)
+        return MatchedRow(row, pk, external_id)
 
 
-def matched(
+def match_rows(
     question_set: QuestionSet, file: AnswerFile, file_name: str
-) -> tuple[list[Answered], tuple[str, ...], list[Problem]]:
-    """All rows of a file with their questions, and what :meth:`Matching.finish` tells.
+) -> tuple[list[MatchedRow], tuple[str, ...], list[Problem]]:
+    """All rows of a file with their questions, and the results of :meth:`QuestionMatcher.finish`.
 
-    :raises InvalidFile: as that does.
-    """
-    matching = Matching(question_set, file_name)
-    rows = [found for row in file if (found := matching.match(row)) is not None]
+    :raises InvalidFile: see there."""
+    matching = QuestionMatcher(question_set, file_name)
+    rows = [matched_row for row in file if (matched_row := matching.match(row)) is not None]
     return rows, *matching.finish()

@@ -25,46 +25,47 @@ from rest_framework.serializers import (
     ValidationError,
 )
 
-from evaluation.accounts.access import Person, fetch, values_shown
-from evaluation.core.errors import Refused
+from evaluation.accounts.access import Person, announce_judge_values, fetch
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.core.samples import Status
-from evaluation.datasets.api import ReadByMap, shape_from
+from evaluation.datasets.api import ReadByMap, shape_from_options
 from evaluation.formats.reading import read_answers
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
-from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
+from evaluation.models.run_spec import ASK_OPTIONS, RUN_OPTIONS, RunSpec
 from evaluation.rest.endpoints import (
     FILE_BODY,
-    FileOfRows,
+    FormFileField,
     RowsViewSet,
     StrictSerializer,
     UploadEndpoint,
-    part,
-    person,
-    verb,
-    written,
-    written_by,
+    detail_action,
+    detail_view,
+    request_user,
+    responds_with,
+    serialize,
 )
 from evaluation.rest.errors import ProblemSerializer
 from evaluation.rest.filters import AnswerFilter, AnswerSetFilter, RunFilter
-from evaluation.rest.requests import MOST, PagesInOrder
+from evaluation.rest.requests import MAX_PAGE_SIZE, PagesOldestFirst
 from evaluation.runs.answer_files import import_answers, score_by_rules
-from evaluation.runs.making import Asking, ask_for_run, cancel_run, pause_run, resume_run
-from evaluation.runs.planning import planned
+from evaluation.runs.making import CollectionRequest, cancel_run, launch_run, pause_run, resume_run
+from evaluation.runs.planning import plan_run
 from evaluation.runs.progress import progress
-from evaluation.runs.results import enters, primary_pairs, with_scores
-from evaluation.runs.serializers import PlanSerializer, RunSerializer, RunState, RunSummarySerializer, RunWhole
+from evaluation.runs.results import counts_in_figures, primary_pairs, with_scores
+from evaluation.runs.serializers import PlanSerializer, RunDetail, RunSerializer, RunState, RunSummarySerializer
 from evaluation.specs.rest_fields import SettingsSerializer
-from evaluation.systems.services import asked_version
-from evaluation.worker.lifecycle import answers_in, retry_failed
+from evaluation.systems.services import connected_version
+from evaluation.worker.lifecycle import retry_failed, run_answers
 
-AT_ONCE_SECONDS = 10.0  # what rules may take within a request; the workers do the rest
+# Time limit for rules within a request; workers compute the rest.
+REQUEST_RULE_SECONDS = 10.0
 ANSWER_SETS = AnswerSet.objects.select_related("system_version__system").annotate(answer_count=Count("answers"))
 
 
 class AnswerSetSerializer(ModelSerializer[AnswerSet]):
-    """One asking of a system."""
+    """The answers of a system to a question set."""
 
     system = CharField(source="system_version.system.name", read_only=True)
     answers = IntegerField(source="answer_count", read_only=True)
@@ -88,7 +89,7 @@ class AnswerSetSerializer(ModelSerializer[AnswerSet]):
 
 
 class AnswerOptions(ReadByMap):
-    """What is said beside a file of answers."""
+    """Options of an uploaded answer file."""
 
     question_set = IntegerField(min_value=1, help_text="id of one version of a question set")
     system = CharField(max_length=200)
@@ -102,11 +103,11 @@ class AnswerOptions(ReadByMap):
 class AnswerForm(AnswerOptions):
     """A form with a file of answers."""
 
-    file = FileOfRows()
+    file = FormFileField()
 
 
 class ImportedAnswersSerializer(Serializer[Any]):
-    """What became of an answer file: its answer set, and the run with its rule metrics."""
+    """The imported answer set, and the run with its rule metrics."""
 
     answer_set = AnswerSetSerializer()
     run = RunSummarySerializer()
@@ -123,34 +124,34 @@ class AnswerSetViewSet(UploadEndpoint, RowsViewSet):
     serializer_class = AnswerSetSerializer
     filterset_class = AnswerSetFilter
 
-    @written_by(
+    @responds_with(
         ImportedAnswersSerializer,
         status=201,
-        others={200: ImportedAnswersSerializer},
+        other_responses={200: ImportedAnswersSerializer},
         body={"multipart/form-data": AnswerForm, **FILE_BODY},
         query=AnswerOptions,
     )
     def create(self, request: Request) -> Response:
-        """Import the answers of one system: 201, or 200 where exactly these are there already; 400 with every
-        problem of the file. Rules that take longer than a request should are done in the background."""
+        """Import the answers of one system: 201, or 200 if equal answers already exist; 400 with every problem of the
+        file. Rules that take too long for a request are computed in the background."""
         body, options = self.upload()
-        asked = fetch(QuestionSet.objects.all(), request.user, Action.EVALUATE, options["question_set"])
+        question_set = fetch(QuestionSet.objects.all(), request.user, Action.EVALUATE, options["question_set"])
         limit = max(settings.CONCORD_UPLOAD_BYTES, len(body.content))
         imported = import_answers(
-            asked,
+            question_set,
             options["system"],
-            read_answers(body.content, body.file_name, shape=shape_from(options), max_bytes=limit),
-            data=body.sent,
+            read_answers(body.content, body.file_name, shape=shape_from_options(options), max_bytes=limit),
+            data=body.original,
             file_name=body.file_name,
-            by=person(request),
+            by=request_user(request),
             name=options["name"],
             k=options["k"],
             refuse_unknown_passages=not options["accept_unknown_passages"],
         )
-        run = score_by_rules(imported.run, seconds=AT_ONCE_SECONDS)
+        run = score_by_rules(imported.run, seconds=REQUEST_RULE_SECONDS)
         answer_set = ANSWER_SETS.get(pk=run.answer_set_id)
-        found = {"answer_set": answer_set, "run": RunState.of(run, request), "imported": imported}
-        return Response(found, status=201 if imported.created else 200)
+        payload = {"answer_set": answer_set, "run": RunState.of(run, request), "imported": imported}
+        return Response(payload, status=201 if imported.created else 200)
 
 
 class ContextSerializer(ModelSerializer[Context]):
@@ -163,9 +164,9 @@ class ContextSerializer(ModelSerializer[Context]):
 
 
 class VerdictSerializer(ModelSerializer[Finding]):
-    """A part of a score that a person can check: a claim, statement, context, nugget, keyword or flag, with what was
-    found about it. ``start`` and ``end`` are offsets into the answer (``approximate`` where found by likeness),
-    ``context`` is a position from 0, ``quote_start`` and ``quote_end`` are where ``quote`` stands in that passage."""
+    """A checkable part of a score: a claim, statement, context, nugget, keyword or flag, with its verdict. ``start``
+    and ``end`` are offsets into the answer (``approximate`` if found by similarity), ``context`` is a position from 0,
+    ``quote_start`` and ``quote_end`` are offsets of ``quote`` in that passage."""
 
     class Meta:
         model = Finding
@@ -179,9 +180,8 @@ class VerdictSerializer(ModelSerializer[Finding]):
 class ScoreSerializer(ModelSerializer[Score]):
     """A result of one metric by one scorer. ``judge`` is null for rules; ``author`` names an imported judge.
 
-    ``counts`` is true for those whose values enter the figures of the run: rules, the primary judge, and of imported
-    judges the one that counts for its metric.
-    """
+    ``counts`` is true if the value counts in the run's figures: rules, the primary judge, and the imported judge that
+    counts for the metric."""
 
     metric = CharField(source="metric.name", read_only=True)
     metric_version = IntegerField(source="metric.version", read_only=True)
@@ -219,7 +219,7 @@ class ScoreSerializer(ModelSerializer[Score]):
         return str(score.judge_version) if score.judge_version else None
 
     def get_is_baseline(self, score: Score) -> bool:
-        """Whether the offline baseline gave it, which is no real judge."""
+        """Whether the offline baseline gave the score."""
         return bool(score.judge_version and score.judge_version.is_baseline)
 
     def get_rubric(self, score: Score) -> str | None:
@@ -227,16 +227,16 @@ class ScoreSerializer(ModelSerializer[Score]):
         return str(score.rubric_version) if score.rubric_version else None
 
     def get_reason(self, score: Score) -> str:
-        """The scorer's own explanation, or the sentence that says why there is no value."""
+        """The scorer's explanation, or the reason for a missing value as a sentence."""
         return score.reason if score.status == Status.SCORED else explain_reason(score.reason)
 
     def get_counts(self, score: Score) -> bool:
-        """Whether the value enters the figures of the run."""
-        return enters(score, self.context["primary"])
+        """Whether the value counts in the run's figures."""
+        return counts_in_figures(score, self.context["primary"])
 
 
 class AnswerSerializer(ModelSerializer[Answer]):
-    """An answer. ``contexts`` is null where the system does not retrieve, empty where it found nothing."""
+    """An answer. ``contexts`` is null if the system does not retrieve, empty if it found nothing."""
 
     question_id = CharField(source="question.external_id", read_only=True)
     question = CharField(source="question.text", read_only=True)
@@ -267,7 +267,7 @@ class AnswerSerializer(ModelSerializer[Answer]):
         read_only_fields = fields
 
     def get_reason(self, answer: Answer) -> str:
-        """Why the system gave no answer; empty where it did."""
+        """The reason for a missing answer; empty if there is an answer."""
         return explain_reason(answer.reason) if answer.reason else ""
 
     @extend_schema(responses=ContextSerializer(many=True))
@@ -277,7 +277,7 @@ class AnswerSerializer(ModelSerializer[Answer]):
 
 
 def has_judged(answer: Any) -> bool:
-    """Whether a judge's value is among the scores shown, be it an imported one."""
+    """Whether a real or imported judge scored the answer."""
     return any(score.judge_version_id or score.author for score in answer.run_scores)
 
 
@@ -285,10 +285,10 @@ RUNS = Run.objects.select_related("answer_set__question_set", "profile_version")
 
 
 class RunRequestSerializer(SettingsSerializer, StrictSerializer):
-    """What a run should be: of an ``answer_set``, or of the answers that ``system`` is asked for. Without ``judge`` the
-    project's default or only one, else the offline baseline; null is none."""
+    """A run to create: of an ``answer_set``, or of answers to collect from ``system``. Without ``judge``, the project's
+    default or only judge, or else the offline baseline; null for none."""
 
-    settings = (*ASKING.values(), *OPTIONS.values())
+    settings = (*ASK_OPTIONS.values(), *RUN_OPTIONS.values())
 
     answer_set = IntegerField(default=None, min_value=1, allow_null=True)
     dataset_id = IntegerField(
@@ -300,109 +300,112 @@ class RunRequestSerializer(SettingsSerializer, StrictSerializer):
     dry_run = BooleanField(default=False, help_text="only say what it would take")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Answers that are there, or a system to ask."""
-        asks = bool(attrs["dataset_id"] and attrs["system"])
-        if asks == bool(attrs["answer_set"]) or bool(attrs["dataset_id"]) != bool(attrs["system"]):
+        collects = bool(attrs["dataset_id"] and attrs["system"])
+        if collects == bool(attrs["answer_set"]) or bool(attrs["dataset_id"]) != bool(attrs["system"]):
             raise ValidationError(gettext("Name an answer_set, or a dataset_id and the system that is to be asked."))
         return attrs
 
 
 class ResumeSerializer(SettingsSerializer, StrictSerializer):
-    """Under what a paused run goes on."""
+    """Options for resuming a run."""
 
-    settings = (replace(OPTIONS["budget"], body="US dollars that its calls may cost in all; null leaves it as it is"),)
+    settings = (
+        replace(RUN_OPTIONS["budget"], body="US dollars that its calls may cost in all; null leaves it as it is"),
+    )
 
 
 class PageQuery(StrictSerializer):
-    """Which page of a run's results."""
+    """A page of a run's results."""
 
     cursor = CharField(required=False, help_text="The pagination cursor value.")
-    page_size = IntegerField(required=False, min_value=1, max_value=MOST, help_text="Results per page, 1 to 500.")
+    page_size = IntegerField(
+        required=False, min_value=1, max_value=MAX_PAGE_SIZE, help_text="Results per page, 1 to 500."
+    )
 
 
-def _source(user: Person, body: dict[str, Any]) -> AnswerSet | Asking:
+def _answer_source(user: Person, body: dict[str, Any]) -> AnswerSet | CollectionRequest:
     if body["answer_set"]:
         rows = AnswerSet.objects.select_related("project", "question_set")
         return fetch(rows, user, Action.EVALUATE, body["answer_set"])
     questions = fetch(QuestionSet.objects.select_related("project"), user, Action.EVALUATE, body["dataset_id"])
-    version = asked_version(questions.project, body["system"])
+    version = connected_version(questions.project, body["system"])
     if version is None:
-        raise Refused("not_asked", system=body["system"])
-    return Asking(question_set=questions, version=version, **{name: body[name] for name in ASKING})
+        raise DomainError("not_asked", system=body["system"])
+    return CollectionRequest(question_set=questions, version=version, **{name: body[name] for name in ASK_OPTIONS})
 
 
-def _to_steer(user: Person, pk: int) -> Run:
-    """A run for who may start one."""
+def _get_steerable_run(user: Person, pk: int) -> Run:
     return fetch(RUNS, user, Action.EVALUATE, pk)
 
 
 class RunViewSet(RowsViewSet):
-    """Runs, newest first; a POST makes and starts one. Steering is refused with 409 where the state does not allow
-    it."""
+    """Runs, newest first; POST creates and starts one. Actions that the state does not allow are refused with 409."""
 
     rows = RUNS
     serializer_class = RunSummarySerializer
     filterset_class = RunFilter
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One page."""
         runs = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
-        return self.get_paginated_response(written(RunSummarySerializer, RunState.of_all(runs, request), many=True))
+        return self.get_paginated_response(serialize(RunSummarySerializer, RunState.of_all(runs, request), many=True))
 
-    @written_by(RunSummarySerializer, status=202, body=RunRequestSerializer, others={200: PlanSerializer})
+    @responds_with(RunSummarySerializer, status=202, body=RunRequestSerializer, other_responses={200: PlanSerializer})
     def create(self, request: Request) -> RunState | Response:
-        """Make and start a run: 202 with its id, status, progress and links; 200 with what it would take for a dry
-        run."""
+        """Create and start a run: 202 with its id, status, progress and links. A dry run returns 200 with the
+        estimate."""
         body = self.body()
-        spec = RunSpec(**{name: body[name] for name in OPTIONS})
-        asked = _source(request.user, body), spec, person(request)
+        spec = RunSpec(**{name: body[name] for name in RUN_OPTIONS})
+        request_parts = _answer_source(request.user, body), spec, request_user(request)
         if body["dry_run"]:
-            return Response(PlanSerializer(planned(*asked)).data)
-        return self._now(ask_for_run(*asked))
+            return Response(PlanSerializer(plan_run(*request_parts)).data)
+        return self._current_state(launch_run(*request_parts))
 
-    @written_by(RunSerializer, query=PageQuery)
-    def retrieve(self, request: Request, pk: int) -> RunWhole:
-        """The run; ``results`` is one page, oldest first, and ``results_next`` leads to the next."""
-        whole = self.whole(pk)
-        judged = [one.answer.pk for one in whole.results if one.judged]
-        values_shown(request.user, judged, "api")
-        return whole
+    @responds_with(RunSerializer, query=PageQuery)
+    def retrieve(self, request: Request, pk: int) -> RunDetail:
+        """The run; ``results`` is one page, oldest first, and ``results_next`` links to the next."""
+        detail = self.run_detail(pk)
+        judged = [answer_result.answer.pk for answer_result in detail.results if answer_result.has_judge_value]
+        announce_judge_values(request.user, judged, "api")
+        return detail
 
-    @part(AnswerSerializer, pages=PagesInOrder, filters=AnswerFilter)
+    @detail_view(AnswerSerializer, pages=PagesOldestFirst, filters=AnswerFilter)
     def answers(self, request: Request, pk: int) -> Response:
-        """One page. Who still has to rate one of these answers is recorded as having seen the judges' values."""
+        """One page of answers. Reviewers who still have to rate one of them are recorded as having seen the judge's
+        values."""
         run = fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-        page = self.paginate_queryset(self.filter_queryset(with_scores(answers_in(run), run))) or []
-        values_shown(request.user, [answer.pk for answer in page if has_judged(answer)], "api")
-        shown = AnswerSerializer(page, many=True, context={"primary": primary_pairs(run)})
-        return self.get_paginated_response(shown.data)
+        page = self.paginate_queryset(self.filter_queryset(with_scores(run_answers(run), run))) or []
+        announce_judge_values(request.user, [answer.pk for answer in page if has_judged(answer)], "api")
+        serializer = AnswerSerializer(page, many=True, context={"primary": primary_pairs(run)})
+        return self.get_paginated_response(serializer.data)
 
-    @verb(_to_steer, RunSummarySerializer, body=None)
+    @detail_action(_get_steerable_run, RunSummarySerializer, body=None)
     def pause(self, run: Run) -> RunState:
-        """Do it, and answer with the run as it is then."""
-        return self._now(pause_run(run, person(self.request)))
+        """Pause the run."""
+        return self._current_state(pause_run(run, request_user(self.request)))
 
-    @verb(_to_steer, RunSummarySerializer, body=ResumeSerializer)
+    @detail_action(_get_steerable_run, RunSummarySerializer, body=ResumeSerializer)
     def resume(self, run: Run, body: dict[str, Any]) -> RunState:
-        """Do it, and answer with the run as it is then."""
-        return self._now(resume_run(run, person(self.request), body["budget"]))
+        """Resume the run."""
+        return self._current_state(resume_run(run, request_user(self.request), body["budget"]))
 
-    @verb(_to_steer, RunSummarySerializer, body=None)
+    @detail_action(_get_steerable_run, RunSummarySerializer, body=None)
     def cancel(self, run: Run) -> RunState:
-        """Do it, and answer with the run as it is then."""
-        return self._now(cancel_run(run, person(self.request)))
+        """Cancel the run."""
+        return self._current_state(cancel_run(run, request_user(self.request)))
 
-    @verb(_to_steer, RunSummarySerializer, body=None)
+    @detail_action(_get_steerable_run, RunSummarySerializer, body=None)
     def retry_failed(self, run: Run) -> RunState:
-        """Do it, and answer with the run as it is then."""
-        retry_failed(run, person(self.request))
-        return self._now(run)
+        """Retry the failed units of the run."""
+        retry_failed(run, request_user(self.request))
+        return self._current_state(run)
 
-    def whole(self, pk: int) -> RunWhole:
-        """The run, for who may see it, with the page of its answers that is asked for."""
-        run, pages = fetch(RUNS, self.request.user, Action.VIEW, pk), PagesInOrder()
-        page = pages.paginate_queryset(answers_in(run).prefetch_related("contexts"), self.request, self) or []
-        return RunWhole(run, progress(run), self.request, page, pages.get_next_link(), pages.get_previous_link())
+    def run_detail(self, pk: int) -> RunDetail:
+        """The run with the requested page of its answers."""
+        run, paginator = fetch(RUNS, self.request.user, Action.VIEW, pk), PagesOldestFirst()
+        page = paginator.paginate_queryset(run_answers(run).prefetch_related("contexts"), self.request, self) or []
+        return RunDetail(
+            run, progress(run), self.request, page, paginator.get_next_link(), paginator.get_previous_link()
+        )
 
-    def _now(self, run: Run) -> RunState:
+    def _current_state(self, run: Run) -> RunState:
         return RunState.of(RUNS.get(pk=run.pk), self.request)

@@ -1,8 +1,7 @@
-"""Experiment files: what a run is made of, as YAML that ``evaluate --config`` reads and every run can be written as.
+"""Experiment files: the configuration of a run as YAML, for ``evaluate --config`` and for export from a run.
 
-Its keys are the options of ``evaluate``, so that what a command line can say a file can. The configuration of an
-experiment as source 000 has it (``response_llm``, ``judge_llm``) is read as well: of it the judge is taken.
-"""
+Keys are the options of ``evaluate``. The experiment configuration of the ``graphrag`` kind (``response_llm``,
+``judge_llm``) is read too; only its judge is used."""
 
 from __future__ import annotations
 
@@ -15,90 +14,93 @@ from pydantic import BaseModel
 
 from evaluation.core.described import read_yaml
 from evaluation.core.errors import InvalidFile, Problem, UnknownName
-from evaluation.criteria.rubrics import slot_of
+from evaluation.criteria.rubrics import rubric_scope
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.rubric import FAMILY_PREFIX, is_criterion
 from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion, Run, RunJudge
 from evaluation.profiles.spec import ProfileSpec
 from evaluation.worker.lifecycle import RunConfig
 
-#: Models of an experiment of source 000, the one that judges first.
-MODELS = ("judge_llm", "response_llm")
+# Keys of models in an experiment of the graphrag kind; the judge's comes first.
+GRAPHRAG_MODEL_KEYS = ("judge_llm", "response_llm")
 
 
 def read_experiment(path: Path, model: type[BaseModel]) -> dict[str, Any]:
-    """What a file says, by the names of the options that its model has.
+    """Read an experiment file into option values, by the option names of its model.
 
     :raises InvalidFile: ``experiment_not_yaml`` and ``experiment_invalid`` with line and field;
-        ``experiment_has_questions`` for one of source 000 that still lists its questions.
-    :raises OSError: where it cannot be read.
-    """
+        ``experiment_has_questions`` for a graphrag experiment that still lists its questions.
+    :raises OSError: if the file cannot be read."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    options = _of_source_000(text, path) or read_yaml(model, text, path.name, "experiment").model_dump()
+    options = _read_graphrag_config(text, path) or read_yaml(model, text, path.name, "experiment").model_dump()
     return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
 
 
-def _of_source_000(text: str, path: Path) -> dict[str, Any] | None:
-    """A configuration of source 000: its name and who judges; how its graph was made is no part of an evaluation.
-    ``None`` where it is none."""
+def _read_graphrag_config(text: str, path: Path) -> dict[str, Any] | None:
+    """The name and judge of a graphrag experiment; ``None`` for other files."""
     try:
-        whole = yaml.load(text, Loader=yaml.CSafeLoader)
+        document = yaml.load(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError:
         return None
-    if not isinstance(whole, dict) or not whole.keys() & set(MODELS):
+    if not isinstance(document, dict) or not document.keys() & set(GRAPHRAG_MODEL_KEYS):
         return None
-    if "eval_queries" in whole:
+    if "eval_queries" in document:
         raise InvalidFile([Problem("experiment_has_questions", path.name, field="eval_queries")])
-    judge = next(model for name in MODELS if (model := _model(whole.get(name))))
-    return {"name": str(whole.get("name") or path.stem)[:200], "judge": (judge,)}
+    judge = next(model for name in GRAPHRAG_MODEL_KEYS if (model := _model_name(document.get(name))))
+    return {"name": str(document.get("name") or path.stem)[:200], "judge": (judge,)}
 
 
-def _model(said: Any) -> str:
-    """The model that a setting names, by itself or among others."""
-    if isinstance(said, dict):
-        said = next((said[key] for key in ("model", "model_id", "name") if said.get(key)), "")
-    return str(said or "")
+def _model_name(setting: Any) -> str:
+    """The model name in a setting, which may be a text or a mapping."""
+    if isinstance(setting, dict):
+        setting = next((setting[key] for key in ("model", "model_id", "name") if setting.get(key)), "")
+    return str(setting or "")
 
 
-def judges_named(project: Project, names: Sequence[str]) -> list[str]:
-    """The names, where one is no judge's the judge whose model it is: source 000 names models.
+def resolve_judges(project: Project, names: Sequence[str]) -> list[str]:
+    """Replace model names, as graphrag experiments have them, by the judges of those models.
 
-    :raises UnknownName: for a model that several judges are.
-    """
+    :raises UnknownName: for a model that several judges use."""
     rows = JudgeVersion.objects.filter(project=project).order_by("version")
-    known = {one.name: one.model for one in rows}
-    found = []
+    model_by_judge = {version.name: version.model for version in rows}
+    resolved = []
     for name in names:
-        by_model = sorted(judge for judge, model in known.items() if model == name)
-        if name not in known and len(by_model) > 1:
+        by_model = sorted(judge for judge, model in model_by_judge.items() if model == name)
+        if name not in model_by_judge and len(by_model) > 1:
             raise UnknownName("judge", name, by_model)
-        found.append(by_model[0] if name not in known and by_model else name)
-    return found
+        resolved.append(by_model[0] if name not in model_by_judge and by_model else name)
+    return resolved
 
 
-def experiment_of(run: Run) -> str:
-    """A run as such a file. Run again, it judges the same answers, and the configuration has the same hash."""
+def export_experiment(run: Run) -> str:
+    """Export a run as an experiment file. Running it judges the same answers with the same configuration hash."""
     config = RunConfig.model_validate(run.config)
-    seats = list(run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "pk"))
-    judges = list(dict.fromkeys(seat.judge_version for seat in seats))
-    jury = next((one.params["jury"]["rule"] for one in judges if one.is_jury), "")
-    named = [one.name for place, one in enumerate(judges) if not one.is_jury and (place == 0 or not one.is_baseline)]
-    asked = [seat.rubric_version for seat in seats if seat.judge_version.endpoint_id is not None]
-    pinned = (f"{one.family}@{one.version}" for one in asked if not is_criterion(one.family))
-    said: dict[str, Any] = {
+    run_judges = list(run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "pk"))
+    judges = list(dict.fromkeys(run_judge.judge_version for run_judge in run_judges))
+    jury = next((version.params["jury"]["rule"] for version in judges if version.is_jury), "")
+    judge_names = [
+        version.name
+        for index, version in enumerate(judges)
+        if not version.is_jury and (index == 0 or not version.is_baseline)
+    ]
+    rubric_versions = [
+        run_judge.rubric_version for run_judge in run_judges if run_judge.judge_version.endpoint_id is not None
+    ]
+    pinned = (f"{version.family}@{version.version}" for version in rubric_versions if not is_criterion(version.family))
+    options: dict[str, Any] = {
         "questions": f"{run.answer_set.question_set.name}@{run.answer_set.question_set.version}",
         "system": run.answer_set.system_version.system.name,
         "project": run.project.name,
         "name": run.name,
         "profile": run.profile_version.name,
-        "judge": named,
-        "no_judge": not seats,
-        "no_baseline": bool(seats) and not any(one.is_baseline for one in judges),
+        "judge": judge_names,
+        "no_judge": not run_judges,
+        "no_baseline": bool(run_judges) and not any(version.is_baseline for version in judges),
         "jury": jury,
         "rubric": list(dict.fromkeys(pinned)),
-        "language": _language(seats),
-        "embeddings": _embedding(config),
-        "metrics": _beside(run, config, [seat.rubric_version for seat in seats]),
+        "language": _prompt_language(run_judges),
+        "embeddings": _embedding_name(config),
+        "metrics": _extra_metrics(run, config, [run_judge.rubric_version for run_judge in run_judges]),
         "reuse_answers": run.pk,
         "ids": list(config.question_ids),
         "repeat": config.repeat,
@@ -107,32 +109,36 @@ def experiment_of(run: Run) -> str:
         "no_cache": not config.use_cache,
         "batch": config.batch,
     }
-    kept = {name: value for name, value in said.items() if value not in (None, "", False, [])}
-    return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+    non_empty = {name: value for name, value in options.items() if value not in (None, "", False, [])}
+    return yaml.safe_dump(non_empty, sort_keys=False, allow_unicode=True)
 
 
-def _beside(run: Run, config: RunConfig, rubrics: Iterable[RubricVersion]) -> list[str]:
-    """The metrics that the run computes beside its profile's, one for each further rubric family."""
+def _extra_metrics(run: Run, config: RunConfig, rubrics: Iterable[RubricVersion]) -> list[str]:
+    """The metrics that the run computes in addition to its profile's, one for each further rubric family."""
     profile = ProfileSpec.model_validate(run.profile_version.spec).metrics
-    found = dict.fromkeys(name for name in (*config.rules, *config.embeddings) if name not in profile)
+    extra = dict.fromkeys(name for name in (*config.rules, *config.embeddings) if name not in profile)
     for rubric in rubrics:
         names = (
             [rubric.family.removeprefix(FAMILY_PREFIX)]
             if is_criterion(rubric.family)
-            else [spec.name for spec in family_named(rubric.family).given]
+            else [spec.name for spec in family_named(rubric.family).produced_metrics]
         )
         if not set(names) & set(profile):
-            found.setdefault(names[0])
-    return list(found)
+            extra.setdefault(names[0])
+    return list(extra)
 
 
-def _language(seats: Iterable[RunJudge]) -> str:
-    """The language of the prompts where it is not the judges' own."""
-    other = (seat for seat in seats if seat.rubric_version.language != slot_of(seat.judge_version, "").language)
-    return next((seat.rubric_version.language for seat in other), "")
+def _prompt_language(run_judges: Iterable[RunJudge]) -> str:
+    """The language of the prompts if it differs from the judges' own."""
+    different = (
+        run_judge
+        for run_judge in run_judges
+        if run_judge.rubric_version.language != rubric_scope(run_judge.judge_version, "").language
+    )
+    return next((run_judge.rubric_version.language for run_judge in different), "")
 
 
-def _embedding(config: RunConfig) -> str:
+def _embedding_name(config: RunConfig) -> str:
     if config.embedding is None:
         return "none"
     if config.embedding.endpoint is None:

@@ -1,8 +1,6 @@
-"""How often somebody may ask within an hour for what costs a pass over a whole run or queue: files, and figures; and
-files as answers to a request.
+"""Hourly limits per person for exports and figure requests, and file downloads.
 
-Kept in the database, so that every web process counts.
-"""
+The counters are in the database, so that all web processes share them."""
 
 from __future__ import annotations
 
@@ -18,14 +16,14 @@ from django.http import StreamingHttpResponse
 from django.utils.http import http_date
 from rest_framework.throttling import SimpleRateThrottle
 
-from evaluation.core.errors import Later, TooOften
+from evaluation.core.errors import NotReady, RateLimited
 from evaluation.formats.export import ExportFile
 from evaluation.models import User
-from evaluation.worker.database import unwritable
+from evaluation.worker.database import unwritable_reason
 
 
 class HourlyThrottle(SimpleRateThrottle):
-    """A throttle of the REST framework for one person, which pages use too, counted in the database."""
+    """A REST framework throttle for one person that pages use too. Its counter is in the database."""
 
     cache = caches["shared"]
     duration: int
@@ -35,62 +33,60 @@ class HourlyThrottle(SimpleRateThrottle):
         super().__init__()
 
     def get_cache_key(self, request: Any, view: Any) -> str:
-        """One key per person and scope."""
         return str(self.cache_format % {"scope": self.scope, "ident": self.person.pk})
 
-    def take_back(self) -> None:
-        """Remove the request that was counted last by this throttle."""
-        counted = self.cache.get(self.key, [])
-        self.cache.set(self.key, [at for at in counted if at != self.now], self.duration)
+    def refund(self) -> None:
+        """Remove the last request that this throttle counted."""
+        timestamps = self.cache.get(self.key, [])
+        self.cache.set(self.key, [timestamp for timestamp in timestamps if timestamp != self.now], self.duration)
 
 
-def take_export(person: User) -> HourlyThrottle | None:
-    """Count a file that is about to be made for the person; ``None`` where none is counted.
+def count_export(person: User) -> HourlyThrottle | None:
+    """Count an export of the person; ``None`` if exports are not limited.
 
-    :raises TooOften: ``too_many_exports``, beyond ``CONCORD_EXPORTS_PER_HOUR`` within an hour; that try does not count.
-    """
-    return _take(person, "files", settings.CONCORD_EXPORTS_PER_HOUR, "too_many_exports")
+    :raises TooOften: ``too_many_exports``, above ``CONCORD_EXPORTS_PER_HOUR``. A refused export does not count."""
+    return _count_request(person, "files", settings.CONCORD_EXPORTS_PER_HOUR, "too_many_exports")
 
 
-def download(made: ExportFile) -> StreamingHttpResponse:
-    """The file as an answer that a browser saves under its name; ``Last-Modified`` is when it was made."""
-    response = StreamingHttpResponse(made.chunks, content_type=made.media_type)
-    response["Content-Disposition"] = f'attachment; filename="{made.file_name}"'
-    if made.made_at:
-        response["Last-Modified"] = http_date(made.made_at.timestamp())
+def download_response(export: ExportFile) -> StreamingHttpResponse:
+    """The export as a file download. ``Last-Modified`` is the time at which it was created."""
+    response = StreamingHttpResponse(export.chunks, content_type=export.media_type)
+    response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
+    if export.made_at:
+        response["Last-Modified"] = http_date(export.made_at.timestamp())
     return response
 
 
-def take_figures(person: User) -> HourlyThrottle | None:
-    """Count figures that are about to be computed for a program of the person, likewise.
+def count_figures(person: User) -> HourlyThrottle | None:
+    """Count a figure request by a program of the person; ``None`` if they are not limited.
 
-    :raises TooOften: ``too_many_figures``, beyond ``CONCORD_FIGURES_PER_HOUR`` within an hour; that try does not count.
-    """
-    return _take(person, "figures", settings.CONCORD_FIGURES_PER_HOUR, "too_many_figures")
+    :raises TooOften: ``too_many_figures``, above ``CONCORD_FIGURES_PER_HOUR``. A refused request does not count."""
+    return _count_request(person, "figures", settings.CONCORD_FIGURES_PER_HOUR, "too_many_figures")
 
 
 @contextmanager
-def uncounted_if_later(taken: HourlyThrottle | None) -> Iterator[None]:
-    """Take the count back where a worker makes it first: whoever asks again asks for the same."""
+def refund_if_later(throttle: HourlyThrottle | None) -> Iterator[None]:
+    """Refund the count when a worker has to compute the figures first, because the client will repeat the request."""
     try:
         yield
-    except Later:
-        if taken:
-            taken.take_back()
+    except NotReady:
+        if throttle:
+            throttle.refund()
         raise
 
 
-def _take(person: User, scope: str, limit: int, refusal: str) -> HourlyThrottle | None:
+def _count_request(person: User, scope: str, limit: int, code: str) -> HourlyThrottle | None:
     if limit < 1:
         return None
     throttle = HourlyThrottle(person, scope, limit)
     try:
         allowed = throttle.allow_request(None, None)  # type: ignore[arg-type]  # the key is the person's
     except DatabaseError as error:
-        if unwritable(error):  # what can be read still is, uncounted
+        # A read-only database still serves reads, so the request passes uncounted.
+        if unwritable_reason(error):
             return None
         raise
     if allowed:
         return throttle
     seconds = max(1, math.ceil(throttle.wait() or throttle.duration))
-    raise TooOften(refusal, seconds, limit=limit, minutes=math.ceil(seconds / 60))
+    raise RateLimited(code, seconds, limit=limit, minutes=math.ceil(seconds / 60))

@@ -1,4 +1,4 @@
-"""Forms of a new evaluation and of a run's buttons."""
+"""Forms for new evaluations and for actions on a run."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.accounts.access import Person, visible
 from evaluation.connectors.protocol import RECORDED, RETRIEVAL_ONLY, SystemCall
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
-from evaluation.criteria.rubrics import rubrics_for
+from evaluation.criteria.rubrics import usable_rubrics
 from evaluation.datasets.forms import FileForm
 from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names
 from evaluation.messages.markdown import language_of
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
-from evaluation.models.run_spec import ASKING, OPTIONS, RunSpec
-from evaluation.runs.making import Asking
+from evaluation.models.run_spec import ASK_OPTIONS, RUN_OPTIONS, RunSpec
+from evaluation.runs.making import CollectionRequest
 from evaluation.runs.profile_choices import ProfileChoice
-from evaluation.specs.form_fields import form_fields, values_of
+from evaluation.specs.form_fields import form_fields, form_values
 
 
 class ResumeForm(forms.Form):
-    """What a paused run may cost from now on; empty leaves it."""
+    """A new budget for a paused run; empty keeps the current one."""
 
     budget = forms.DecimalField(
         label=_("Budget in US dollars"), min_value=0, max_digits=12, decimal_places=4, required=False
     )
 
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 
 
-def newest_sets(user: Person) -> QuerySet[QuestionSet]:
-    """The newest version of every question set of which the person may evaluate answers."""
+def newest_question_sets(user: Person) -> QuerySet[QuestionSet]:
+    """The newest version of every question set that the person may evaluate."""
     newer = QuestionSet.objects.filter(
         project=OuterRef("project"), name=OuterRef("name"), version__gt=OuterRef("version")
     )
@@ -48,24 +48,24 @@ def newest_sets(user: Person) -> QuerySet[QuestionSet]:
     return rows.select_related("project").order_by("-created_at", "-pk")
 
 
-def complete_answers(user: Person) -> QuerySet[AnswerSet]:
-    """The answer sets that the person may evaluate, newest first; those that are still asked for are none."""
+def complete_answer_sets(user: Person) -> QuerySet[AnswerSet]:
+    """The complete answer sets that the person may evaluate, newest first."""
     rows = visible(AnswerSet.objects.exclude(content_hash=None), user, Action.EVALUATE)
     return rows.select_related("project", "question_set__project", "system_version__system").order_by("-pk")
 
 
-def asked_systems(user: Person) -> QuerySet[SystemVersion]:
-    """The newest version of every system that can be asked."""
+def connected_systems(user: Person) -> QuerySet[SystemVersion]:
+    """The newest version of every system with a connector."""
     rows = SystemVersion.objects.exclude(adapter=RECORDED)
     newer = rows.filter(system=OuterRef("system"), version__gt=OuterRef("version"))
-    mine = visible(rows.filter(~Exists(newer)), user, Action.EVALUATE, path="system__project_id")
-    return mine.select_related("system__project").order_by("system__name")
+    visible_versions = visible(rows.filter(~Exists(newer)), user, Action.EVALUATE, path="system__project_id")
+    return visible_versions.select_related("system__project").order_by("system__name")
 
 
 class AnswerFileForm(FileForm):
-    """A file of answers, of which system and to which questions. A worker reads it row by row, so it may be large."""
+    """An answer file with its system and question set. A worker parses it row by row, so it may be large."""
 
-    limited_by = "CONCORD_LARGE_UPLOAD_BYTES"
+    size_setting = "CONCORD_LARGE_UPLOAD_BYTES"
 
     questions = forms.ModelChoiceField(QuestionSet.objects.none(), label=_("Questions"), empty_label=None)
     file = forms.FileField(
@@ -80,52 +80,52 @@ class AnswerFileForm(FileForm):
 
     def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _choose(self, "questions", newest_sets(user))
+        _set_model_choices(self, "questions", newest_question_sets(user))
 
 
-class AnswersForm(forms.Form):
-    """Answers that are there."""
+class ExistingAnswersForm(forms.Form):
+    """Existing answers."""
 
     answers = forms.ModelChoiceField(AnswerSet.objects.none(), label=_("Answers"), empty_label=None)
 
     def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _choose(self, "answers", complete_answers(user))
+        _set_model_choices(self, "answers", complete_answer_sets(user))
 
 
-class AskForm(forms.Form):
-    """A system that is asked."""
+class CollectionForm(forms.Form):
+    """A system to collect answers from."""
 
     questions = forms.ModelChoiceField(QuestionSet.objects.none(), label=_("Questions"), empty_label=None)
     system = forms.ModelChoiceField(SystemVersion.objects.none(), label=_("System"), empty_label=None)
 
     def __init__(self, *args: Any, user: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields |= form_fields(ASKING.values())
-        _choose(self, "questions", newest_sets(user))
-        _choose(self, "system", asked_systems(user))
+        self.fields |= form_fields(ASK_OPTIONS.values())
+        _set_model_choices(self, "questions", newest_question_sets(user))
+        _set_model_choices(self, "system", connected_systems(user))
 
     def clean(self) -> dict[str, Any]:
-        """Questions and system of one project."""
-        said: dict[str, Any] = super().clean() or self.cleaned_data
+        """Check that questions and system belong to one project."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if (
-            "questions" in said
-            and "system" in said
-            and said["questions"].project_id != said["system"].system.project_id
+            "questions" in cleaned
+            and "system" in cleaned
+            and cleaned["questions"].project_id != cleaned["system"].system.project_id
         ):
             self.add_error("system", gettext("The system belongs to another project than the questions."))
-        return said
+        return cleaned
 
     @property
-    def source(self) -> Asking:
-        """What a valid form asks for."""
-        said = self.cleaned_data
-        asked = values_of(ASKING.values(), said)
-        return Asking(question_set=said["questions"], version=said["system"], **asked)
+    def source(self) -> CollectionRequest:
+        """The collection request of a valid form."""
+        cleaned = self.cleaned_data
+        settings = form_values(ASK_OPTIONS.values(), cleaned)
+        return CollectionRequest(question_set=cleaned["questions"], version=cleaned["system"], **settings)
 
 
-class TryForm(AskForm):
-    """One question to a system, outside every run."""
+class PreviewForm(CollectionForm):
+    """One question to a system, outside of any run."""
 
     question = forms.CharField(
         label=_("Your own question"),
@@ -137,93 +137,99 @@ class TryForm(AskForm):
 
     @property
     def call(self) -> SystemCall:
-        """What a valid form asks."""
-        said = self.cleaned_data
-        first = said["questions"].questions.order_by("position").first()
-        own = QuestionSpec(id="tried", category="tried", text=said["question"]) if said["question"] else None
-        return SystemCall(own or first.read(), said["k"], said["type"])
+        """The system call of a valid form."""
+        cleaned = self.cleaned_data
+        first = cleaned["questions"].questions.order_by("position").first()
+        custom = QuestionSpec(id="tried", category="tried", text=cleaned["question"]) if cleaned["question"] else None
+        return SystemCall(custom or first.read(), cleaned["k"], cleaned["type"])
 
 
-def _choose(form: forms.Form, name: str, rows: QuerySet[Any]) -> None:
+def _set_model_choices(form: forms.Form, name: str, rows: QuerySet[Any]) -> None:
     field = form.fields[name]
     assert isinstance(field, forms.ModelChoiceField)  # noqa: S101  -- tells the type checker
     field.queryset = rows
-    newest = list(rows[:MOST_LISTED])
-    several = len({_project(row) for row in newest}) > 1
-    field.choices = [(row.pk, f"{_project(row)} · {_named(row)}" if several else _named(row)) for row in newest]
+    newest = list(rows[:MAX_LISTED])
+    several_projects = len({_project_of(row) for row in newest}) > 1
+    field.choices = [
+        (row.pk, f"{_project_of(row)} · {_row_label(row)}" if several_projects else _row_label(row)) for row in newest
+    ]
 
 
-def _project(row: QuestionSet | AnswerSet | SystemVersion) -> Project:
+def _project_of(row: QuestionSet | AnswerSet | SystemVersion) -> Project:
     return row.system.project if isinstance(row, SystemVersion) else row.project
 
 
-def _named(row: QuestionSet | AnswerSet | SystemVersion) -> str:
+def _row_label(row: QuestionSet | AnswerSet | SystemVersion) -> str:
     return f"{row} · {row.created_at:%Y-%m-%d} (#{row.pk})" if isinstance(row, AnswerSet) else str(row)
 
 
 NO_JUDGE = "-"
-READ = 50  # questions that tell in which language a set asks
+# The number of questions that decide the default language.
+LANGUAGE_SAMPLE = 50
 
 
 class RunForm(forms.Form):
-    """What is measured, and who judges."""
+    """The metrics and judges of a new run."""
 
     token = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     planned = forms.CharField(widget=forms.HiddenInput, required=False)
 
     def __init__(
-        self, *args: Any, source: AnswerSet | Asking, profiles: Sequence[ProfileChoice], **kwargs: Any
+        self, *args: Any, source: AnswerSet | CollectionRequest, profiles: Sequence[ProfileChoice], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.fields |= form_fields(OPTIONS.values())
+        self.fields |= form_fields(RUN_OPTIONS.values())
         categories = source.question_set.questions.order_by("category").values_list("category", flat=True).distinct()
-        _choices(self, "profile", [(one.spec.name, one.title) for one in profiles])
+        _set_choices(self, "profile", [(choice.spec.name, choice.title) for choice in profiles])
         self.fields["profile"].initial = default_profile(source.project)
-        _choices(self, "categories", [(one, one) for one in categories])
-        _choices(self, "judge", _judges(source))
-        self.fields["language"].initial = _asks_in(source.question_set)
-        _choices(self, "rubrics", _rubrics(source.project))
+        _set_choices(self, "categories", [(category, category) for category in categories])
+        _set_choices(self, "judge", _judge_choices(source))
+        self.fields["language"].initial = _question_language(source.question_set)
+        _set_choices(self, "rubrics", _rubric_choices(source.project))
         try:
             self.fields["judge"].initial = default_judge(source.project)
-        except Refused:  # several, and none is the default: the person chooses
+        # Several judges and no default: the user chooses.
+        except DomainError:
             self.fields["judge"].initial = ""
 
     @property
     def digest(self) -> str:
-        """What a plan is shown for: starting something else shows its plan first."""
-        return content_hash({name: str(one) for name, one in self.cleaned_data.items() if name != "planned"})
+        """A hash of the form values, so that a changed form shows its plan before it starts."""
+        return content_hash(
+            {name: str(field_value) for name, field_value in self.cleaned_data.items() if name != "planned"}
+        )
 
     @property
     def spec(self) -> RunSpec:
-        """What a valid form asks for."""
-        values = values_of(OPTIONS.values(), self.cleaned_data)
+        """The specification of a valid form."""
+        values = form_values(RUN_OPTIONS.values(), self.cleaned_data)
         judge = None if values["judge"] == NO_JUDGE else values["judge"]
         return RunSpec(**values | {"judge": judge, "start_token": self.cleaned_data["token"]})
 
 
-def _asks_in(questions: QuestionSet) -> str:
-    """The language of most of a set's first questions."""
-    texts = [row.read().text for row in questions.questions.order_by("position")[:READ]]
+def _question_language(questions: QuestionSet) -> str:
+    """The language of most of the set's first questions."""
+    texts = [row.read().text for row in questions.questions.order_by("position")[:LANGUAGE_SAMPLE]]
     korean = sum(language_of(text) == "ko" for text in texts)
     return "ko" if 2 * korean > len(texts) else "en"
 
 
-def _choices(form: forms.Form, name: str, choices: Iterable[tuple[str, Any]]) -> None:
+def _set_choices(form: forms.Form, name: str, choices: Iterable[tuple[str, Any]]) -> None:
     field = form.fields[name]
     assert isinstance(field, forms.ChoiceField)  # noqa: S101  -- tells the type checker
     field.choices = list(choices)
 
 
-def _rubrics(project: Project) -> list[tuple[str, str]]:
-    """The versions that the project's people wrote, newest first, and then those that ship with their families."""
-    rows = rubrics_for([project.pk]).order_by("family", "project", "-version")
-    own = [row for row in rows if row.project_id]
-    beside = [row for row in rows if not row.project_id and row.family in {one.family for one in own}]
-    named = [(f"{row.family}@{row.version}", f"{row} · {row.note}" if row.note else str(row)) for row in own]
-    return list(dict([*named, *((f"{row.family}@{row.version}", str(row)) for row in beside)]).items())
+def _rubric_choices(project: Project) -> list[tuple[str, str]]:
+    """The project's own rubric versions, newest first, then the shipped versions of their families."""
+    rows = usable_rubrics([project.pk]).order_by("family", "project", "-version")
+    custom = [row for row in rows if row.project_id]
+    shipped = [row for row in rows if not row.project_id and row.family in {custom_row.family for custom_row in custom}]
+    labelled = [(f"{row.family}@{row.version}", f"{row} · {row.note}" if row.note else str(row)) for row in custom]
+    return list(dict([*labelled, *((f"{row.family}@{row.version}", str(row)) for row in shipped)]).items())
 
 
-def _judges(source: AnswerSet | Asking) -> Iterator[tuple[str, Any]]:
+def _judge_choices(source: AnswerSet | CollectionRequest) -> Iterator[tuple[str, Any]]:
     if source.evaluation_type == RETRIEVAL_ONLY:
         yield NO_JUDGE, gettext("none: there are no answers to judge")
         return

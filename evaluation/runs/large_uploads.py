@@ -1,8 +1,7 @@
-"""Large answer files that come in by the page: kept in pieces, checked by a worker, previewed, confirmed, and stored by
-a worker, of whatever host. Both steps show how far they are and can be cancelled.
+"""Large answer files: stored in chunks, checked by a worker, previewed, confirmed, and imported by a worker. Both steps
+show their progress and can be cancelled.
 
-A worker that dies is followed by another once its lease is over, which reads the file again and stores what is missing.
-"""
+If a worker dies, another one continues once its lease expires: it parses the file again and stores what is missing."""
 
 from __future__ import annotations
 
@@ -24,28 +23,29 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.core.canonical import clean_name
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.datasets.uploads import ANSWERS, expire_uploads, seems_western
-from evaluation.formats.reading import WESTERN, display_name, recoded
+from evaluation.datasets.uploads import ANSWERS, expire_uploads, is_western_refusal
+from evaluation.formats.reading import WESTERN, display_name, recode
 from evaluation.formats.shaping import read_map
-from evaluation.formats.streaming import AnswerStream, Content, Source
+from evaluation.formats.streaming import AnswerStream, MemorySource, Source
 from evaluation.formats.tree import Problems
 from evaluation.models import Heartbeat, ImportBatch, ImportChunk, ImportWork, QuestionSet, User
-from evaluation.runs.answer_files import Checked, completed, prepared
-from evaluation.runs.answer_matching import Answered
+from evaluation.runs.answer_files import CheckedAnswers, complete_answer_set, prepare_answer_set
+from evaluation.runs.answer_matching import MatchedRow
 from evaluation.worker.jobs import AT_ONCE, Lease, job
 from evaluation.worker.lifecycle import start
 
-LARGE_BYTES = 2 * 1024 * 1024  # from here on a worker reads the file
-MOST_ROWS = 500_000
+# Larger files are parsed by a worker.
+LARGE_BYTES = 2 * 1024 * 1024
+MAX_ROWS = 500_000
 CHUNK_BYTES = 512 * 1024
-LONGEST_SECONDS = 4 * 3600  # of one worker's turn
-SHOWN_PROBLEMS = 500
-_TELL_SECONDS = 1.0
+TURN_SECONDS = 4 * 3600
+MAX_STORED_PROBLEMS = 500
+_REPORT_SECONDS = 1.0
 State = ImportBatch.State
 WORKING = (State.CHECKING, State.IMPORTING)
 
 
-def keep_large(
+def store_large_file(
     question_set: QuestionSet,
     system: str,
     file_name: str,
@@ -55,11 +55,10 @@ def keep_large(
     map_text: str,
     encoding: str = "",
 ) -> ImportBatch:
-    """Keep a file piece by piece, each in a transaction of its own, and have it checked.
+    """Store a file chunk by chunk, each in its own transaction, and enqueue its check.
 
-    :raises InvalidFile: for a map that is none.
-    :raises Refused: ``bad_name`` for the system.
-    """
+    :raises InvalidFile: for an invalid map.
+    :raises Refused: ``bad_name`` for the system."""
     name = clean_name(system)
     if map_text:
         read_map(map_text.encode())
@@ -87,8 +86,8 @@ def keep_large(
     return batch
 
 
-def confirm_large(batch: ImportBatch, by: User | None) -> bool:
-    """Have the checked file stored; false where it was asked for before, or cannot be any more."""
+def confirm_large_file(batch: ImportBatch, by: User | None) -> bool:
+    """Enqueue the import of a checked file; false if it was confirmed before or is no longer available."""
     with transaction.atomic():
         claimed = bool(ImportBatch.objects.filter(pk=batch.pk, state=State.PARSED).update(state=State.IMPORTING))
         if claimed:
@@ -99,8 +98,8 @@ def confirm_large(batch: ImportBatch, by: User | None) -> bool:
     return claimed
 
 
-def cancel_large(batch: ImportBatch, by: User | None) -> bool:
-    """Give the file up; false where its answers count already. What was stored of them never does."""
+def cancel_large_file(batch: ImportBatch, by: User | None) -> bool:
+    """Cancel the upload; false if its answers are already published. Answers stored so far stay hidden."""
     with transaction.atomic():
         rows = ImportBatch.objects.filter(pk=batch.pk, state__in=[*WORKING, State.PARSED], result_id=None)
         cancelled = bool(rows.update(state=State.CANCELLED))
@@ -108,63 +107,64 @@ def cancel_large(batch: ImportBatch, by: User | None) -> bool:
             audit.record(by, "upload.cancelled", batch, sha256=batch.file_sha256)
     batch.refresh_from_db()
     if cancelled:
-        _drop(batch)
+        _delete_chunks(batch)
     return cancelled
 
 
-def drop_leftovers() -> None:
-    """Expire previews, and delete pieces of files that are not to be imported any more."""
+def delete_unused_chunks() -> None:
+    """Expire previews, and delete chunks of files that will not be imported."""
     expire_uploads()
-    left = ImportChunk.objects.exclude(batch__state__in=[*WORKING, State.PARSED]).values_list("batch", flat=True)
-    for batch in ImportBatch.objects.filter(pk__in=left.distinct()):
-        _drop(batch)
+    unused = ImportChunk.objects.exclude(batch__state__in=[*WORKING, State.PARSED]).values_list("batch", flat=True)
+    for batch in ImportBatch.objects.filter(pk__in=unused.distinct()):
+        _delete_chunks(batch)
 
 
-class Stopped(Exception):
-    """The file was cancelled, or is in another worker's hands."""
+class UploadStopped(Exception):
+    """The upload was cancelled, or another worker took it over."""
 
 
-@job("upload", seconds=LONGEST_SECONDS)
+@job("upload", seconds=TURN_SECONDS)
 def process_upload(batch_id: int, lease: Lease) -> timedelta | None:
-    """Check the file or store its answers."""
     work = ImportWork.objects.select_related("batch__project", "batch__created_by", "answer_set").get(batch=batch_id)
     try:
         if work.batch.state == State.CHECKING:
-            _check(work, _Watch(work, lease))
+            _check_file(work, ProgressReporter(work, lease))
         elif work.batch.state == State.IMPORTING:
-            _store(work, _Watch(work, lease))
-    except Stopped:
+            _store_answers(work, ProgressReporter(work, lease))
+    except UploadStopped:
         return AT_ONCE
     except InvalidFile as refused:
-        _refuse(work, refused.problems)
+        _store_problems(work, refused.problems)
     return None
 
 
 @dataclass(slots=True)
-class _Watch:
-    """Looks, about once a second, whether to go on, and says how far the work is."""
+class ProgressReporter:
+    """Reports progress about once a second, and checks whether to continue."""
 
     work: ImportWork
     lease: Lease
-    told: float = 0.0
+    reported_at: float = 0.0
 
     def __call__(self, done: int) -> None:
-        """:raises Stopped: where somebody cancelled the file, or the lease is lost."""
-        if time.monotonic() - self.told < _TELL_SECONDS:
+        """Report ``done``.
+
+        :raises UploadStopped: if the file was cancelled or the lease is lost."""
+        if time.monotonic() - self.reported_at < _REPORT_SECONDS:
             return
-        self.told = time.monotonic()
+        self.reported_at = time.monotonic()
         state = ImportBatch.objects.values_list("state", flat=True).get(pk=self.work.batch_id)
         if state != self.work.batch.state or not self.lease.more():
-            raise Stopped
+            raise UploadStopped
         ImportWork.objects.filter(pk=self.work.pk).update(done=done)
-        # A cluster whose only worker is here still lives.
+        # The cluster is alive even if its only worker is busy with this file.
         Heartbeat.objects.update_or_create(host=settings.CONCORD_HOST, defaults={"seen_at": Now()})
 
 
 @contextmanager
-def _checked(work: ImportWork, watch: _Watch) -> Iterator[Checked]:
+def _open_checked(work: ImportWork, reporter: ProgressReporter) -> Iterator[CheckedAnswers]:
     options = work.batch.options
-    source = _in_utf8(_Kept(work.batch_id, work.size), options["encoding"], work.batch.file_name)
+    source = _decode_source(StoredFile(work.batch_id, work.size), options["encoding"], work.batch.file_name)
     questions = QuestionSet.objects.select_related("project").get(pk=options["questions"])
     shape = read_map(options["map"].encode()) if options["map"] else None
     stream = AnswerStream(
@@ -172,137 +172,137 @@ def _checked(work: ImportWork, watch: _Watch) -> Iterator[Checked]:
         work.batch.file_name,
         shape=shape,
         max_bytes=max(settings.CONCORD_UPLOAD_BYTES, source.size if options["encoding"] else 0),
-        max_rows=MOST_ROWS,
+        max_rows=MAX_ROWS,
     )
 
-    def tick(_: int) -> None:
-        watch(stream.at if work.batch.state == State.CHECKING else work.done)
+    def on_progress(_: int) -> None:
+        reporter(stream.at if work.batch.state == State.CHECKING else work.done)
 
-    with Checked(questions, work.batch.file_name, stream, tick) as checked:
+    with CheckedAnswers(questions, work.batch.file_name, stream, on_progress) as checked:
         yield checked
 
 
-def _in_utf8(source: Source, encoding: str, file_name: str) -> Source:
-    """The file as UTF-8. In another encoding it is read as a whole, like everything that is not read row by row.
+def _decode_source(source: Source, encoding: str, file_name: str) -> Source:
+    """The file as UTF-8. A file in another encoding is read into memory as a whole.
 
-    :raises InvalidFile: where it is too large for that, or not in the encoding.
-    """
+    :raises InvalidFile: if it is too large for that, or not in the encoding."""
     if not encoding:
         return source
     if source.size > settings.CONCORD_UPLOAD_BYTES:
         Problems(file_name).stop("file_too_large", size=source.size, limit=settings.CONCORD_UPLOAD_BYTES)
     with source.open() as file:
-        return Content(recoded(file.read(), encoding, file_name))
+        return MemorySource(recode(file.read(), encoding, file_name))
 
 
-def _check(work: ImportWork, watch: _Watch) -> None:
-    """Check the file; one that seems to be Windows-1252 is read so, and the preview asks."""
+def _check_file(work: ImportWork, reporter: ProgressReporter) -> None:
+    """Check the file; one that looks like Windows-1252 is read as such, and the preview asks for confirmation."""
     try:
-        _check_once(work, watch)
+        _check_as_encoded(work, reporter)
     except InvalidFile as refused:
-        if not seems_western(refused):
+        if not is_western_refusal(refused):
             raise
         work.batch.options["encoding"] = WESTERN
         work.batch.save(update_fields=["options"])
-        _check_once(work, watch)
+        _check_as_encoded(work, reporter)
 
 
-def _check_once(work: ImportWork, watch: _Watch) -> None:
-    with _checked(work, watch) as checked:
+def _check_as_encoded(work: ImportWork, reporter: ProgressReporter) -> None:
+    with _open_checked(work, reporter) as checked:
         facts = checked.facts
-        found = {
+        preview = {
             "failed": checked.failed,
             "passages": checked.passages,
             "missing": len(checked.missing),
-            "remarks": [asdict(one) for one in checked.remarks(work.batch.name)],
-            "first": [_plain(one) for one in checked.first],
+            "remarks": [asdict(problem) for problem in checked.remarks(work.batch.name)],
+            "first": [_preview_row(matched_row) for matched_row in checked.first],
             "shape": facts.shape,
         }
     with transaction.atomic():
-        ImportWork.objects.filter(pk=work.pk).update(found=found, done=work.size)
+        ImportWork.objects.filter(pk=work.pk).update(found=preview, done=work.size)
         ImportBatch.objects.filter(pk=work.batch_id, state=State.CHECKING).update(state=State.PARSED, rows=checked.rows)
 
 
-def _plain(found: Answered) -> dict[str, Any]:
-    """A row as the preview shows it."""
-    spec = found.row.answer
-    contexts = None if spec.contexts is None else [{"text": one.text[:120]} for one in spec.contexts]
+def _preview_row(matched_row: MatchedRow) -> dict[str, Any]:
+    """A row for the preview."""
+    spec = matched_row.row.answer
+    contexts = None if spec.contexts is None else [{"text": context.text[:120]} for context in spec.contexts]
     answer = {"text": spec.text[:400], "contexts": contexts}
-    return {"external_id": found.external_id, "row": {"error": found.row.error[:200], "answer": answer}}
+    return {"external_id": matched_row.external_id, "row": {"error": matched_row.row.error[:200], "answer": answer}}
 
 
-def _store(work: ImportWork, watch: _Watch) -> None:
+def _store_answers(work: ImportWork, reporter: ProgressReporter) -> None:
     batch, by = work.batch, work.batch.created_by
-    with _checked(work, watch) as checked:
-        filling = work.answer_set
-        if filling is None:
-            filling = prepared(checked, batch.name, by=by, source=batch.file_name, sha256=batch.file_sha256)
-            ImportWork.objects.filter(pk=work.pk).update(answer_set=filling)
-        if filling.is_unfinished:
-            for stored in checked.store(filling):
-                watch(stored)
-        # Cancelled up to here it never counts; from here on it does, and cancelling says so.
-        still = partial(ImportBatch.objects.filter(pk=batch.pk, state=State.IMPORTING).update, result_id=filling.pk)
-        found = completed(filling, checked.content_hash, by=by, still=still)
-    if found is None:
-        raise Stopped
-    run, _ = found
+    with _open_checked(work, reporter) as checked:
+        answer_set = work.answer_set
+        if answer_set is None:
+            answer_set = prepare_answer_set(
+                checked, batch.name, by=by, source=batch.file_name, sha256=batch.file_sha256
+            )
+            ImportWork.objects.filter(pk=work.pk).update(answer_set=answer_set)
+        if answer_set.is_unfinished:
+            for count in checked.store(answer_set):
+                reporter(count)
+        # The answers are published here unless the upload was cancelled before.
+        is_wanted = partial(
+            ImportBatch.objects.filter(pk=batch.pk, state=State.IMPORTING).update, result_id=answer_set.pk
+        )
+        run_and_created = complete_answer_set(answer_set, checked.content_hash, by=by, is_wanted=is_wanted)
+    if run_and_created is None:
+        raise UploadStopped
+    run, _ = run_and_created
     start(run, by)
     ImportBatch.objects.filter(pk=batch.pk).update(state=State.CONFIRMED, result_id=run.answer_set_id)
     ImportWork.objects.filter(pk=work.pk).update(done=checked.rows)
-    _drop(batch)
+    _delete_chunks(batch)
 
 
-def _refuse(work: ImportWork, problems: Iterable[Problem]) -> None:
-    told = [asdict(one) for one in problems]
+def _store_problems(work: ImportWork, problems: Iterable[Problem]) -> None:
+    rows = [asdict(problem) for problem in problems]
     with transaction.atomic():
-        ImportWork.objects.filter(pk=work.pk).update(problems=told[:SHOWN_PROBLEMS], total=len(told))
+        ImportWork.objects.filter(pk=work.pk).update(problems=rows[:MAX_STORED_PROBLEMS], total=len(rows))
         ImportBatch.objects.filter(pk=work.batch_id, state__in=WORKING).update(state=State.REFUSED)
-    _drop(work.batch)
+    _delete_chunks(work.batch)
 
 
-def _drop(batch: ImportBatch) -> None:
-    """Delete the pieces of the file, a few at a time, so that nobody waits for it."""
+def _delete_chunks(batch: ImportBatch) -> None:
+    """Delete the chunks of the file in small transactions, so that no writer waits."""
     chunks = ImportChunk.objects.filter(batch=batch).order_by("position")
     while ids := list(chunks.values_list("pk", flat=True)[:20]):
         ImportChunk.objects.filter(pk__in=ids).delete()
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """A file that stands in the database in pieces."""
+class StoredFile:
+    """A file stored in the database in chunks."""
 
     batch_id: int
     size: int
 
     def open(self) -> BinaryIO:
-        """The content from its start."""
-        return io.BufferedReader(_Pieces(self.batch_id), CHUNK_BYTES)
+        return io.BufferedReader(ChunkReader(self.batch_id), CHUNK_BYTES)
 
 
-class _Pieces(io.RawIOBase):
-    """The pieces one after the other, one of them in memory.
+class ChunkReader(io.RawIOBase):
+    """Reads the chunks in order, one of them in memory.
 
-    :raises Stopped: by reading, where they are gone: the file was cancelled.
-    """
+    :raises UploadStopped: on reading, if the chunks are deleted because the file was cancelled."""
 
     def __init__(self, batch_id: int) -> None:
         self._rows = ImportChunk.objects.filter(batch=batch_id).values_list("content", flat=True)
-        self._next, self._count = 0, self._rows.count()
-        self._left = memoryview(b"")
+        self._next_position, self._count = 0, self._rows.count()
+        self._remaining = memoryview(b"")
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as the present piece reaches; 0 at the end."""
-        if not self._left and self._next < self._count:
-            piece = self._rows.filter(position=self._next).first()
+        """Fill the buffer from the current chunk; 0 at the end."""
+        if not self._remaining and self._next_position < self._count:
+            piece = self._rows.filter(position=self._next_position).first()
             if piece is None:
-                raise Stopped
-            self._left, self._next = memoryview(bytes(piece)), self._next + 1
-        size = min(len(buffer), len(self._left))
-        buffer[:size] = self._left[:size]
-        self._left = self._left[size:]
+                raise UploadStopped
+            self._remaining, self._next_position = memoryview(bytes(piece)), self._next_position + 1
+        size = min(len(buffer), len(self._remaining))
+        buffer[:size] = self._remaining[:size]
+        self._remaining = self._remaining[size:]
         return size

@@ -1,9 +1,7 @@
-"""What a run would do before it does it: steps, questions to the system, calls, and what these may take.
+"""Estimates of a run before it starts: units, questions, calls, tokens, cost and duration.
 
-Tokens, money and time are estimates, each from what is known best: replies of the same judge to the same rubric where
-there are some, else the first prompts of the run itself, as they would be sent. What nothing is known of is ``None``
-and said to be unknown.
-"""
+Estimates use earlier replies of the same judge to the same rubric if there are any, or else the first prompts of the
+run. Unknown figures are ``None``."""
 
 from __future__ import annotations
 
@@ -22,27 +20,39 @@ from django.utils.translation import gettext
 
 from evaluation.judges.prices import price_table
 from evaluation.judging.calls import JudgeReply
-from evaluation.messages.numbers import about, money
+from evaluation.messages.numbers import format_duration, format_money
 from evaluation.models import Answer, AnswerSet, JudgeVersion, Reply, Run, RunJudge, SystemVersion, User, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.making import Asking, draft_run
-from evaluation.scoring.judges import Conversation, settings_of
-from evaluation.worker.lifecycle import RunConfig, answers_in, bench_of, planned_units, questions_to_ask, seal_of, steps
+from evaluation.runs.making import CollectionRequest, draft_run
+from evaluation.scoring.judges import UnitConversation, judge_settings
+from evaluation.worker.lifecycle import (
+    RunConfig,
+    planned_units,
+    questions_to_collect,
+    run_answers,
+    run_judges,
+    seal_key,
+    unit_steps,
+)
 
-SAMPLE = 20  # prompts that are made to measure how long they are
-REMEMBERED = 200  # replies and answers that means are taken of
-BYTES_PER_TOKEN = 3.5  # of UTF-8: 4 English letters, or a good syllable of Hangul, give or take a third
-SHORT_REPLY = 300  # tokens of a reply nobody has seen yet
-GUESSED = 1 / 3  # how far an estimate may be off, as a share of it, where no reply was seen yet
+# Prompts rendered to measure their length.
+MAX_SAMPLED_PROMPTS = 20
+# Earlier replies and answers used for means.
+MAX_EARLIER_REPLIES = 200
+# UTF-8 bytes: 4 English letters or one Hangul syllable, within about a third.
+BYTES_PER_TOKEN = 3.5
+# Tokens of a reply when there are no earlier ones.
+DEFAULT_REPLY_TOKENS = 300
+# Relative uncertainty of an estimate without earlier replies.
+DEFAULT_SPREAD = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCalls:
-    """The calls to one judge about one rubric, every step of one in steps. ``tokens`` are of all of them, in and out,
-    ``measured`` whether they are the mean of earlier replies; ``cost`` is in US dollars; ``seconds`` is how long they
-    take at the pace that run and endpoint allow. ``spread`` is the share of them by which tokens and cost may be off:
-    where earlier replies tell, of 95 such runs in a hundred."""
+    """The estimated calls to one judge for one rubric. ``tokens`` are totals; ``measured`` is true if they are the mean
+    of earlier replies. ``cost`` is in US dollars, ``seconds`` the duration at the limits of run and endpoint.
+    ``spread`` is the relative uncertainty of tokens and cost, a 95% range if earlier replies exist."""
 
     judge: str
     rubric: str
@@ -52,14 +62,14 @@ class JudgeCalls:
     measured: bool
     cost: Decimal | None
     seconds: float | None
-    spread: float = GUESSED
+    spread: float = DEFAULT_SPREAD
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``units`` are all steps, ``questions`` those that ask the system, ``calls`` those of judges at endpoints, without
-    the offline baseline's; ``paid`` are the calls to endpoints. ``asking_seconds`` is ``None`` where the system
-    has not answered before."""
+    """``units`` are all steps, ``questions`` those that ask the system, ``calls`` those to judges at endpoints;
+    ``paid`` are the calls to endpoints by judge. ``asking_seconds`` is ``None`` if the system has not answered before.
+    """
 
     units: int
     answers: int
@@ -70,213 +80,235 @@ class Plan:
 
     @property
     def tokens(self) -> int:
-        """Of all calls to endpoints."""
-        return sum(each.tokens_in + each.tokens_out for each in self.paid)
+        """Total tokens of all calls to endpoints."""
+        return sum(judge_calls.tokens_in + judge_calls.tokens_out for judge_calls in self.paid)
 
     @property
     def cost(self) -> Decimal | None:
-        """US dollars of all calls to endpoints, 0 without any; ``None`` where a price is unknown."""
-        costs = [each.cost for each in self.paid]
+        """The cost of all calls to endpoints in US dollars, 0 without any; ``None`` if a price is unknown."""
+        costs = [judge_calls.cost for judge_calls in self.paid]
         return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
     @property
     def cost_low(self) -> Decimal | None:
-        """The least that the cost is likely to be."""
-        return self._at(-1)
+        """The lower bound of the cost."""
+        return self._cost_bound(-1)
 
     @property
     def cost_high(self) -> Decimal | None:
-        """The most that it is likely to be."""
-        return self._at(1)
+        """The upper bound of the cost."""
+        return self._cost_bound(1)
 
-    def _at(self, end: int) -> Decimal | None:
-        off = sum((one.cost * Decimal(one.spread) for one in self.paid if one.cost), Decimal(0))
-        return None if self.cost is None else max(Decimal(0), self.cost + end * off)
+    def _cost_bound(self, sign: int) -> Decimal | None:
+        margin = sum(
+            (judge_calls.cost * Decimal(judge_calls.spread) for judge_calls in self.paid if judge_calls.cost),
+            Decimal(0),
+        )
+        return None if self.cost is None else max(Decimal(0), self.cost + sign * margin)
 
     @property
     def seconds(self) -> float | None:
-        """From the first question or call to the last reply; ``None`` where a part is unknown."""
-        parts = [each.seconds for each in self.paid] + ([self.asking_seconds] if self.questions else [])
+        """The duration from the first question or call to the last reply; ``None`` if a part is unknown."""
+        parts = [judge_calls.seconds for judge_calls in self.paid] + ([self.asking_seconds] if self.questions else [])
         return None if None in parts else sum(part for part in parts if part is not None)
 
     def as_json(self) -> dict[str, Any]:
-        """For programs; money as text, as everywhere."""
-        found = asdict(self) | {"tokens": self.tokens, "seconds": self.seconds}
-        found["paid"] = [one | {"cost": _text(one["cost"])} for one in found["paid"]]
-        return found | {name: _text(getattr(self, name)) for name in ("cost", "cost_low", "cost_high")}
+        """The plan as JSON values; money as text."""
+        payload = asdict(self) | {"tokens": self.tokens, "seconds": self.seconds}
+        payload["paid"] = [row | {"cost": _format_cost(row["cost"])} for row in payload["paid"]]
+        return payload | {name: _format_cost(getattr(self, name)) for name in ("cost", "cost_low", "cost_high")}
 
 
-def _text(cost: Decimal | None) -> str | None:
+def _format_cost(cost: Decimal | None) -> str | None:
     return None if cost is None else f"{cost:.4f}"
 
 
-def planned(source: AnswerSet | Asking, spec: RunSpec, by: User | None) -> Plan:
-    """What asking for the run would do; nothing stays of it.
+def plan_run(source: AnswerSet | CollectionRequest, spec: RunSpec, by: User | None) -> Plan:
+    """Estimate a run; nothing is stored.
 
     :raises UnknownName: see :func:`draft_run`.
-    :raises Refused: see :func:`draft_run`.
-    """
+    :raises Refused: see :func:`draft_run`."""
     with transaction.atomic():
-        plan = plan_of(draft_run(source, spec, by))
+        plan = plan_draft(draft_run(source, spec, by))
         transaction.set_rollback(True)
     return plan
 
 
-def plan_of(run: Run) -> Plan:
-    """What starting a draft would do. Units are counted, not made."""
-    config, bench = RunConfig.model_validate(run.config), bench_of(run)
-    there, questions = answers_in(run), questions_to_ask(run).count()
-    answers = there.count() + questions
-    sealed = sum(seal_of(answer) in bench.sealed for answer in there.iterator()) if bench.sealed else 0
+def plan_draft(run: Run) -> Plan:
+    """Estimate the work of a draft. Units are counted, not created."""
+    config, panel = RunConfig.model_validate(run.config), run_judges(run)
+    existing, questions = run_answers(run), questions_to_collect(run).count()
+    answers = existing.count() + questions
+    sealed_count = sum(seal_key(answer) in panel.sealed for answer in existing.iterator()) if panel.sealed else 0
     counts: Counter[tuple[str, int | None]] = Counter()
-    for many, judges in ((answers - sealed, bench.judges), (sealed, bench.proven)):
-        for step in steps(config, judges):
-            counts[step.kind, step.judge.pk if step.judge else None] += many
-    samples = _samples(run, [judge.pk for judge in bench.judges if counts[WorkUnit.Kind.JUDGE, judge.pk]])
+    for answer_count, judges in ((answers - sealed_count, panel.judges), (sealed_count, panel.proven)):
+        for step in unit_steps(config, judges):
+            counts[step.kind, step.judge.pk if step.judge else None] += answer_count
+    samples = _sample_units(run, [judge.pk for judge in panel.judges if counts[WorkUnit.Kind.JUDGE, judge.pk]])
     remote = run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("pk")
     remote = remote.exclude(judge_version__endpoint=None)
-    steps_of = {judge: counts[WorkUnit.Kind.JUDGE, judge.pk] for judge in remote}
-    paid = [_calls(run, config, judge, count, samples.get(judge.pk, ())) for judge, count in steps_of.items() if count]
+    call_counts = {judge: counts[WorkUnit.Kind.JUDGE, judge.pk] for judge in remote}
+    paid = [
+        _judge_calls(run, config, judge, count, samples.get(judge.pk, ()))
+        for judge, count in call_counts.items()
+        if count
+    ]
     return Plan(
         units=questions + counts.total(),
         answers=answers,
         questions=questions,
-        calls=sum(steps_of.values()),
+        calls=sum(call_counts.values()),
         paid=tuple(paid),
         asking_seconds=_asking_seconds(run.answer_set.system_version, questions),
     )
 
 
-def _samples(run: Run, judges: Sequence[int]) -> dict[int, list[WorkUnit]]:
-    """The first units of each judge about answers that are there."""
-    found: dict[int, list[WorkUnit]] = {judge: [] for judge in judges}
+def _sample_units(run: Run, judges: Sequence[int]) -> dict[int, list[WorkUnit]]:
+    """The first units of each judge about existing answers."""
+    by_judge: dict[int, list[WorkUnit]] = {judge: [] for judge in judges}
     for unit in planned_units(run):
-        if not any(len(several) < SAMPLE for several in found.values()):
+        if not any(len(sampled) < MAX_SAMPLED_PROMPTS for sampled in by_judge.values()):
             break
-        sample = found.get(unit.run_judge_id or 0)
-        if sample is not None and len(sample) < SAMPLE:
+        sample = by_judge.get(unit.run_judge_id or 0)
+        if sample is not None and len(sample) < MAX_SAMPLED_PROMPTS:
             sample.append(unit)
-    return found
+    return by_judge
 
 
-def _calls(run: Run, config: RunConfig, judge: RunJudge, count: int, sample: Sequence[WorkUnit]) -> JudgeCalls:
+def _judge_calls(run: Run, config: RunConfig, judge: RunJudge, count: int, sample: Sequence[WorkUnit]) -> JudgeCalls:
     version = judge.judge_version
-    before = _remembered(judge)
-    if before["tokens_in"] is None:
-        share, each_in = _prompts(run, judge, sample)
-        each_unit, each_out = share * max(1, len(judge.rubric_version.rubric.steps)), float(SHORT_REPLY)
+    means = _reply_means(judge)
+    if means["tokens_in"] is None:
+        share, mean_tokens_in = _prompt_size(run, judge, sample)
+        calls_per_unit, mean_tokens_out = (
+            share * max(1, len(judge.rubric_version.rubric.steps)),
+            float(DEFAULT_REPLY_TOKENS),
+        )
     else:
-        each_unit = (before["calls"] or 0) / (before["units"] or 1)
-        each_in, each_out = before["tokens_in"], before["tokens_out"] or 0.0
-    count = round(count * each_unit)
-    tokens_in, tokens_out = round(count * each_in), round(count * each_out)
+        calls_per_unit = (means["calls"] or 0) / (means["units"] or 1)
+        mean_tokens_in, mean_tokens_out = means["tokens_in"], means["tokens_out"] or 0.0
+    count = round(count * calls_per_unit)
+    tokens_in, tokens_out = round(count * mean_tokens_in), round(count * mean_tokens_out)
     price = price_table().price(version.model, datetime.now(UTC).date())
-    spent = JudgeReply(outcome=Outcome.OK, tokens_in=tokens_in, tokens_out=tokens_out)
+    reply = JudgeReply(outcome=Outcome.OK, tokens_in=tokens_in, tokens_out=tokens_out)
     return JudgeCalls(
         judge=str(version),
         rubric=str(judge.rubric_version),
         calls=count,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
-        measured=before["tokens_in"] is not None,
-        cost=price.cost(spent) if price else None,
-        seconds=_seconds(version, config, count, tokens_in + tokens_out, before["elapsed"]),
-        spread=_spread(before, count),
+        measured=means["tokens_in"] is not None,
+        cost=price.cost(reply) if price else None,
+        seconds=_seconds(version, config, count, tokens_in + tokens_out, means["elapsed"]),
+        spread=_spread(means, count),
     )
 
 
-def _spread(before: Mapping[str, float | None], calls: int) -> float:
-    """1.96 standard errors of the sum of so many calls like earlier ones, as a share of it."""
-    mean, seen = (before["tokens_in"] or 0.0) + (before["tokens_out"] or 0.0), before["calls"] or 0
-    if not mean or seen < 2 or not calls:
-        return GUESSED
-    variance = max(0.0, (before["squares"] or 0.0) - mean**2) * seen / (seen - 1)
-    return 1.96 * math.sqrt(variance * (1 / seen + 1 / calls)) / mean
+def _spread(means: Mapping[str, float | None], calls: int) -> float:
+    """1.96 standard errors of the sum of so many calls, relative to the sum, from the variance of earlier calls."""
+    mean, reply_count = (means["tokens_in"] or 0.0) + (means["tokens_out"] or 0.0), means["calls"] or 0
+    if not mean or reply_count < 2 or not calls:
+        return DEFAULT_SPREAD
+    variance = max(0.0, (means["squares"] or 0.0) - mean**2) * reply_count / (reply_count - 1)
+    return 1.96 * math.sqrt(variance * (1 / reply_count + 1 / calls)) / mean
 
 
-def _remembered(judge: RunJudge) -> Mapping[str, float | None]:
-    """Means of the latest replies of the judge's model to the rubric's family, ``None`` without any; and how many
-    ``calls`` how many ``units`` took. Units that needed no call gave theirs back, others took one for each step."""
+def _reply_means(judge: RunJudge) -> Mapping[str, float | None]:
+    """Means of the latest replies of the judge's model to the rubric's family, ``None`` without any, and the ``calls``
+    and ``units`` behind them. Some units needed no call, others one for each step."""
     version = judge.judge_version
-    same = Q(judge_version__endpoint=version.endpoint_id, judge_version__model=version.model)
-    asked = RunJudge.objects.filter(same, rubric_version__family=judge.rubric_version.family).values("pk")
-    called = Q(outcome="ok")
-    known = called & Q(tokens_in__isnull=False) | Q(outcome="not_sent")
-    replies = Reply.objects.filter(known, attempt__unit__run_judge__in=asked)
-    latest = replies.order_by("-pk").values("pk")[:REMEMBERED]
+    same_model = Q(judge_version__endpoint=version.endpoint_id, judge_version__model=version.model)
+    matching_run_judges = RunJudge.objects.filter(
+        same_model, rubric_version__family=judge.rubric_version.family
+    ).values("pk")
+    is_call = Q(outcome="ok")
+    has_tokens = is_call & Q(tokens_in__isnull=False) | Q(outcome="not_sent")
+    replies = Reply.objects.filter(has_tokens, attempt__unit__run_judge__in=matching_run_judges)
+    latest = replies.order_by("-pk").values("pk")[:MAX_EARLIER_REPLIES]
     means: Mapping[str, float | None] = Reply.objects.filter(pk__in=[row["pk"] for row in latest]).aggregate(
         squares=Avg(Power(F("tokens_in") + F("tokens_out"), 2)),
         tokens_in=Avg("tokens_in"),
         tokens_out=Avg("tokens_out"),
-        elapsed=Avg("elapsed_seconds", filter=called),
-        calls=Count("pk", filter=called),
+        elapsed=Avg("elapsed_seconds", filter=is_call),
+        calls=Count("pk", filter=is_call),
         units=Count("attempt__unit", distinct=True),
     )
     return means
 
 
-def _prompts(run: Run, judge: RunJudge, sample: Sequence[WorkUnit]) -> tuple[float, float]:
-    """The share of the sampled answers that need a call, and the mean tokens of their prompts. Of answers that are yet
-    to be given it is taken that each needs one, as long as the rubric and an answer of its length."""
+def _prompt_size(run: Run, judge: RunJudge, sample: Sequence[WorkUnit]) -> tuple[float, float]:
+    """The share of the sampled answers that need a call, and the mean tokens of their prompts. Without samples, assumes
+    one call per answer and an answer as long as the rubric."""
     rubric = judge.rubric_version.rubric
     if not sample:
         return 1.0, 2 * len(rubric.model_dump_json().encode()) / BYTES_PER_TOKEN
     prefetch_related_objects([unit.answer for unit in sample if unit.answer], "contexts")
-    setting = settings_of(run, [judge], {})[judge.pk]
-    calls = [call for unit in sample if (call := Conversation(setting, unit, {}).call)]
+    setting = judge_settings(run, [judge], {})[judge.pk]
+    calls = [judge_call for unit in sample if (judge_call := UnitConversation(setting, unit, {}).call)]
     if not calls:
         return 0.0, 0.0
-    sizes = [len(message["content"].encode()) for call in calls for message in call.rendered.messages]
+    sizes = [len(message["content"].encode()) for judge_call in calls for message in judge_call.rendered.messages]
     return len(calls) / len(sample), sum(sizes) / len(calls) / BYTES_PER_TOKEN
 
 
-def _seconds(version: JudgeVersion, config: RunConfig, calls: int, tokens: int, each: float | None) -> float | None:
+def _seconds(
+    version: JudgeVersion, config: RunConfig, calls: int, tokens: int, seconds_per_call: float | None
+) -> float | None:
     endpoint = version.endpoint
-    if endpoint is None or each is None:
+    if endpoint is None or seconds_per_call is None:
         return None
-    at_once = max(1, min(config.max_concurrency, endpoint.max_concurrency))
-    by_minute = (calls, endpoint.requests_per_minute), (tokens, endpoint.tokens_per_minute)
-    return max([each * math.ceil(calls / at_once), *(60 * many / limit for many, limit in by_minute if limit)])
+    concurrency = max(1, min(config.max_concurrency, endpoint.max_concurrency))
+    amounts_and_limits = (calls, endpoint.requests_per_minute), (tokens, endpoint.tokens_per_minute)
+    return max(
+        [
+            seconds_per_call * math.ceil(calls / concurrency),
+            *(60 * amount / limit for amount, limit in amounts_and_limits if limit),
+        ]
+    )
 
 
 def _asking_seconds(version: SystemVersion, questions: int) -> float | None:
-    """At the mean latency of the system's latest answers, any version of it; 0 without questions."""
+    """The duration at the mean latency of the system's latest answers, of any version; 0 without questions."""
     if not questions:
         return 0.0
     answers = Answer.objects.filter(answer_set__system_version__system=version.system_id, latency_seconds__isnull=False)
-    latest = [row["pk"] for row in answers.order_by("-pk").values("pk")[:REMEMBERED]]
-    each = Answer.objects.filter(pk__in=latest).aggregate(mean=Avg("latency_seconds"))["mean"]
+    latest = [row["pk"] for row in answers.order_by("-pk").values("pk")[:MAX_EARLIER_REPLIES]]
+    mean_latency = Answer.objects.filter(pk__in=latest).aggregate(mean=Avg("latency_seconds"))["mean"]
     system = version.system
-    if each is None:
+    if mean_latency is None:
         return None
     limit = system.requests_per_minute
-    return max(float(each) * math.ceil(questions / system.max_concurrency), 60 * questions / limit if limit else 0.0)
+    return max(
+        float(mean_latency) * math.ceil(questions / system.max_concurrency), 60 * questions / limit if limit else 0.0
+    )
 
 
 def plan_sentences(plan: Plan) -> list[str]:
-    """Tokens, money and time in words; none where no endpoint is called and no system asked."""
-    said = []
-    for one in (paid for paid in plan.paid if paid.calls):
-        facts = {"judge": one.judge, "rubric": one.rubric, "calls": one.calls}
-        tokens = {"tokens": f"{one.tokens_in + one.tokens_out:,}"}
-        how = gettext("as earlier replies took") if one.measured else gettext("measured on prompts of this run")
-        said.append(
+    """Tokens, cost and duration in words; empty if no endpoint and no system is called."""
+    sentences = []
+    for judge_calls in (paid for paid in plan.paid if paid.calls):
+        facts = {"judge": judge_calls.judge, "rubric": judge_calls.rubric, "calls": judge_calls.calls}
+        tokens = {"tokens": f"{judge_calls.tokens_in + judge_calls.tokens_out:,}"}
+        basis = (
+            gettext("as earlier replies took") if judge_calls.measured else gettext("measured on prompts of this run")
+        )
+        sentences.append(
             gettext("%(judge)s, %(rubric)s: about %(calls)s calls and %(tokens)s tokens (%(how)s)")
-            % (facts | tokens | {"how": how})
+            % (facts | tokens | {"how": basis})
         )
     if plan.paid:
         cost = gettext("unknown: the price table does not name the model")
         if plan.cost_low is not None and plan.cost_high is not None:
-            low, high = (money(one, at_least=False) for one in (plan.cost_low, plan.cost_high))
+            low, high = (format_money(bound, at_least=False) for bound in (plan.cost_low, plan.cost_high))
             cost = (
                 gettext("about %s") % low
                 if low == high
                 else gettext("%(low)s to %(high)s") % {"low": low, "high": high}
             )
-        said.append(gettext("Cost: %(cost)s") % {"cost": cost})
+        sentences.append(gettext("Cost: %(cost)s") % {"cost": cost})
     if plan.paid or plan.questions:
         time = gettext("unknown: there are no earlier replies to go by")
         if plan.seconds is not None:
-            time = gettext("about %s") % about(plan.seconds)
-        said.append(gettext("Time: %(time)s") % {"time": time})
-    return said
+            time = gettext("about %s") % format_duration(plan.seconds)
+        sentences.append(gettext("Time: %(time)s") % {"time": time})
+    return sentences

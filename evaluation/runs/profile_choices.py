@@ -7,48 +7,49 @@ from dataclasses import dataclass
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.judges.shipping import declared, default_profile
+from evaluation.judges.shipping import declared_metrics, default_profile
 from evaluation.models import AnswerSet, ProfileVersion
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.runs.making import Asking
+from evaluation.runs.making import CollectionRequest
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileChoice:
-    """A profile, what it measures in a sentence, and which fields it needs: those that questions and answers have, and
-    those that none of them has."""
+    """A profile with its description, and the input fields it needs: those that questions and answers have, and those
+    that are missing."""
 
     spec: ProfileSpec
-    there: tuple[str, ...]
-    lacking: tuple[str, ...]
+    available: tuple[str, ...]
+    missing: tuple[str, ...]
 
     @property
     def title(self) -> str:
-        """In the reader's language."""
-        return self.spec.title.ko if _korean() else self.spec.title.en
+        return self.spec.title.ko if _reads_korean() else self.spec.title.en
 
     @property
     def description(self) -> str:
-        """In the reader's language; empty for a profile without one."""
+        """The description in the reader's language; empty for a profile without one."""
         text = self.spec.description
-        return "" if text is None else text.ko if _korean() else text.en
+        return "" if text is None else text.ko if _reads_korean() else text.en
 
 
-def _korean() -> bool:
+def _reads_korean() -> bool:
     return (get_language() or "en").startswith("ko")
 
 
-def profile_choices(source: AnswerSet | Asking) -> list[ProfileChoice]:
-    """The profiles that ship and those of the project in their newest version; the one that is preselected first."""
+def profile_choices(source: AnswerSet | CollectionRequest) -> list[ProfileChoice]:
+    """The shipped profiles and the newest versions of the project's own, the default first."""
     specs = {spec.name: spec for spec in shipped_profiles()}
-    written = ProfileVersion.objects.filter(project=source.project).order_by("version")
-    specs |= {row.name: ProfileSpec.model_validate(row.spec) for row in written.exclude(created_by=None)}
-    held = _held(source)
+    versions = ProfileVersion.objects.filter(project=source.project).order_by("version")
+    specs |= {row.name: ProfileSpec.model_validate(row.spec) for row in versions.exclude(created_by=None)}
+    available = _available_inputs(source)
     preselected = default_profile(source.project)
-    return [_choice(spec, held) for spec in sorted(specs.values(), key=lambda spec: spec.name != preselected)]
+    return [
+        _profile_choice(spec, available) for spec in sorted(specs.values(), key=lambda spec: spec.name != preselected)
+    ]
 
 
-INPUTS = {
+INPUT_LABELS = {
     "reference": _("expected answer"),
     "keywords": _("expected keywords"),
     "check": _("check for negative questions"),
@@ -61,14 +62,17 @@ INPUTS = {
 }
 
 
-def _choice(spec: ProfileSpec, held: set[str]) -> ProfileChoice:
-    metrics = declared()
-    needed = dict.fromkeys(one for name in spec.metrics if name in metrics for one in metrics[name].inputs)
-    named = [one for one in needed if one in INPUTS]  # others, such as embeddings, are not in files
+def _profile_choice(spec: ProfileSpec, available: set[str]) -> ProfileChoice:
+    metrics = declared_metrics()
+    needed = dict.fromkeys(
+        input_name for name in spec.metrics if name in metrics for input_name in metrics[name].inputs
+    )
+    # Other inputs, such as embeddings, are not in files.
+    file_inputs = [input_name for input_name in needed if input_name in INPUT_LABELS]
     return ProfileChoice(
         spec,
-        there=tuple(str(INPUTS[one]) for one in named if one in held),
-        lacking=tuple(str(INPUTS[one]) for one in named if one not in held),
+        available=tuple(str(INPUT_LABELS[input_name]) for input_name in file_inputs if input_name in available),
+        missing=tuple(str(INPUT_LABELS[input_name]) for input_name in file_inputs if input_name not in available),
     )
 
 
@@ -82,19 +86,19 @@ _QUESTION_FIELDS = {
 }
 
 
-def _held(source: AnswerSet | Asking) -> set[str]:
-    """The fields that at least one question, or answer, has."""
-    found: set[str] = set()
+def _available_inputs(source: AnswerSet | CollectionRequest) -> set[str]:
+    """The fields that at least one question or answer has."""
+    inputs: set[str] = set()
     for spec in source.question_set.questions.values_list("spec", flat=True).iterator():
-        found |= {name for name, fields in _QUESTION_FIELDS.items() if any(spec.get(field) for field in fields)}
-        if len(found) == len(_QUESTION_FIELDS):
+        inputs |= {name for name, fields in _QUESTION_FIELDS.items() if any(spec.get(field) for field in fields)}
+        if len(inputs) == len(_QUESTION_FIELDS):
             break
-    if isinstance(source, Asking):
-        return found | {"contexts", "retrieved_ids", "latency"}
+    if isinstance(source, CollectionRequest):
+        return inputs | {"contexts", "retrieved_ids", "latency"}
     answers = source.answers.all()
-    shown = {
+    answer_inputs = {
         "contexts": answers.filter(contexts__isnull=False),
         "retrieved_ids": answers.exclude(retrieved_ids=None) | answers.filter(contexts__isnull=False),
         "latency": answers.exclude(latency_seconds=None),
     }
-    return found | {name for name, rows in shown.items() if rows.exists()}
+    return inputs | {name for name, rows in answer_inputs.items() if rows.exists()}

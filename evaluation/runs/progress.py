@@ -1,6 +1,5 @@
-"""How far a run is (units by state, and pace), what its calls are doing right now, and what they cost: in all, by
-rubric and by answer, what the cache saved, and what open ones will cost.
-"""
+"""Progress of a run (units by state, pace), the status of its calls, and their cost: in total, by rubric and by answer,
+savings by cached replies, and the expected cost."""
 
 from __future__ import annotations
 
@@ -14,28 +13,33 @@ from typing import Any
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from evaluation.extensions import BatchesOut, batch_hooks
+from evaluation.extensions import OpenBatches, batch_hooks
 from evaluation.models import Attempt, Endpoint, Preflight, Reply, Run, System, WorkUnit
 from evaluation.models.judges import PreflightRow
-from evaluation.worker.lifecycle import RunConfig, is_asking
-from evaluation.worker.shares import live_shares
-from evaluation.worker.units import HELD
+from evaluation.worker.lifecycle import RunConfig, collects_answers
+from evaluation.worker.shares import active_quota_leases
+from evaluation.worker.units import HELD_STATES
 
-EMBEDDINGS = "embeddings"  # in place of a rubric's name, for what was paid for vectors
-PREFLIGHT = "preflight"  # likewise, for the small calls before the run
-ASKING = "asking"  # likewise, for questions to the system
-CACHED = "cached"  # outcome of attempts that the ledger answered
-UNSENT = ("not_sent", CACHED)  # outcomes of attempts for which no call was made
-_OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
-_ENDED = (WorkUnit.State.DONE, WorkUnit.State.FAILED)
+# Used instead of a rubric's name for the cost of embeddings.
+EMBEDDINGS = "embeddings"
+# Used instead of a rubric's name for the cost of preflights.
+PREFLIGHT = "preflight"
+# Used instead of a rubric's name for questions to the system.
+ASKING = "asking"
+# The outcome of attempts that a stored reply answered.
+CACHED = "cached"
+# Outcomes of attempts without a call.
+UNSENT = ("not_sent", CACHED)
+_OPEN_STATES = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD_STATES)
+_ENDED_STATES = (WorkUnit.State.DONE, WorkUnit.State.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What some calls cost, in US dollars. Where ``unknown_calls`` is above 0 the true cost is at least ``known``:
-    their price or their outcome is unknown. Token counts likewise leave unknown ones out; cached ones are part of
-    ``tokens_in``, reasoning ones of ``tokens_out``. ``hits`` are calls that were not made because the ledger had the
-    reply; ``saved`` is what those replies had cost, but for ``unpriced_hits``, whose cost nobody knows."""
+    """The cost of calls in US dollars. If ``unknown_calls`` is above 0, the true cost is at least ``known``, because a
+    price or an outcome is unknown. Token counts omit unknown ones too; cached tokens are part of ``tokens_in``,
+    reasoning tokens of ``tokens_out``. ``hits`` are calls that a stored reply answered; ``saved`` is the original cost
+    of those replies, except for ``unpriced_hits``, whose cost is unknown."""
 
     calls: int = 0
     known: Decimal = Decimal(0)
@@ -63,80 +67,82 @@ class Spending:
 
 
 def spending(run: Run) -> Spending:
-    """Of the whole run with its preflights, in two queries."""
+    """The cost of the whole run with its preflights. Two queries."""
     return spending_by_run([run.pk])[run.pk]
 
 
 def spending_by_run(runs: Collection[int]) -> dict[int, Spending]:
-    """Of several runs by id, with their preflights, still in two queries."""
+    """The cost of several runs with their preflights, by id. Two queries."""
     rows = Attempt.objects.filter(unit__run__in=runs).values("unit__run_id").order_by().annotate(**_SUMS)
-    work = {row["unit__run_id"]: _spending(row) for row in rows}
-    before = preflights(runs)
-    return {run: altogether(part[run] for part in (work, before) if run in part) for run in runs}
+    run_calls = {row["unit__run_id"]: _to_spending(row) for row in rows}
+    preflight = preflight_spending(runs)
+    return {run: total_spending(by_run[run] for by_run in (run_calls, preflight) if run in by_run) for run in runs}
 
 
 def spending_of(attempts: QuerySet[Any]) -> Spending:
-    """Of the calls behind some rows of a ledger of attempts, in one query."""
-    return _spending(attempts.aggregate(**_SUMS))
+    """The cost of the calls behind rows of an attempt table. One query."""
+    return _to_spending(attempts.aggregate(**_SUMS))
 
 
-def altogether(parts: Iterable[Spending]) -> Spending:
-    """The sum of what disjoint calls cost; of none, nothing."""
+def total_spending(parts: Iterable[Spending]) -> Spending:
+    """The sum over disjoint calls; zero for none."""
     return sum(parts, Spending())
 
 
 def spending_by_rubric(run: Run) -> dict[str, Spending]:
-    """By the rubric whose metrics the calls were for, ``embeddings``, ``asking`` and ``preflight``; a call that several
-    metrics share counts once, for their rubric. Two queries."""
+    """The cost by rubric, ``embeddings``, ``asking`` and ``preflight``. A call shared by several metrics counts once,
+    for their rubric. Two queries."""
     names = Attempt.objects.filter(unit__run=run).values("unit__kind", "unit__run_judge__rubric_version__family")
-    found = {PREFLIGHT: altogether(preflights([run.pk]).values())}
+    by_name = {PREFLIGHT: total_spending(preflight_spending([run.pk]).values())}
     for row in names.order_by().annotate(**_SUMS):
         judged = row["unit__kind"] == WorkUnit.Kind.JUDGE
-        other = ASKING if row["unit__kind"] == WorkUnit.Kind.ASK else EMBEDDINGS
-        name = row["unit__run_judge__rubric_version__family"] if judged else other
-        found[name] = found.get(name, Spending()) + _spending(row)
-    return {name: part for name, part in sorted(found.items()) if part.calls or part.hits}
+        name_without_rubric = ASKING if row["unit__kind"] == WorkUnit.Kind.ASK else EMBEDDINGS
+        name = row["unit__run_judge__rubric_version__family"] if judged else name_without_rubric
+        by_name[name] = by_name.get(name, Spending()) + _to_spending(row)
+    return {name: spending for name, spending in sorted(by_name.items()) if spending.calls or spending.hits}
 
 
 def spending_by_answer(run: Run) -> dict[int, Spending]:
-    """By the answer's id, for answers that something was called for. One query."""
+    """The cost by answer id, for answers with calls. One query."""
     sent = Attempt.objects.filter(unit__run=run).exclude(reply__outcome__in=UNSENT).exclude(unit__answer=None)
     rows = sent.values("unit__answer_id").order_by().annotate(**_SUMS)
-    return {row["unit__answer_id"]: _spending(row) for row in rows}
+    return {row["unit__answer_id"]: _to_spending(row) for row in rows}
 
 
 def expected_cost(run: Run) -> Decimal | None:
-    """US dollars that the run will have cost in the end: what is known so far, and for each open unit the mean of the
-    ended ones of its judge and rubric that something was paid for; of embeddings, which are fetched for many units at
-    once, the mean of all ended ones. ``None`` while open units need a call and none of their kind has a known cost.
-    Three queries."""
-    known = Q(reply__cost__isnull=False) & _SENT
+    """The expected total cost of the run in US dollars: the known cost so far, and for each open unit the mean of the
+    paid, ended units of its judge and rubric. For embeddings, which are fetched for many units at once, the mean of all
+    ended units. ``None`` if open units need a call and none of their kind has a known cost. Three queries."""
+    known_cost = Q(reply__cost__isnull=False) & _SENT
     paid: Iterable[Mapping[str, Any]] = (
         Attempt.objects.filter(unit__run=run)
         .values("unit__run_judge_id", "unit__kind")
         .order_by()
-        .annotate(**_SUMS, units=Count("unit", distinct=True, filter=known))
+        .annotate(**_SUMS, units=Count("unit", distinct=True, filter=known_cost))
     )
-    spent = {(row["unit__kind"], row["unit__run_judge_id"]): row for row in paid}
-    total = sum((row["known"] or Decimal(0) for row in spent.values()), Decimal(0))
-    total += altogether(preflights([run.pk]).values()).known
-    work = WorkUnit.objects.filter(run=run).exclude(kind=WorkUnit.Kind.RULES).exclude(_unpaid(run))
-    counts = {"open": Count("id", filter=Q(state__in=_OPEN)), "ended": Count("id", filter=Q(state__in=_ENDED))}
-    rows: Iterable[Mapping[str, Any]] = work.values("kind", "run_judge_id").order_by().annotate(**counts)
+    sums_by_kind = {(row["unit__kind"], row["unit__run_judge_id"]): row for row in paid}
+    total = sum((row["known"] or Decimal(0) for row in sums_by_kind.values()), Decimal(0))
+    total += total_spending(preflight_spending([run.pk]).values()).known
+    open_work = WorkUnit.objects.filter(run=run).exclude(kind=WorkUnit.Kind.RULES).exclude(_free_units(run))
+    counts = {
+        "open": Count("id", filter=Q(state__in=_OPEN_STATES)),
+        "ended": Count("id", filter=Q(state__in=_ENDED_STATES)),
+    }
+    rows: Iterable[Mapping[str, Any]] = open_work.values("kind", "run_judge_id").order_by().annotate(**counts)
     for row in rows:
-        before = spent.get((row["kind"], row["run_judge_id"]))
+        ended_units = sums_by_kind.get((row["kind"], row["run_judge_id"]))
         if not row["open"]:
             continue
-        if before is None or not before["units"]:
+        if ended_units is None or not ended_units["units"]:
             return None
-        shared = row["kind"] == WorkUnit.Kind.EMBED
-        among = max(row["ended"], before["units"]) if shared else before["units"]
-        total += row["open"] * (before["known"] or Decimal(0)) / among
+        is_shared = row["kind"] == WorkUnit.Kind.EMBED
+        unit_count = max(row["ended"], ended_units["units"]) if is_shared else ended_units["units"]
+        total += row["open"] * (ended_units["known"] or Decimal(0)) / unit_count
     return total
 
 
-def _unpaid(run: Run) -> Q:
-    """Units that never cost anything: of the offline baseline, and embedded by a local model."""
+def _free_units(run: Run) -> Q:
+    """Units that never cost anything: those of the offline baseline, and embeddings by a local model."""
     free = Q(kind=WorkUnit.Kind.JUDGE, run_judge__judge_version__endpoint=None)
     local = not (run.config.get("embedding") or {}).get("endpoint")
     return free | Q(kind=WorkUnit.Kind.EMBED) if local else free
@@ -159,41 +165,40 @@ _SUMS = {
 _NAMES = tuple(field.name for field in fields(Spending))
 
 
-def preflights(runs: Collection[int]) -> dict[int, Spending]:
-    """What the small calls before the runs cost, by run; a run without any is left out. One query."""
-    found: dict[int, Spending] = {}
+def preflight_spending(runs: Collection[int]) -> dict[int, Spending]:
+    """The cost of the runs' preflights, by run; runs without one are left out. One query."""
+    by_run: dict[int, Spending] = {}
     for row in Preflight.objects.filter(run__in=runs):
-        found[row.run_id] = found.get(row.run_id, Spending()) + spending_before(row)
-    return found
+        by_run[row.run_id] = by_run.get(row.run_id, Spending()) + spending_of_preflight(row)
+    return by_run
 
 
-def spending_before(row: PreflightRow) -> Spending:
-    """What the small calls of one preflight cost."""
-    parts = [_probe(call) for call in row.detail]
-    if row.detail and "cost" not in row.detail[0]:  # written before each call told its own
+def spending_of_preflight(row: PreflightRow) -> Spending:
+    parts = [_probe_spending(call) for call in row.detail]
+    # Older rows have no cost for each call.
+    if row.detail and "cost" not in row.detail[0]:
         unknown = len(row.detail) if row.cost is None else 0
         parts.append(Spending(known=row.cost or Decimal(0), unknown_calls=unknown))
-    return altogether(parts)
+    return total_spending(parts)
 
 
-def _probe(call: Mapping[str, Any]) -> Spending:
+def _probe_spending(call: Mapping[str, Any]) -> Spending:
     tokens: dict[str, Any] = {name: call.get(name) or 0 for name in _NAMES if name.startswith("tokens_")}
     cost = call.get("cost")
     unknown = "cost" in call and cost is None
     return Spending(calls=1, known=Decimal(cost or 0), unknown_calls=int(unknown), **tokens)
 
 
-def _spending(row: Mapping[str, Any]) -> Spending:
+def _to_spending(row: Mapping[str, Any]) -> Spending:
     return Spending(**{name: row[name] for name in _NAMES if row[name]})
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of a run's units, and what its calls cost, those before it included.
+    """Counts of a run's units, and the cost of its calls, including preflights.
 
-    ``pace`` is units per second since the start, ``seconds_left`` the estimate from it; both ``None`` while unknown,
-    as the latter is while calls are out in batches.
-    """
+    ``pace`` is units per second since the start, ``seconds_left`` the estimate from it. Both are ``None`` while
+    unknown; the estimate also while calls are out in batches."""
 
     blocked: int
     todo: int
@@ -213,12 +218,11 @@ class Progress:
 
     @property
     def total(self) -> int:
-        """All units of the run."""
         return self.waiting + self.ended
 
     @property
     def ended(self) -> int:
-        """Units that are finished, one way or the other."""
+        """Units that are done, failed or skipped."""
         return self.done + self.failed + self.skipped
 
     @property
@@ -228,81 +232,89 @@ class Progress:
 
 
 def progress(run: Run) -> Progress:
-    """The run's progress now."""
     return progress_by_run([run])[run.pk]
 
 
 def progress_by_run(runs: Collection[Run]) -> dict[int, Progress]:
-    """The progress of several runs by id, still in three queries."""
+    """The progress of several runs by id. Three queries."""
     ids = [run.pk for run in runs]
     states = {state: Count("id", filter=Q(state=state)) for state in WorkUnit.State.values}
     units = WorkUnit.objects.filter(run__in=ids).order_by().values("run_id").annotate(last=Max("finished_at"), **states)
     units_of: dict[int, Mapping[str, Any]] = {row["run_id"]: row for row in units}
     spent = spending_by_run(ids)
-    return {run.pk: _progress(run, units_of.get(run.pk, {}), spent[run.pk]) for run in runs}
+    return {run.pk: _build_progress(run, units_of.get(run.pk, {}), spent[run.pk]) for run in runs}
 
 
-def _progress(run: Run, row: Mapping[str, Any], spent: Spending) -> Progress:
-    found = Progress(**{state: int(row.get(state, 0)) for state in WorkUnit.State.values}, spent=spent)
-    if not run.started_at or not found.ended:
-        return found
+def _build_progress(run: Run, row: Mapping[str, Any], spent: Spending) -> Progress:
+    progress_now = Progress(**{state: int(row.get(state, 0)) for state in WorkUnit.State.values}, spent=spent)
+    if not run.started_at or not progress_now.ended:
+        return progress_now
     now = timezone.now()
-    until = now if found.waiting else (row.get("last") or run.finished_at or now)
-    pace = found.ended / max((until - run.started_at).total_seconds(), 0.001)
-    left = found.waiting / pace if found.waiting and not found.batched else None
-    return replace(found, pace=pace, seconds_left=left)
+    until = now if progress_now.waiting else (row.get("last") or run.finished_at or now)
+    pace = progress_now.ended / max((until - run.started_at).total_seconds(), 0.001)
+    seconds_left = progress_now.waiting / pace if progress_now.waiting and not progress_now.batched else None
+    return replace(progress_now, pace=pace, seconds_left=seconds_left)
 
 
 RECENT_SECONDS = 30
-FINE = ("ok", *UNSENT)  # of a call's outcomes
+GOOD_OUTCOMES = ("ok", *UNSENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """The calls of a run. ``pace`` is calls that ended per second over the last half minute, ``in_flight`` those sent
-    and not answered a second ago, ``limit`` how many the run's workers let out at once, or what its endpoints take
-    where nobody works on it (``None`` without an endpoint).
-    ``rests`` is the endpoint, or the system that is asked, that may be called again last of those that do not answer or
-    asked for a rest. ``troubles`` counts the calls that ended
-    badly by outcome; most of them were made again. ``expected`` is the cost in the end in US dollars, ``None`` while
-    unknown. ``out`` are the calls in open batches, ``batch_troubles`` why others ended badly."""
+class CallStatus:
+    """The calls of a run. ``pace`` is the number of calls that ended per second over the last half minute;
+    ``in_flight`` is up to a second old. ``limit`` is the number of calls that the run's workers allow at once, or that
+    its endpoints take if nobody works on it (``None`` without an endpoint).
+
+    ``resting`` is the endpoint or system with the latest cooldown. ``troubles`` counts failed calls by outcome; most
+    were retried. ``expected`` is the expected cost in US dollars, ``None`` while unknown. ``batches_out`` are the calls
+    in open batches, ``batch_troubles`` the reasons of failed ones."""
 
     pace: float
     in_flight: int
     limit: int | None
-    rests: Endpoint | System | None
+    resting: Endpoint | System | None
     troubles: Mapping[str, int]
     expected: Decimal | None
-    out: BatchesOut | None = None
+    batches_out: OpenBatches | None = None
     batch_troubles: tuple[str, ...] = ()
 
     @property
     def resting_until(self) -> datetime | None:
-        """When everybody may be called again."""
-        return self.rests.cooldown_until if self.rests else None
+        """The end of the longest cooldown."""
+        return self.resting.cooldown_until if self.resting else None
 
 
-def calls_of(run: Run) -> Calls:
-    """The run's calls now. Nine queries at most, two more where it has batches."""
+def call_status(run: Run) -> CallStatus:
+    """The current calls of the run. At most nine queries, two more if it has batches."""
     now = timezone.now()
     replies = Reply.objects.filter(attempt__unit__run=run)
     recent = replies.filter(created_at__gt=now - timedelta(seconds=RECENT_SECONDS)).exclude(outcome__in=UNSENT).count()
     open_calls = Attempt.objects.filter(
         unit__run=run, unit__state=WorkUnit.State.LEASED, fence=F("unit__fence"), reply__isnull=True
     )
-    told = live_shares().filter(run=run).aggregate(out=Sum("out"), limit=Sum("limit"))
-    bad = replies.exclude(outcome__in=FINE).values_list("outcome").order_by().annotate(count=Count("id"))
+    reported = active_quota_leases().filter(run=run).aggregate(out=Sum("out"), limit=Sum("limit"))
+    failed_replies = (
+        replies.exclude(outcome__in=GOOD_OUTCOMES).values_list("outcome").order_by().annotate(count=Count("id"))
+    )
     endpoints = list(Endpoint.objects.filter(judges__in=run.judges.values("judge_version")).distinct())
     batches = batch_hooks() if RunConfig.model_validate(run.config).batch else None
-    called: list[Endpoint | System] = [*endpoints, *([run.answer_set.system_version.system] if is_asking(run) else [])]
-    resting = [one for one in called if one.cooldown_until and (one.down_since or one.cooldown_until > now)]
-    return Calls(
+    endpoints_and_systems: list[Endpoint | System] = [
+        *endpoints,
+        *([run.answer_set.system_version.system] if collects_answers(run) else []),
+    ]
+    resting = [
+        endpoint
+        for endpoint in endpoints_and_systems
+        if endpoint.cooldown_until and (endpoint.down_since or endpoint.cooldown_until > now)
+    ]
+    return CallStatus(
         pace=recent / RECENT_SECONDS,
-        in_flight=open_calls.count() if told["out"] is None else told["out"],
-        limit=(told["limit"] or sum(one.max_concurrency for one in endpoints)) if endpoints else None,
-        rests=max(resting, key=attrgetter("cooldown_until"), default=None),
-        troubles=dict(sorted(bad, key=lambda each: (-each[1], each[0]))),
+        in_flight=open_calls.count() if reported["out"] is None else reported["out"],
+        limit=(reported["limit"] or sum(endpoint.max_concurrency for endpoint in endpoints)) if endpoints else None,
+        resting=max(resting, key=attrgetter("cooldown_until"), default=None),
+        troubles=dict(sorted(failed_replies, key=lambda outcome_count: (-outcome_count[1], outcome_count[0]))),
         expected=expected_cost(run),
-        out=batches.out(run) if batches else None,
-        batch_troubles=tuple(batches.troubles(run)) if batches else (),
+        batches_out=batches.summarize_open(run) if batches else None,
+        batch_troubles=tuple(batches.failure_reasons(run)) if batches else (),
     )

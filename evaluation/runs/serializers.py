@@ -1,4 +1,4 @@
-"""A run as REST shows it: the names of source 002, with progress and links beside them."""
+"""REST serializers of runs: the names of the generation kind, with progress and links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,16 @@ from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, BatchState, Run
 from evaluation.runs.planning import JudgeCalls, Plan
 from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric
-from evaluation.runs.results import FAITHFULNESS, RELEVANCY, Drift, MetricFigures, drift, figures, updated_at, values_of
+from evaluation.runs.results import (
+    FAITHFULNESS,
+    RELEVANCY,
+    Drift,
+    MetricFigures,
+    drift,
+    generation_values,
+    run_figures,
+    updated_at,
+)
 from evaluation.worker.lifecycle import RunConfig
 
 VERBS = ("pause", "resume", "cancel", "retry-failed")
@@ -38,7 +47,7 @@ VERBS = ("pause", "resume", "cancel", "retry-failed")
 
 @dataclass(frozen=True)
 class RunState:
-    """A run with what is read beside its row. Needs answer set and profile at hand."""
+    """A run with its progress. Needs the answer set and the profile to be loaded."""
 
     run: Run
     progress: Progress
@@ -46,31 +55,29 @@ class RunState:
 
     @classmethod
     def of(cls, run: Run, request: Request) -> RunState:
-        """The run as it is now."""
         return cls(run, progress(run), request)
 
     @classmethod
     def of_all(cls, runs: Sequence[Run], request: Request) -> list[RunState]:
-        """Several, in as many queries as one."""
-        far = progress_by_run(runs)
-        return [cls(run, far[run.pk], request) for run in runs]
+        """Several runs, in as many queries as one."""
+        progress_of = progress_by_run(runs)
+        return [cls(run, progress_of[run.pk], request) for run in runs]
 
     @cached_property
     def config(self) -> RunConfig:
-        """What the run was asked for."""
         return RunConfig.model_validate(self.run.config)
 
     @property
     def links(self) -> dict[str, str]:
-        """Addresses of the run itself, of its answers, and of what may be done with it."""
+        """URLs of the run, of its answers, and of its actions."""
         names = {"self": "api-run-detail", "answers": "api-run-answers"}
         names |= {verb.replace("-", "_"): f"api-run-{verb}" for verb in VERBS}
         return {name: reverse(view, args=[self.run.pk], request=self.request) for name, view in names.items()}
 
 
 @dataclass(frozen=True)
-class RunWhole(RunState):
-    """A run with its figures and one page of its answers, whose contexts are at hand."""
+class RunDetail(RunState):
+    """A run with its figures and one page of its answers, whose contexts are prefetched."""
 
     answers: Sequence[Answer]
     results_next: str | None
@@ -78,41 +85,41 @@ class RunWhole(RunState):
 
     @cached_property
     def means(self) -> Mapping[str, MetricFigures]:
-        """The figures of every metric, by name."""
-        return figures(self.run)
+        """The figures of each metric, by name."""
+        return run_figures(self.run)
 
     @property
     def costs(self) -> Mapping[str, Spending]:
-        """What calls cost, by rubric."""
+        """The cost of calls, by rubric."""
         return spending_by_rubric(self.run)
 
     @property
     def drift(self) -> tuple[Drift, ...]:
-        """The parts of which there is a newer version."""
+        """The parts that have a newer version."""
         return drift(self.run)
 
     @property
     def batches(self) -> list[Any]:
-        """Batches of calls handed to a provider, oldest first."""
+        """Batches of calls sent to a provider, oldest first."""
         hooks = batch_hooks()
-        return hooks.of_run(self.run) if hooks and self.config.batch else []
+        return hooks.run_batches(self.run) if hooks and self.config.batch else []
 
     @property
     def updated_at(self) -> datetime:
-        """When anything last happened."""
+        """The time of the last change."""
         return updated_at(self.run)
 
     @cached_property
-    def results(self) -> list[Result]:
-        """The answers of the page with their values."""
-        values = values_of(self.run, self.answers)
+    def results(self) -> list[AnswerResult]:
+        values = generation_values(self.run, self.answers)
         generated = self.run.answer_set.evaluation_type == FULL_RAG
-        return [Result(answer, values[answer.pk], generated) for answer in self.answers]
+        return [AnswerResult(answer, values[answer.pk], generated) for answer in self.answers]
 
 
 @dataclass(frozen=True)
-class Result:
-    """An answer with its values under the names of source 002; ``generated`` unless only passages were asked for."""
+class AnswerResult:
+    """An answer with its values under the names of the generation kind. ``generated`` is false for retrieval-only
+    runs."""
 
     answer: Answer
     values: Mapping[str, float | None]
@@ -120,37 +127,36 @@ class Result:
 
     @property
     def retrieved(self) -> list[str] | None:
-        """The ids as they were given, else those of the contexts; ``None`` where the system does not retrieve."""
+        """The reported ids, or else those of the contexts; ``None`` if the system does not retrieve."""
         if self.answer.retrieved_ids is not None:
             return list(self.answer.retrieved_ids)
         return [context.chunk_id for context in self.answer.contexts.all()] if self.answer.retrieves else None
 
     @property
-    def judged(self) -> bool:
-        """Whether a judge's value is among them."""
+    def has_judge_value(self) -> bool:
+        """Whether a judge scored the answer."""
         return (self.values["faithfulness"], self.values["answer_relevancy"]) != (None, None)
 
     @property
     def text(self) -> str | None:
-        """The answer's text; ``None`` where the system failed or was asked for passages alone."""
+        """The answer's text; ``None`` if the system failed or only retrieved."""
         return self.answer.text if self.generated and self.answer.status == "ok" else None
 
 
 class ReasonField(CharField):
-    """Why there is no value, in a sentence in the caller's language; null where nothing is wrong."""
+    """The reason for a missing value, as a sentence in the caller's language; null if there is none."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_null=True, **options)
 
     def to_representation(self, value: str) -> str | None:  # type: ignore[override]  # null instead of an empty text
-        """The sentence."""
         return explain_reason(value) if value else None
 
 
 class SpendingSerializer(Serializer[Spending]):
-    """What calls cost in US dollars: ``cost`` is a lower bound while ``unknown_costs`` is above 0. ``cached`` calls
-    were answered from the ledger; ``saved`` is what those replies had cost, a lower bound while ``unknown_savings`` is
-    above 0."""
+    """The cost of calls in US dollars: ``cost`` is a lower bound while ``unknown_costs`` is above 0. ``cached`` calls
+    were answered from stored replies; ``saved`` is the original cost of those, a lower bound while ``unknown_savings``
+    is above 0."""
 
     calls = IntegerField()
     cost = DecimalField(source="known", max_digits=16, decimal_places=8)
@@ -161,8 +167,8 @@ class SpendingSerializer(Serializer[Spending]):
 
 
 class JudgeCallsSerializer(DataclassSerializer[JudgeCalls]):
-    """What is known beforehand of the calls to one judge about one rubric. ``measured``: tokens are the mean of earlier
-    replies; ``spread`` is the share by which tokens and cost may be off."""
+    """The estimated calls to one judge for one rubric. With ``measured``, tokens are the mean of earlier replies;
+    ``spread`` is the relative uncertainty of tokens and cost."""
 
     cost = DecimalField(max_digits=None, decimal_places=4, allow_null=True)
     spread = FloatField()
@@ -173,8 +179,8 @@ class JudgeCallsSerializer(DataclassSerializer[JudgeCalls]):
 
 
 class PlanSerializer(Serializer[Plan]):
-    """What a run would take: steps, answers, questions to the system, calls of judges, tokens, US dollars and seconds;
-    null where it is unknown."""
+    """The estimated work of a run: steps, answers, questions to the system, judge calls, tokens, US dollars and
+    seconds; null if unknown."""
 
     units = IntegerField()
     answers = IntegerField()
@@ -190,7 +196,7 @@ class PlanSerializer(Serializer[Plan]):
 
 
 class ProgressSerializer(Serializer[Progress]):
-    """How far a run is, and what its calls cost, those of preflight and embeddings included."""
+    """The progress of a run and the cost of its calls, including preflight and embeddings."""
 
     calls = IntegerField(source="spent.calls")
     cost = DecimalField(source="spent.known", max_digits=16, decimal_places=8)
@@ -206,7 +212,7 @@ class ProgressSerializer(Serializer[Progress]):
 
 
 class RunSummarySerializer(Serializer[Any]):
-    """A run in a list, and the reply to whoever starts or steers one."""
+    """A run in a list, and the response to starting, pausing, resuming or cancelling one."""
 
     id = IntegerField(source="run.pk")
     project = IntegerField(source="run.project_id")
@@ -225,7 +231,7 @@ class RunSummarySerializer(Serializer[Any]):
 
 
 class FiguresSerializer(Serializer[MetricFigures]):
-    """A metric over the run, on its own scale, by rules and the primary judge alone."""
+    """A metric of the run on its own scale, from rules and the primary judge only."""
 
     mean = FloatField(allow_null=True)
     scored = IntegerField()
@@ -234,14 +240,14 @@ class FiguresSerializer(Serializer[MetricFigures]):
 
 
 class MeanField(FloatField):
-    """The mean of a metric over the run; null where the run does not compute it."""
+    """The mean of a metric of the run; null if the run does not compute it."""
 
     def __init__(self, metric: str) -> None:
         super().__init__(source=f"means.{metric}.mean", allow_null=True)
 
 
-class RetrievalSerializer(Serializer[RunWhole]):
-    """The means of source 002's retrieval metrics; null where the run does not compute them."""
+class RetrievalSerializer(Serializer[RunDetail]):
+    """The means of the retrieval metrics; null if the run does not compute them."""
 
     precision_at_k = MeanField("precision_at_k")
     recall_at_k = MeanField("recall_at_k")
@@ -250,8 +256,8 @@ class RetrievalSerializer(Serializer[RunWhole]):
     k = IntegerField(source="config.k")
 
 
-class ResultSerializer(Serializer[Result]):
-    """One answer with source 002's values; null where there is none."""
+class ResultSerializer(Serializer[AnswerResult]):
+    """An answer with its values; null if there is none."""
 
     id = IntegerField(source="answer.pk", help_text="of the answer")
     test_case_id = CharField(source="answer.question.external_id", help_text="the question's own id")
@@ -276,8 +282,8 @@ class DriftSerializer(Serializer[Drift]):
 
 
 class BatchSerializer(Serializer[Any]):
-    """Calls of the run that were handed to the provider together. ``status``, ``done`` and ``failed`` are what the
-    provider told last, ``reason`` why it did not end well."""
+    """A batch of the run's calls at a provider. ``status``, ``done`` and ``failed`` are as the provider last reported
+    them; ``reason`` says why it failed."""
 
     id = CharField(source="provider_id", help_text="the provider's; empty while it has none")
     state = ChoiceField(choices=BatchState.choices)

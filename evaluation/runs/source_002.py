@@ -1,5 +1,5 @@
-"""Source 002's own addresses, ``/evaluation/datasets/{id}/runs`` and ``/evaluation/runs/{id}``, without a slash at the
-end, for programs that were written for it. What they make and read are runs like all others."""
+"""REST endpoints of the ``generation`` kind of evaluation: ``/evaluation/datasets/{id}/runs`` and
+``/evaluation/runs/{id}``, without a trailing slash. They create and return ordinary runs."""
 
 from dataclasses import replace
 
@@ -10,24 +10,24 @@ from rest_framework.serializers import CharField, ValidationError
 
 from evaluation.accounts.access import fetch
 from evaluation.connectors.protocol import RETRIEVAL_ONLY
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.models import Project, QuestionSet, SystemVersion
-from evaluation.models.run_spec import ASKING, RunSpec
-from evaluation.rest.endpoints import StrictSerializer, person, written_by
+from evaluation.models.run_spec import ASK_OPTIONS, RunSpec
+from evaluation.rest.endpoints import StrictSerializer, request_user, responds_with
 from evaluation.runs.api import RunViewSet
-from evaluation.runs.making import Asking, ask_for_run
-from evaluation.runs.serializers import RunSerializer, RunWhole
+from evaluation.runs.making import CollectionRequest, launch_run
+from evaluation.runs.serializers import RunDetail, RunSerializer
 from evaluation.specs.rest_fields import SettingsSerializer
-from evaluation.systems.services import asked_systems, asked_version
+from evaluation.systems.services import connected_systems, connected_version
 
-PROFILE = "generation"  # the source's own metrics
+PROFILE = "generation"
 
 
 class DatasetRunSerializer(SettingsSerializer, StrictSerializer):
-    """What source 002 sends, with its defaults, and which system is asked."""
+    """The body of a generation run with its defaults, and the system to collect answers from."""
 
-    settings = (ASKING["k"], replace(ASKING["evaluation_type"], default=RETRIEVAL_ONLY, body=""))
+    settings = (ASK_OPTIONS["k"], replace(ASK_OPTIONS["evaluation_type"], default=RETRIEVAL_ONLY, body=""))
 
     system = CharField(
         default="", allow_blank=True, max_length=220, help_text="else the only system of the project that is asked"
@@ -35,35 +35,34 @@ class DatasetRunSerializer(SettingsSerializer, StrictSerializer):
 
 
 class DatasetRunViewSet(RunViewSet):
-    """Runs by the paths and names of source 002."""
+    """Runs by the paths and names of the generation kind."""
 
-    @written_by(RunSerializer, status=201, body=DatasetRunSerializer)
-    def start(self, request: Request, pk: int) -> RunWhole:
-        """Have a system asked the questions of a set: 201 with the run, which workers do. ``results`` come with it
-        from ``/evaluation/runs/{id}``."""
+    @responds_with(RunSerializer, status=201, body=DatasetRunSerializer)
+    def start(self, request: Request, pk: int) -> RunDetail:
+        """Start a run that collects answers to the questions of a set: 201 with the run. Workers do the rest;
+        ``results`` come from ``/evaluation/runs/{id}``."""
         questions = fetch(QuestionSet.objects.select_related("project"), request.user, Action.EVALUATE, pk)
         body = self.body()
         version = _system(questions.project, body.pop("system"))
-        asking = Asking(question_set=questions, version=version, **body)
-        judge = None if asking.evaluation_type == RETRIEVAL_ONLY else ""
-        run = ask_for_run(asking, RunSpec(profile=PROFILE, judge=judge), person(request))
-        return self.whole(run.pk)
+        collection = CollectionRequest(question_set=questions, version=version, **body)
+        judge = None if collection.evaluation_type == RETRIEVAL_ONLY else ""
+        run = launch_run(collection, RunSpec(profile=PROFILE, judge=judge), request_user(request))
+        return self.run_detail(run.pk)
 
 
 def _system(project: Project, name: str) -> SystemVersion:
-    """The named system, else the only one of the project that has a connector.
+    """The named system, or else the project's only system with a connector.
 
-    :raises ValidationError: where none is named and there is not exactly one.
-    :raises Refused: ``not_asked``.
-    """
+    :raises ValidationError: without a name, unless there is exactly one such system.
+    :raises Refused: ``not_asked``."""
     if not name:
-        names = asked_systems(project)
+        names = connected_systems(project)
         if len(names) != 1:
             raise ValidationError({"system": [gettext("Name the system that is to be asked.")]})
         name = names[0]
-    version = asked_version(project, name)
+    version = connected_version(project, name)
     if version is None:
-        raise Refused("not_asked", system=name)
+        raise DomainError("not_asked", system=name)
     return version
 
 

@@ -1,4 +1,4 @@
-"""Addresses of new evaluations and of a run's buttons."""
+"""URLs of new evaluations and of actions on a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluation.worker import lifecycle
 urlpatterns: list[URLPattern] = [
     path("evaluations/new/", views.new_evaluation, name="evaluation-new"),
     path("evaluations/new/run/", views.new_run, name="evaluation-run"),
-    path("evaluations/try/", views.try_one, name="evaluation-try"),
+    path("evaluations/try/", views.preview_system, name="evaluation-try"),
     path("evaluations/answers/<uuid:uuid>/", views.answers_preview, name="answers-preview"),
     path("evaluations/answers/<uuid:uuid>/confirm/", views.answers_confirm, name="answers-confirm"),
     path("evaluations/answers/<uuid:uuid>/cancel/", views.answers_cancel, name="answers-cancel"),

@@ -1,5 +1,5 @@
-"""Judging answers outside of any run: the same gates, requests, repairs, retries and strict reading, and no ledger, no
-score, no row at all. What becomes of the results is the caller's."""
+"""Judging answers outside of a run, with the gates, prompts, repairs and retry rules of a run, without storing
+anything."""
 
 from __future__ import annotations
 
@@ -7,103 +7,100 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of
-from evaluation.judges.preflight import probed
+from evaluation.judges.preflight import probe_endpoint
 from evaluation.judging.call_loop import CallLoop
-from evaluation.judging.calls import Rung
+from evaluation.judging.calls import ResponseFormat
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.probing import Probed
+from evaluation.judging.probing import ProbeResult
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Answer, Endpoint, JudgeVersion, WorkUnit
 from evaluation.network.outcomes import Outcome
-from evaluation.scoring.judges import Conversation, Setting
-from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool, SingleCalls
+from evaluation.scoring.judges import JudgeSetting, UnitConversation
+from evaluation.worker.shares import ENDPOINT_BUSY, EndpointBusy, SharedPool, SingleCalls
 
-AT_ONCE = 8
-PATIENCE_SECONDS = 60.0  # until something can be sent
+CONCURRENT_CALLS = 8
+# How long to wait until a call can be sent.
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """How a judge can be asked, and the model that answered under its name; empty where it did not say."""
+class ProbedJudge:
+    """The response format that a judge supports, and the model that answered under its name; empty if not reported."""
 
-    rung: Rung
+    response_format: ResponseFormat
     model: str = ""
 
 
-def reach(judge: JudgeVersion) -> Reached:
-    """How the judge can be asked, found out by a few calls.
+def find_response_format(judge: JudgeVersion) -> ProbedJudge:
+    """Probe the judge for its response format, by a few calls.
 
-    :raises Refused: ``judge_away`` with the outcome's code where it cannot.
-    """
+    :raises Refused: ``judge_away`` with the outcome's code if it cannot be called."""
     if judge.endpoint is None:
-        return Reached(Rung.JSON_SCHEMA)
-    found = asked_once(judge, judge.endpoint, PATIENCE_SECONDS)
-    if found.outcome != Outcome.OK or found.rung is None:
-        raise Refused("judge_away", reason=found.reason)
-    return Reached(found.rung, found.last.model_returned)
+        return ProbedJudge(ResponseFormat.JSON_SCHEMA)
+    probe = probe_judge(judge, judge.endpoint, PATIENCE_SECONDS)
+    if probe.outcome != Outcome.OK or probe.response_format is None:
+        raise DomainError("judge_away", reason=probe.reason)
+    return ProbedJudge(probe.response_format, probe.last.model_returned)
 
 
-def asked_once(judge: JudgeVersion, endpoint: Endpoint, patience: float) -> Probed:
-    """What the few calls told that begin every run, of which nothing is kept. At most ``patience`` seconds are waited
-    for a place at the endpoint.
+def probe_judge(judge: JudgeVersion, endpoint: Endpoint, patience: float) -> ProbeResult:
+    """Make the probe calls of a preflight without storing them. Waits at most ``patience`` seconds for a slot.
 
-    :raises Refused: ``judge_away`` where there is none; what :func:`client_of` refuses.
-    """
+    :raises Refused: ``judge_away`` if no slot is free; see also :func:`client_of`."""
     with SingleCalls(endpoint, None, project_id=judge.project_id) as calls:
         if calls.wait(time.monotonic() + patience):
-            raise Refused("judge_away", reason=ENDPOINT_BUSY)
-        return probed(client_of(judge), judge, calls)
+            raise DomainError("judge_away", reason=ENDPOINT_BUSY)
+        return probe_endpoint(client_of(judge), judge, calls)
 
 
-def judged_aside(
+def judge_without_storing(
     judge: JudgeVersion,
     rubric: Rubric,
     answers: Sequence[Answer],
     *,
-    rung: Rung,
-    more: Callable[[], bool] = lambda: True,
+    response_format: ResponseFormat,
+    may_start: Callable[[], bool] = lambda: True,
 ) -> Iterator[tuple[Answer, Mapping[str, Result]]]:
-    """What the judge makes of each answer by the rubric, as it comes; every metric of the family has a result. Answers
-    come with their question and contexts. Rules of profiles are not applied. ``more`` is asked about twice a second
-    whether to begin further answers; those that are begun are finished.
+    """Judge each answer by the rubric and yield its results, one for each metric of the family, as they arrive. Answers
+    come with their question and contexts. Profile rules are not applied. ``may_start`` is called about twice a second;
+    once it returns false, only answers already begun are finished.
 
-    :raises Refused: ``judge_away`` where somebody has to act first or the endpoint stays busy; what was given before
-        is paid for and stands.
+    :raises Refused: ``judge_away`` if a person has to act first or the endpoint stays busy; results so far are valid.
     """
     family = family_for(rubric)
-    setting = Setting(family, rubric, family.given, RuleSettings(), judge, rung)
+    setting = JudgeSetting(family, rubric, family.produced_metrics, RuleSettings(), judge, response_format)
     waiting = list(reversed(answers))
     with SharedPool(
-        client_of(judge), judge.endpoint, AT_ONCE, project_id=judge.project_id, patience=PATIENCE_SECONDS
+        client_of(judge), judge.endpoint, CONCURRENT_CALLS, project_id=judge.project_id, patience=PATIENCE_SECONDS
     ) as pool:
-        talks: dict[int, tuple[Answer, Conversation]] = {}
-        loop = CallLoop[int](calls=pool, at_once=AT_ONCE)
-        while waiting or talks:
-            if not more():
+        conversations: dict[int, tuple[Answer, UnitConversation]] = {}
+        loop = CallLoop[int](calls=pool, max_in_flight=CONCURRENT_CALLS)
+        while waiting or conversations:
+            if not may_start():
                 waiting.clear()
-            while waiting and len(talks) < AT_ONCE:
+            while waiting and len(conversations) < CONCURRENT_CALLS:
                 answer = waiting.pop()
-                talk = Conversation(setting, WorkUnit(answer=answer), {})
-                if talk.call is None:
-                    yield answer, talk.results
+                conversation = UnitConversation(setting, WorkUnit(answer=answer), {})
+                if conversation.call is None:
+                    yield answer, conversation.results
                 else:
-                    talks[answer.pk] = answer, talk
-                    loop.add(answer.pk, talk.call)
+                    conversations[answer.pk] = answer, conversation
+                    loop.add(answer.pk, conversation.call)
             try:
-                ended = loop.turn()
-            except Busy as busy:
-                raise Refused("judge_away", reason=ENDPOINT_BUSY) from busy
-            for key, heard in ended:
-                answer, talk = talks[key]
-                talk.hear(heard)
-                if talk.call is not None:
-                    loop.add(key, talk.call)
+                parsed_replies = loop.step()
+            except EndpointBusy as busy:
+                raise DomainError("judge_away", reason=ENDPOINT_BUSY) from busy
+            for key, parsed in parsed_replies:
+                answer, conversation = conversations[key]
+                conversation.receive(parsed)
+                if conversation.call is not None:
+                    loop.add(key, conversation.call)
                 else:
-                    del talks[key]
-                    yield answer, talk.results
-            if loop.away:
-                raise Refused("judge_away", reason=loop.away)
+                    del conversations[key]
+                    yield answer, conversation.results
+            if loop.blocked_reason:
+                raise DomainError("judge_away", reason=loop.blocked_reason)

@@ -1,11 +1,8 @@
-"""Judges' replies: as rows of the ledger, with their tokens and their cost, and what follows them.
+"""Judge replies: rows with tokens and cost, the next step after each, and reuse of paid replies.
 
-Replies that were paid for already: an identical call is answered from the ledger, in the same run or a later one.
-
-Identical means equal in all that decides a reply: content with rubric, model, parameters, way of asking and the number
-of the repeat (``request_hash``), at the same endpoint, in the same project. A failure is never kept: only replies of
-units whose every metric came out count, so that a retry asks anew.
-"""
+An identical call is answered by a stored reply of the same project and endpoint. Identical means equal content, rubric,
+model, parameters, response format and repeat number (``request_hash``). Only replies of units whose metrics all came
+out are reused, so that a retry calls again."""
 
 from __future__ import annotations
 
@@ -17,14 +14,14 @@ from decimal import Decimal
 from typing import Any, Protocol, TypeVar
 
 from evaluation.judges.prices import price_table
-from evaluation.judging.calls import Chances, Heard, JudgeCall, JudgeReply, cost_of, reason_with_words
-from evaluation.judging.prompt import repaired, with_first_failure
+from evaluation.judging.calls import Chances, JudgeCall, JudgeReply, ParsedReply, call_cost, reason_with_message
+from evaluation.judging.prompt import repair_call, with_first_failure
 from evaluation.models import JudgeVersion, Reply, WorkUnit
 from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import REPAIRABLE, Defer, GiveUp, NeedsPerson, Retry, decide
+from evaluation.network.retrying import REPAIRABLE, Defer, GiveUp, NeedsAction, Retry, decide
 from evaluation.storage.statements import insert_values
-from evaluation.worker.sessions import InHands, Sorted
+from evaluation.worker.sessions import InFlight, Triage
 from evaluation.worker.tracing import Spans
 
 _FIELDS = (
@@ -34,38 +31,40 @@ _FIELDS = (
 Row = tuple[Any, ...]
 
 
-def reply_row(attempt_id: int, digest: str, reply: JudgeReply, heard: Heard, *, model: str, at: datetime) -> Row:
-    """A row to be inserted, with what was heard in the reply; ``digest`` is the request's. Tokens the server did not
-    tell and costs that no price covers stay null: unknown is not 0. A reply that the ledger had already is marked so.
-    """
-    outcome = Outcome.CACHED if reply.cached else heard.outcome
+def reply_row(
+    attempt_id: int, digest: str, reply: JudgeReply, parsed: ParsedReply, *, model: str, received_at: datetime
+) -> Row:
+    """A row for a parsed reply; ``digest`` is the hash of the request. Unreported tokens and unpriced costs stay null,
+    since unknown is not 0. Reused replies are marked as cached."""
+    outcome = Outcome.CACHED if reply.cached else parsed.outcome
     return (
-        *(attempt_id, at, str(outcome), reply.http_status, reply.model_returned),
+        *(attempt_id, received_at, str(outcome), reply.http_status, reply.model_returned),
         *(digest, reply.tokens_in, reply.tokens_out, reply.tokens_cached),
-        *(reply.tokens_reasoning, cost_of(model, reply, table=price_table()), reply.saved, reply.elapsed_seconds),
-        *(reply.raw, heard.chances or None),
+        *(reply.tokens_reasoning, call_cost(model, reply, table=price_table()), reply.saved, reply.elapsed_seconds),
+        *(reply.raw, parsed.chances or None),
     )
 
 
-def insert_replies(into: type[ReplyRow], rows: Sequence[Row], *, again: bool = False) -> None:
-    """Insert the rows into their ledger's table; with ``again``, after a commit of which one does not know whether it
-    happened, those alone whose attempts have no reply yet."""
-    if again:
-        kept: Any = into._default_manager  # the column is the subclass's
-        there = set(kept.filter(attempt_id__in=[row[0] for row in rows]).values_list("attempt_id", flat=True))
-        rows = [row for row in rows if row[0] not in there]
-    insert_values(into, _FIELDS, rows)
+def insert_replies(model: type[ReplyRow], rows: Sequence[Row], *, is_retry: bool = False) -> None:
+    """Insert rows into the reply table. With ``is_retry``, after a commit of unknown outcome, insert only those whose
+    attempts have no reply yet."""
+    if is_retry:
+        # The column is defined by the subclass.
+        manager: Any = model._default_manager
+        existing = set(manager.filter(attempt_id__in=[row[0] for row in rows]).values_list("attempt_id", flat=True))
+        rows = [row for row in rows if row[0] not in existing]
+    insert_values(model, _FIELDS, rows)
 
 
 @dataclass(frozen=True, slots=True)
-class KeptReplies:
-    """The good replies of one endpoint in one project."""
+class CachedReplies:
+    """The reusable replies of one endpoint in one project."""
 
     project_id: int
     endpoint_id: int
 
     def find(self, digests: Collection[str]) -> dict[str, JudgeReply]:
-        """The newest good reply to each of the requests that has one, marked as cached and free. One query."""
+        """The newest good reply to each request, marked as cached and free. One query."""
         rows = (
             Reply.objects.filter(
                 request_hash__in=digests,
@@ -77,19 +76,19 @@ class KeptReplies:
             .exclude(raw="")
             .order_by("id")
         )
-        found = rows.values_list("request_hash", "raw", "model_returned", "chances", "cost")
-        return {digest: kept_reply(raw, model, chances, cost) for digest, raw, model, chances, cost in found}
+        columns = rows.values_list("request_hash", "raw", "model_returned", "chances", "cost")
+        return {digest: cached_reply(raw, model, chances, cost) for digest, raw, model, chances, cost in columns}
 
 
-def kept_for(judge: JudgeVersion, *, use_cache: bool) -> KeptReplies | None:
-    """The kept replies of a judge; ``None`` where none are wanted, and for the baseline, whose calls cost nothing."""
+def cached_replies(judge: JudgeVersion, *, use_cache: bool) -> CachedReplies | None:
+    """The reusable replies of a judge; ``None`` without ``use_cache``, and for the free baseline."""
     if not use_cache or judge.endpoint_id is None:
         return None
-    return KeptReplies(judge.project_id, judge.endpoint_id)
+    return CachedReplies(judge.project_id, judge.endpoint_id)
 
 
-def kept_reply(raw: str, model: str, chances: Chances | None, cost: Decimal | None) -> JudgeReply:
-    """A reply out of a ledger, marked as cached and free; ``cost`` is what it had cost."""
+def cached_reply(raw: str, model: str, chances: Chances | None, cost: Decimal | None) -> JudgeReply:
+    """A stored reply, marked as cached and free; ``cost`` is its original cost."""
     return JudgeReply(
         Outcome.OK,
         raw=raw,
@@ -105,35 +104,35 @@ def kept_reply(raw: str, model: str, chances: Chances | None, cost: Decimal | No
     )
 
 
-class Talking(Protocol):
-    """Calls in their order: ``call`` is the one to make, ``None`` at the end."""
+class JudgeConversation(Protocol):
+    """A sequence of calls: ``call`` is the next one, ``None`` at the end."""
 
     call: JudgeCall | None
 
-    def hear(self, heard: Heard) -> None: ...
+    def receive(self, parsed: ParsedReply) -> None: ...
 
 
 @dataclass(slots=True, kw_only=True)
-class Flight(InHands):
-    """A conversation with a judge, and the call of it that is out."""
+class JudgeConversationCall(InFlight):
+    """A conversation with a judge and its call in flight."""
 
-    talk: Talking
+    conversation: JudgeConversation
     call: JudgeCall
     repeat: int = 1
 
     @property
-    def about(self) -> dict[str, int]:
-        """The ids by which spans tell what the conversation is about."""
+    def trace_ids(self) -> dict[str, int]:
+        """Ids for the tracing spans of the call."""
         return {}
 
 
-F = TypeVar("F", bound=Flight)
+F = TypeVar("F", bound=JudgeConversationCall)
 
 
-def trace(flight: Flight, reply: JudgeReply, outcome: Outcome, into: Spans) -> None:
-    """Tell of the call that came back."""
-    about: dict[str, str | int | None] = {
-        **flight.about,
+def trace_call(flight: JudgeConversationCall, reply: JudgeReply, outcome: Outcome, tracer: Spans) -> None:
+    """Record a span for the returned call."""
+    attributes: dict[str, str | int | None] = {
+        **flight.trace_ids,
         "concord.attempt": flight.number,
         "gen_ai.request.model": flight.call.model,
         "gen_ai.response.model": reply.model_returned or None,
@@ -141,29 +140,31 @@ def trace(flight: Flight, reply: JudgeReply, outcome: Outcome, into: Spans) -> N
         "gen_ai.usage.output_tokens": reply.tokens_out,
         "http.response.status_code": reply.http_status,
     }
-    into.call(about, str(outcome), reply.ended_at, reply.elapsed_seconds)
+    tracer.call(attributes, str(outcome), reply.ended_at, reply.elapsed_seconds)
 
 
-def sort_reply(into: Sorted[F], flight: F, reply: JudgeReply, heard: Heard, rng: random.Random, *, down: bool) -> None:
-    """Decide what follows a reply, in which ``heard`` was heard; ``down`` where nobody is answered at present."""
-    outcome, tries = heard.outcome, len(flight.earlier) + 1
-    decision = decide(outcome, tries, reply.retry_after, rng, earlier=flight.earlier, down=down)
+def triage_reply(
+    triage: Triage[F], flight: F, reply: JudgeReply, parsed: ParsedReply, rng: random.Random, *, down: bool
+) -> None:
+    """Decide the next step after a parsed reply; ``down`` is true while the endpoint does not answer."""
+    outcome, tries = parsed.outcome, len(flight.earlier) + 1
+    decision = decide(outcome, tries, reply.retry_after, rng, earlier=flight.earlier, endpoint_down=down)
     if outcome is Outcome.OK or isinstance(decision, GiveUp):
-        flight.talk.hear(with_first_failure(heard, flight.earlier))
-        if flight.talk.call is None:
-            into.finished.append(flight)
+        flight.conversation.receive(with_first_failure(parsed, flight.earlier))
+        if flight.conversation.call is None:
+            triage.finished.append(flight)
         else:
-            flight.call, flight.earlier = flight.talk.call, ()
-            into.go_on.append(flight)
+            flight.call, flight.earlier = flight.conversation.call, ()
+            triage.continue_now.append(flight)
         return
     flight.earlier = (*flight.earlier, outcome)
     match decision:
-        case NeedsPerson(reason):
-            into.needs_person = reason_with_words(reason, reply)
-            into.stopped.append(flight)
+        case NeedsAction(reason):
+            triage.needs_person = reason_with_message(reason, reply)
+            triage.stopped.append(flight)
         case Defer(seconds):
-            into.deferred.append((seconds, flight))
+            triage.deferred.append((seconds, flight))
         case Retry(seconds):
             if outcome in REPAIRABLE:
-                flight.call = repaired(flight.call, outcome)
-            into.again.append((seconds, flight))
+                flight.call = repair_call(flight.call, outcome)
+            triage.retry_later.append((seconds, flight))

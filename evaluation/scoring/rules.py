@@ -1,4 +1,4 @@
-"""Rule metrics of claimed units: computed, or taken over from an earlier run that computed the same."""
+"""Rule metrics of claimed units: computed, or reused from an earlier run with equal settings."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from operator import itemgetter
 
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result, Status
-from evaluation.core.samples import Finding as Part
+from evaluation.core.samples import Finding as ResultFinding
 from evaluation.judges.shipping import definitions
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.metrics.normalise import analysis
 from evaluation.models import Answer, Context, Finding, MetricDefinition, Run, Score, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
-from evaluation.scoring.writing import PARTS, Outcome, write
+from evaluation.scoring.writing import FINDING_FIELDS, UnitOutcome, write_scores
 from evaluation.worker.lifecycle import RunConfig
 
 RULE_BATCH = 200
-RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}  # what can be computed where the system only retrieved
-Results = dict[MetricDefinition, Result]
+# Inputs of metrics that also apply to retrieval-only answers.
+RETRIEVAL_INPUTS = {"latency", "retrieved_ids"}
+MetricResults = dict[MetricDefinition, Result]
 
 
-class Rules:
-    """The rule metrics of one run, made ready once for all its units."""
+class RuleScorer:
+    """The rule metrics of one run, prepared once for all its units."""
 
     def __init__(self, run: Run) -> None:
         self._config = RunConfig.model_validate(run.config)
         self._settings = _settings(run, self._config)
         self._metrics = definitions(self._config.rules)
-        self._before = _same_before(run, self._config, self._settings)
+        self._reusable = _reusable_run(run, self._config, self._settings)
 
     def score(self, claimed: Sequence[WorkUnit]) -> None:
-        """Write the rule metrics of claimed units."""
         units = [unit for unit in claimed if unit.answer_id is not None]
-        known = _taken_over(self._before, self._metrics, units) if self._before else {}
+        results_by_answer = _reused_results(self._reusable, self._metrics, units) if self._reusable else {}
         rows = Answer.objects.select_related("question").filter(pk__in=[unit.answer_id for unit in units])
-        answers = rows.exclude(pk__in=known).in_bulk()
+        answers = rows.exclude(pk__in=results_by_answer).in_bulk()
         contexts = _contexts(answers)
         for pk, answer in answers.items():
-            known[pk] = self._computed(answer, contexts.get(pk, ()))
-        write([Outcome(unit, known[unit.answer_id or 0]) for unit in units])
+            results_by_answer[pk] = self._compute(answer, contexts.get(pk, ()))
+        write_scores([UnitOutcome(unit, results_by_answer[unit.answer_id or 0]) for unit in units])
 
-    def _computed(self, answer: Answer, contexts: Sequence[ContextSpec]) -> Results:
-        question, lost = answer.question.read(), answer.status == "failed"
-        spec = AnswerSpec("") if lost else answer.read(contexts)
-        found = {row: self._result(name, question, spec) for name, row in self._metrics.items()}
-        if not lost:
-            return found
-        # What does not apply to the question does not fail with the answer.
+    def _compute(self, answer: Answer, contexts: Sequence[ContextSpec]) -> MetricResults:
+        question, failed_answer = answer.question.read(), answer.status == "failed"
+        spec = AnswerSpec("") if failed_answer else answer.read(contexts)
+        results = {row: self._result(name, question, spec) for name, row in self._metrics.items()}
+        if not failed_answer:
+            return results
+        # A metric that does not apply to the question does not fail with the answer.
         failed = Result.failed("upstream: " + answer.reason)
-        return {row: r if r.status is Status.NOT_APPLICABLE else failed for row, r in found.items()}
+        return {row: r if r.status is Status.NOT_APPLICABLE else failed for row, r in results.items()}
 
     def _result(self, name: str, question: QuestionSpec, spec: AnswerSpec) -> Result:
         metric = rule_metric_named(name)
@@ -64,48 +64,53 @@ def _settings(run: Run, config: RunConfig) -> RuleSettings:
 
 
 def _contexts(answers: Mapping[int, Answer]) -> dict[int, list[ContextSpec]]:
-    """The passages of the answers, in their order. One query, and no model objects: there are many."""
+    """The passages of the answers in order. One query without model objects, because there are many."""
     rows = Context.objects.filter(answer_id__in=list(answers)).order_by("answer_id", "position")
-    found: dict[int, list[ContextSpec]] = {}
-    for pk, *about in rows.values_list("answer_id", "text", "chunk_id", "score", "source", "metadata"):
-        found.setdefault(pk, []).append(ContextSpec(*about))
-    return found
+    by_answer: dict[int, list[ContextSpec]] = {}
+    for pk, *columns in rows.values_list("answer_id", "text", "chunk_id", "score", "source", "metadata"):
+        by_answer.setdefault(pk, []).append(ContextSpec(*columns))
+    return by_answer
 
 
-MOST_LOOKED_AT = 20  # earlier runs of the same answers
+MAX_EARLIER_RUNS = 20
 
 
-def _same_before(run: Run, config: RunConfig, settings: RuleSettings) -> Run | None:
-    """The newest earlier run of the same answers whose rules went by the same settings, read Korean in the same way as
-    this process does, and hold every metric of this run."""
+def _reusable_run(run: Run, config: RunConfig, settings: RuleSettings) -> Run | None:
+    """The newest earlier run of the same answers with all metrics of this run, equal rule settings and the same Korean
+    analyzer."""
     if not config.rules or config.analysis != analysis():
         return None
     runs = Run.objects.filter(answer_set=run.answer_set_id, pk__lt=run.pk, config__analysis=config.analysis)
-    for before in runs.select_related("profile_version").order_by("-pk")[:MOST_LOOKED_AT]:
-        other = RunConfig.model_validate(before.config)
-        if set(config.rules) <= set(other.rules) and _settings(before, other) == settings:
-            return before
+    for earlier in runs.select_related("profile_version").order_by("-pk")[:MAX_EARLIER_RUNS]:
+        earlier_config = RunConfig.model_validate(earlier.config)
+        if set(config.rules) <= set(earlier_config.rules) and _settings(earlier, earlier_config) == settings:
+            return earlier
     return None
 
 
 _SCORE = ("status", "value", "label", "reason", "detail")
 
 
-def _taken_over(before: Run, metrics: Mapping[str, MetricDefinition], units: Sequence[WorkUnit]) -> dict[int, Results]:
-    """What the earlier run has of the units' answers, where it is done with all of it. Two queries."""
+def _reused_results(
+    earlier: Run, metrics: Mapping[str, MetricDefinition], units: Sequence[WorkUnit]
+) -> dict[int, MetricResults]:
+    """The earlier run's results for the units' answers, if it has all of them. Two queries."""
     by_pk = {row.pk: row for row in metrics.values()}
-    rows = Score.objects.filter(run=before, answer_id__in=[unit.answer_id for unit in units], metric_id__in=by_pk)
+    rows = Score.objects.filter(run=earlier, answer_id__in=[unit.answer_id for unit in units], metric_id__in=by_pk)
     rows = rows.filter(unit__kind=WorkUnit.Kind.RULES, unit__state=WorkUnit.State.DONE, round=0)
     scores = list(rows.values_list("pk", "answer_id", "metric_id", *_SCORE))
-    parts = _parts([pk for pk, *_ in scores])
-    found: dict[int, Results] = {}
+    parts = _findings_by_score([pk for pk, *_ in scores])
+    by_answer: dict[int, MetricResults] = {}
     for pk, answer_id, metric_id, status, value, label, reason, detail in scores:
-        made = Result(Status(status), value, label, reason, detail, parts.get(pk, ()))
-        found.setdefault(answer_id, {})[by_pk[metric_id]] = made
-    return {pk: results for pk, results in found.items() if len(results) == len(by_pk)}
+        result = Result(Status(status), value, label, reason, detail, parts.get(pk, ()))
+        by_answer.setdefault(answer_id, {})[by_pk[metric_id]] = result
+    return {pk: results for pk, results in by_answer.items() if len(results) == len(by_pk)}
 
 
-def _parts(scores: Sequence[int]) -> dict[int, list[Part]]:
+def _findings_by_score(scores: Sequence[int]) -> dict[int, list[ResultFinding]]:
     rows = Finding.objects.filter(score_id__in=scores).order_by("score_id", "position")
-    found = rows.values_list("score_id", *PARTS)
-    return {pk: [Part(*about) for _, *about in several] for pk, several in groupby(found, key=itemgetter(0))}
+    rows_by_score = rows.values_list("score_id", *FINDING_FIELDS)
+    return {
+        pk: [ResultFinding(*columns) for _, *columns in group]
+        for pk, group in groupby(rows_by_score, key=itemgetter(0))
+    }

@@ -1,4 +1,4 @@
-"""A turn at judges' calls: every reply is heard strictly, and stands in the ledger with what it cost."""
+"""A worker's loop of judge calls: strict parsing, and a stored reply with its cost for each call."""
 
 from __future__ import annotations
 
@@ -10,53 +10,62 @@ from typing import ClassVar
 
 from django.utils import timezone
 
-from evaluation.judging.calls import JudgeCall, JudgeReply, reason_with_words
-from evaluation.judging.prompt import hear, request_hash
+from evaluation.judging.calls import JudgeCall, JudgeReply, reason_with_message
+from evaluation.judging.prompt import parse_reply, request_hash
 from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import PASSING, REPAIRABLE
-from evaluation.scoring.replies import F, insert_replies, reply_row, sort_reply, trace
-from evaluation.worker.sessions import Session, Sorted
+from evaluation.network.retrying import REPAIRABLE, TRANSIENT
+from evaluation.scoring.replies import F, insert_replies, reply_row, trace_call, triage_reply
+from evaluation.worker.sessions import Triage, WorkerSession
 from evaluation.worker.tracing import spans
 
-UNREADABLE = "unreadable"  # why work stops
-LATELY = 50  # replies, of which more than half have to be of use
-_NOT_READ = REPAIRABLE | {Outcome.UNKNOWN_ENDING, Outcome.WRONG_CONTENT}
+# The reason for stopping.
+UNREADABLE = "unreadable"
+# The last replies, more than half of which must be readable.
+RECENT_REPLIES = 50
+_UNREADABLE_OUTCOMES = REPAIRABLE | {Outcome.UNKNOWN_ENDING, Outcome.WRONG_CONTENT}
 
 
 @dataclass(kw_only=True)
-class CallSession(Session[F, JudgeCall, JudgeReply], ABC):
-    """A turn at conversations with judges that share a client."""
+class CallSession(WorkerSession[F, JudgeCall, JudgeReply], ABC):
+    """A worker's loop of judge conversations that share a client."""
 
     replies: ClassVar[type[ReplyRow]]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._lately: deque[bool] = deque(maxlen=LATELY)  # whether a reply could not be read
+        # True for unreadable replies.
+        self._recent_unreadable: deque[bool] = deque(maxlen=RECENT_REPLIES)
 
     def count(self, outcomes: Iterable[Outcome]) -> bool:
-        """Count how replies were read, in their order; whether most of the last ones could not be."""
-        self._lately.extend(one in _NOT_READ for one in outcomes if one not in PASSING)
-        return len(self._lately) == LATELY and 2 * sum(self._lately) > LATELY
+        """Count the outcomes of replies, in order; true if most of the last ones were unreadable."""
+        self._recent_unreadable.extend(
+            outcome in _UNREADABLE_OUTCOMES for outcome in outcomes if outcome not in TRANSIENT
+        )
+        return len(self._recent_unreadable) == RECENT_REPLIES and 2 * sum(self._recent_unreadable) > RECENT_REPLIES
 
     def digest_of(self, flight: F) -> str:
-        """The hash of the request."""
         return request_hash(flight.call, repeat=flight.repeat)
 
-    def heard(self, done: Sequence[tuple[F, JudgeReply]]) -> tuple[Sorted[F], Callable[[bool], None]]:
-        """What follows each reply, read as it was asked for."""
-        after, rows, at, told = Sorted[F](), [], timezone.now(), spans()
+    def triage(self, done: Sequence[tuple[F, JudgeReply]]) -> tuple[Triage[F], Callable[[bool], None]]:
+        """Parse the replies and decide the next step of each."""
+        triage, rows, received_at, tracer = Triage[F](), [], timezone.now(), spans()
         outcomes: list[Outcome] = []
-        unread: JudgeReply | None = None
+        unreadable_reply: JudgeReply | None = None
         for flight, reply in done:
-            heard = hear(reply, flight.call.ask, flight.call.rung)
-            outcomes += [] if reply.cached else [heard.outcome]
-            unread = reply if heard.outcome in _NOT_READ else unread
-            rows.append(reply_row(flight.attempt_id, flight.digest, reply, heard, model=flight.call.model, at=at))
-            if told is not None and reply.ended_at:  # the others, out of the ledger or of the baseline, were no calls
-                trace(flight, reply, heard.outcome, told)
-            sort_reply(after, flight, reply, heard, self.rng, down=self.down)
+            parsed = parse_reply(reply, flight.call.judge_request, flight.call.response_format)
+            outcomes += [] if reply.cached else [parsed.outcome]
+            unreadable_reply = reply if parsed.outcome in _UNREADABLE_OUTCOMES else unreadable_reply
+            rows.append(
+                reply_row(
+                    flight.attempt_id, flight.digest, reply, parsed, model=flight.call.model, received_at=received_at
+                )
+            )
+            # Cached replies and the baseline made no call.
+            if tracer is not None and reply.ended_at:
+                trace_call(flight, reply, parsed.outcome, tracer)
+            triage_reply(triage, flight, reply, parsed, self.rng, down=self.is_down)
         if self.count(outcomes):
-            unreadable = reason_with_words(UNREADABLE, unread) if unread else UNREADABLE
-            after.needs_person = after.needs_person or unreadable
-        return after, lambda again: insert_replies(self.replies, rows, again=again)
+            unreadable = reason_with_message(UNREADABLE, unreadable_reply) if unreadable_reply else UNREADABLE
+            triage.needs_person = triage.needs_person or unreadable
+        return triage, lambda is_retry: insert_replies(self.replies, rows, is_retry=is_retry)

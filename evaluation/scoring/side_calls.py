@@ -1,6 +1,5 @@
-"""Calls to a judge's model about something that is no answer of a run (a rubric to rewrite, questions to write): each
-written down in a ledger of its own before it is made, and what it gave and cost after it. A reply that is there is not
-asked for again."""
+"""Judge calls outside of runs (rewriting a rubric, writing questions). Each attempt is recorded before the call, and
+its reply and cost after it. Steps with a stored reply are not called again."""
 
 from __future__ import annotations
 
@@ -13,89 +12,94 @@ from typing import Any
 from django.db.models import Avg, Count, Q, QuerySet, Sum
 from django.utils import timezone
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.clients import client_of
 from evaluation.judging.call_loop import CallLoop
-from evaluation.judging.calls import Heard, JudgeCall, JudgeReply, Rung
-from evaluation.judging.prompt import hear, request_hash
+from evaluation.judging.calls import JudgeCall, JudgeReply, ParsedReply, ResponseFormat
+from evaluation.judging.prompt import parse_reply, request_hash
 from evaluation.models import JudgeVersion
 from evaluation.models.work import ReplyRow
 from evaluation.network.outcomes import Outcome
 from evaluation.scoring.aside import PATIENCE_SECONDS
 from evaluation.scoring.replies import insert_replies, reply_row
-from evaluation.worker.shares import ENDPOINT_BUSY, Busy, SharedPool
+from evaluation.worker.shares import ENDPOINT_BUSY, EndpointBusy, SharedPool
 
-AT_ONCE = 8
-MOST_CALLS = 3  # for one thing
+CONCURRENT_CALLS = 8
+# Tries per step.
+MAX_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
-    """Where calls are written down. ``begin`` inserts the attempt for a step and gives its key; ``kept`` are step,
-    outcome and text of the replies that are there, in order; ``replies`` is their table."""
+class CallLedger:
+    """The tables that record calls. ``begin`` inserts the attempt of a step and returns its key; ``load_replies``
+    returns step, outcome and text of stored replies, in order; ``replies`` is the table of replies."""
 
     begin: Callable[[str], int]
-    kept: Callable[[], Iterable[tuple[str, str, str]]]
+    load_replies: Callable[[], Iterable[tuple[str, str, str]]]
     replies: type[ReplyRow]
 
 
-def spent_on(calls: QuerySet[Any]) -> Decimal:
-    """US dollars of the calls of such a ledger, a call whose cost is unknown at the mean of the others."""
+def estimated_cost(calls: QuerySet[Any]) -> Decimal:
+    """The cost of recorded calls in US dollars; calls of unknown cost count as the mean of the others."""
     unknown = Q(reply=None) | Q(reply__cost=None)
-    told = calls.aggregate(known=Sum("reply__cost"), mean=Avg("reply__cost"), out=Count("id", filter=unknown))
-    return Decimal(told["known"] or 0) + Decimal(told["mean"] or 0) * int(told["out"])
+    totals = calls.aggregate(known=Sum("reply__cost"), mean=Avg("reply__cost"), out=Count("id", filter=unknown))
+    return Decimal(totals["known"] or 0) + Decimal(totals["mean"] or 0) * int(totals["out"])
 
 
-def hear_all(
-    ledger: Ledger,
+def run_calls(
+    ledger: CallLedger,
     judge: JudgeVersion,
     calls: Mapping[str, JudgeCall],
     *,
-    rung: Rung,
-    more: Callable[[], bool] = lambda: True,
-) -> Iterator[tuple[str, Heard]]:
-    """What was heard to each step's call, those that are in the ledger first; one that came to nothing in the tries
-    it has is heard as its last failure. ``more`` is asked before every call whether to make it; after it said no, the
-    calls that are out are heard, and steps without a word are left out.
+    response_format: ResponseFormat,
+    may_start: Callable[[], bool] = lambda: True,
+) -> Iterator[tuple[str, ParsedReply]]:
+    """The parsed reply to each step's call, stored ones first. A step whose tries all failed yields its last failure.
+    ``may_start`` is called before each call; once it returns false, calls in flight are finished and the other steps
+    are left out.
 
-    :raises Refused: ``judge_away`` where somebody has to act first or the endpoint stays busy; what was heard before
-        is kept.
+    :raises Refused: ``judge_away`` if a person has to act first or the endpoint stays busy; replies so far are stored.
     """
-    good, failures = dict[str, str](), defaultdict[str, list[Outcome]](list)
-    for step, outcome, raw in ledger.kept():
+    good_replies, failures = dict[str, str](), defaultdict[str, list[Outcome]](list)
+    for step, outcome, raw in ledger.load_replies():
         if outcome == Outcome.OK:
-            good[step] = raw
+            good_replies[step] = raw
         elif outcome != Outcome.NOT_SENT:
             failures[step].append(Outcome(outcome))
-    due = list[str]()
+    pending = list[str]()
     for step, call in calls.items():
-        if step in good:
-            yield step, hear(JudgeReply(Outcome.OK, raw=good[step]), call.ask, rung)
-        elif len(failures[step]) >= MOST_CALLS:
-            yield step, Heard(failures[step][-1], {})
+        if step in good_replies:
+            yield step, parse_reply(JudgeReply(Outcome.OK, raw=good_replies[step]), call.judge_request, response_format)
+        elif len(failures[step]) >= MAX_TRIES:
+            yield step, ParsedReply(failures[step][-1], {})
         else:
-            due.append(step)
-    if not due:
+            pending.append(step)
+    if not pending:
         return
 
-    def record(attempt: int, call: JudgeCall, reply: JudgeReply, heard: Heard) -> None:
-        row = reply_row(attempt, request_hash(call), reply, heard, model=call.model, at=timezone.now())
+    def record(attempt: int, call: JudgeCall, reply: JudgeReply, parsed: ParsedReply) -> None:
+        row = reply_row(attempt, request_hash(call), reply, parsed, model=call.model, received_at=timezone.now())
         insert_replies(ledger.replies, [row])
 
     shared = SharedPool(
-        client_of(judge), judge.endpoint, AT_ONCE, project_id=judge.project_id, patience=PATIENCE_SECONDS
+        client_of(judge), judge.endpoint, CONCURRENT_CALLS, project_id=judge.project_id, patience=PATIENCE_SECONDS
     )
     with shared as pool:
         loop = CallLoop[str](
-            calls=pool, at_once=AT_ONCE, most_tries=MOST_CALLS, begin=ledger.begin, record=record, more=more
+            calls=pool,
+            max_in_flight=CONCURRENT_CALLS,
+            max_tries=MAX_TRIES,
+            begin=ledger.begin,
+            record=record,
+            may_continue=may_start,
         )
-        for step in due:
+        for step in pending:
             loop.add(step, calls[step], failures[step])
-        while loop.goes_on:
+        while loop.active:
             try:
-                yield from loop.turn()
-            except Busy as busy:
-                loop.drop(pool.withdraw())
-                raise Refused("judge_away", reason=ENDPOINT_BUSY) from busy
-    if loop.away:
-        raise Refused("judge_away", reason=loop.away)
+                yield from loop.step()
+            except EndpointBusy as busy:
+                loop.discard(pool.withdraw())
+                raise DomainError("judge_away", reason=ENDPOINT_BUSY) from busy
+    if loop.blocked_reason:
+        raise DomainError("judge_away", reason=loop.blocked_reason)

@@ -1,4 +1,3 @@
-"""Settings that are declared once; flags of commands, fields of forms and of REST bodies, and keys of files follow.
+"""Declarations of settings, from which command flags, form fields, REST fields and file keys are derived.
 
-A specification is a frozen pydantic model whose fields are declared with ``setting.setting``.
-"""
+A specification is a frozen pydantic model whose fields are declared with ``setting.setting``."""

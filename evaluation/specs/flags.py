@@ -1,4 +1,4 @@
-"""The flags of commands for settings, and the keys of files, which have the same names."""
+"""Command-line flags and file keys of settings; both have the same names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, create_model
 from pydantic_core import PydanticCustomError
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.messages.sentences import explain_refusal
 from evaluation.specs.setting import Flag, Setting
 
@@ -24,66 +24,66 @@ _SEVERAL = BeforeValidator(lambda values: values if isinstance(values, list) els
 
 
 class _Parser(Protocol):
-    """A parser, or a group of one."""
-
     def add_argument(self, *names: str, **how: Any) -> Action: ...
 
 
 def add_flags(parser: _Parser, settings: Iterable[Setting]) -> list[Action]:
-    """Add the flags of settings to a parser or a group of one."""
-    return [_add(parser, one, one.flag) for one in settings if one.flag]
+    """Add the flags of settings to a parser or group."""
+    return [_add_flag(parser, setting, setting.flag) for setting in settings if setting.flag]
 
 
-def _add(parser: _Parser, one: Setting, flag: Flag) -> Action:
-    names = sorted((f"--{one.option.replace('_', '-')}", *flag.also), key=len)
-    low, high = one.limits
+def _add_flag(parser: _Parser, setting: Setting, flag: Flag) -> Action:
+    names = sorted((f"--{setting.option.replace('_', '-')}", *flag.also), key=len)
+    low, high = setting.limits
     argument: dict[str, Any] = {"help": flag.help.format(low=low, high=high) or None}
-    if one.kind is bool:
+    if setting.kind is bool:
         argument |= {"action": "store_true"}
     elif flag.several:
-        how = {"action": "append"} if flag.several == "again" else {"nargs": "+"}
-        argument |= how | {"default": [], "metavar": flag.metavar}
-    elif one.choices:
-        argument |= {"choices": list(one.choices), "default": str(one.default)}
+        several_options = {"action": "append"} if flag.several == "again" else {"nargs": "+"}
+        argument |= several_options | {"default": [], "metavar": flag.metavar}
+    elif setting.choices:
+        argument |= {"choices": list(setting.choices), "default": str(setting.default)}
     else:
-        argument |= {"type": partial(_value, one), "default": one.default, "metavar": flag.metavar}
+        argument |= {"type": partial(_value, setting), "default": setting.default, "metavar": flag.metavar}
     return parser.add_argument(*names, **argument)
 
 
-def _value(one: Setting, text: str) -> Any:
+def _value(setting: Setting, text: str) -> Any:
     try:
-        value = _READERS[one.kind](text)
-        one.check(value)
-    except Refused as refused:
+        value = _READERS[setting.kind](text)
+        setting.check(value)
+    except DomainError as refused:
         raise ArgumentTypeError(explain_refusal(refused)) from refused
     except ValueError:
         raise ArgumentTypeError(f"{text} is not a whole number") from None
     return value
 
 
-def values_of(settings: Iterable[Setting], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What options say of settings, by the fields of the specification."""
-    named = ((one, options[one.option]) for one in settings if one.flag)
-    return {one.name: not value if one.turned else value for one, value in named}
+def option_values(settings: Iterable[Setting], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of settings from command options, by the fields of the specification."""
+    options_by_setting = ((setting, options[setting.option]) for setting in settings if setting.flag)
+    return {setting.name: not value if setting.is_inverted else value for setting, value in options_by_setting}
 
 
 def file_model(name: str, actions: Iterable[Action]) -> type[BaseModel]:
-    """The model of a file whose keys are the options of a command, read as its flags are. Each may be left out."""
-    fields: dict[str, Any] = {action.dest: (_key(action) | None, None) for action in actions}
+    """The model of a file whose keys are the options of a command, parsed like its flags. All keys are optional."""
+    fields: dict[str, Any] = {action.dest: (_file_key(action) | None, None) for action in actions}
     return create_model(name, __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
 
 
-def _key(action: Action) -> Any:
+def _file_key(action: Action) -> Any:
     if action.nargs == 0:
         return bool
     if action.choices:
         return Literal[tuple(action.choices)]
-    value = Annotated[Any, AfterValidator(partial(_read, action.type or str))]
+    value = Annotated[Any, AfterValidator(partial(_read_option, action.type or str))]
     return Annotated[tuple[value, ...], _SEVERAL] if isinstance(action.default, list) else value
 
 
-def _read(reader: Callable[[str], Any], value: Any) -> Any:
-    """:raises PydanticCustomError: where the flag would refuse the value."""
+def _read_option(reader: Callable[[str], Any], value: Any) -> Any:
+    """Parse a file value like a flag.
+
+    :raises PydanticCustomError: if the flag would refuse the value."""
     if not isinstance(value, str | int | float):
         raise PydanticCustomError("option", "{reason}", {"reason": "a text or a number is expected"})
     try:
@@ -93,10 +93,9 @@ def _read(reader: Callable[[str], Any], value: Any) -> Any:
 
 
 def number(text: str) -> float:
-    """A number that a flag gives.
+    """Parse a finite number.
 
-    :raises ArgumentTypeError: for a text that is none, and for an infinite one.
-    """
+    :raises ArgumentTypeError: for other texts."""
     try:
         value = float(text)
     except ValueError:
@@ -107,10 +106,9 @@ def number(text: str) -> float:
 
 
 def dollars(text: str) -> Decimal:
-    """An amount of money on the command line.
+    """Parse an amount of US dollars.
 
-    :raises ArgumentTypeError: for anything but a number from 0 on with at most 8 digits before the point.
-    """
+    :raises ArgumentTypeError: for anything but a number from 0 with at most 8 digits before the point."""
     try:
         amount = Decimal(text)
     except InvalidOperation:
@@ -120,7 +118,7 @@ def dollars(text: str) -> Decimal:
     return amount.quantize(Decimal("0.0001"))
 
 
-def _moment(text: str) -> datetime:
+def _future_time(text: str) -> datetime:
     try:
         moment = parse_datetime(text)
     except ValueError:
@@ -137,6 +135,6 @@ _READERS: Mapping[Any, Callable[[str], Any]] = {
     float: number,
     int: int,
     str: str,
-    datetime: _moment,
+    datetime: _future_time,
     Decimal: dollars,
 }

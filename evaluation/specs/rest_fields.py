@@ -1,4 +1,4 @@
-"""The fields of REST bodies and queries for settings."""
+"""Serializer fields of settings, for REST bodies and queries."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -22,30 +22,29 @@ KINDS: dict[Any, type[AnyField]] = {
 
 
 class SettingsSerializer(serializers.Serializer[Any]):
-    """A body with a field for each of its ``settings``."""
+    """A serializer with a field for each of its ``settings``."""
 
     settings: Iterable[Setting] = ()
 
     def get_fields(self) -> dict[str, AnyField]:
-        """The settings, and what is declared."""
-        return {one.name: _field(one) for one in self.settings} | super().get_fields()
+        return {setting.name: _field(setting) for setting in self.settings} | super().get_fields()
 
 
-def _field(one: Setting) -> AnyField:
-    low, high = one.limits
-    field: dict[str, Any] = {"default": one.default, "help_text": one.body or None}
-    if one.optional:
+def _field(setting: Setting) -> AnyField:
+    low, high = setting.limits
+    field: dict[str, Any] = {"default": setting.default, "help_text": setting.body or None}
+    if setting.optional:
         field["allow_null"] = True
-    if one.many:
+    if setting.many:
         texts = serializers.CharField(max_length=high)
-        return serializers.ListField(child=texts, max_length=one.most, **field | {"default": list})
-    if one.choices:
-        choices = getattr(one.kind, "choices", list(one.choices))
-        return serializers.ChoiceField(choices=choices, allow_blank=one.default == "", **field)
-    if one.kind is Decimal:
+        return serializers.ListField(child=texts, max_length=setting.most, **field | {"default": list})
+    if setting.choices:
+        choices = getattr(setting.kind, "choices", list(setting.choices))
+        return serializers.ChoiceField(choices=choices, allow_blank=setting.default == "", **field)
+    if setting.kind is Decimal:
         return serializers.DecimalField(max_digits=12, decimal_places=4, min_value=low, **field)
-    if one.kind is str:
+    if setting.kind is str:
         field |= {"allow_blank": True, "max_length": high}
-    if one.kind in {int, float}:
+    if setting.kind in {int, float}:
         field |= {"min_value": low, "max_value": high}
-    return KINDS[one.kind](**field)
+    return KINDS[setting.kind](**field)

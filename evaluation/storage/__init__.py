@@ -1,4 +1,3 @@
-"""Database behaviour: append-only tables, rules over several rows as triggers, bulk writes, statements in SQL.
+"""Database layer: append-only tables, multi-row rules as triggers, bulk inserts and SQL statements.
 
-Used by others: ``append_only.AppendOnly`` and ``install``, ``guards.Guard``, ``statements.Statement``.
-"""
+Public: ``append_only.AppendOnly`` and ``install``, ``guards.Guard``, ``statements.Statement``."""

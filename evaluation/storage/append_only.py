@@ -1,8 +1,7 @@
-"""Base classes of tables, and the triggers that make append-only ones append-only, on SQLite and PostgreSQL.
+"""Base models, and the triggers that enforce append-only tables on SQLite and PostgreSQL.
 
-SQLite drops a table's triggers whenever a migration rebuilds it, so every migration that touches such a table ends
-with :func:`install`, and ``evaluation/checks.py`` looks whether they are all there.
-"""
+SQLite drops a table's triggers whenever a migration rebuilds the table. Every such migration therefore ends with
+:func:`install`, and ``evaluation/checks.py`` checks that all triggers exist."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
-class Row(models.Model):
-    """A row that knows when it was made."""
+class TimestampedModel(models.Model):
+    """Row with its creation time."""
 
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
 
@@ -27,27 +26,27 @@ class Row(models.Model):
         abstract = True
 
 
-class AppendOnly(Row):
-    """A row that is inserted and never changed or deleted; triggers in the database refuse both.
+class AppendOnly(TimestampedModel):
+    """Row that is inserted and never changed or deleted, enforced by database triggers.
 
-    ``evaluation/storage/append_only.py`` installs the triggers for every subclass. Of tables that are ``in_seals`` the
-    audit log holds digests, of all columns but the ``erasable`` ones, which hold what people wrote: the person that
-    the path ``written_by`` leads to, whose rows ``erased_where`` narrows.
-    """
+    The audit log holds digests of tables with ``is_digested``, over all columns except the ``erasable`` ones. These
+    hold personal
+    text of the user at the path ``author_path``; ``erasure_filter`` restricts the rows to erase."""
 
-    in_seals: ClassVar[bool] = False
+    is_digested: ClassVar[bool] = False
     erasable: ClassVar[tuple[str, ...]] = ()
-    written_by: ClassVar[str] = ""
-    erased_where: ClassVar[dict[str, Any]] = {}
+    author_path: ClassVar[str] = ""
+    erasure_filter: ClassVar[dict[str, Any]] = {}
 
     class Meta:
         abstract = True
 
 
-class Restable(models.Model):
-    """Somebody who is called over the network, and may not be called at present: no worker calls before
-    ``cooldown_until``. ``down_since`` is when one call after the other began to end with what passes, ``fault`` how the
-    last one ended; while it is there a single call at a time finds out whether that is over."""
+class PausableEndpoint(models.Model):
+    """Network endpoint that may be paused.
+
+    No worker calls it before ``cooldown_until``. ``down_since``: start of a series of transient faults; ``fault``: the
+    last of them. During an outage, one call at a time probes the endpoint."""
 
     cooldown_until = models.DateTimeField(_("resting until"), null=True, blank=True, editable=False)
     down_since = models.DateTimeField(_("not answering since"), null=True, blank=True, editable=False)
@@ -58,7 +57,7 @@ class Restable(models.Model):
 
 
 class Authored(models.Model):
-    """A row that a person made; empty where the product itself did."""
+    """Row with its creator; empty if the product itself created it."""
 
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -82,8 +81,8 @@ BEGIN RAISE EXCEPTION 'append-only table % refuses %', TG_TABLE_NAME, TG_OP
 """
 
 
-def tables() -> list[str]:
-    """Names of all append-only tables, sorted."""
+def append_only_tables() -> list[str]:
+    """Sorted names of all append-only tables."""
     return sorted(m._meta.db_table for m in apps.get_models() if issubclass(m, AppendOnly))
 
 
@@ -92,16 +91,15 @@ def _trigger(table: str, verb: str) -> str:
 
 
 def install(_apps: object = None, schema_editor: Any = None) -> None:
-    """Create the missing triggers of every append-only table that exists; safe to repeat.
+    """Create the missing triggers of all existing append-only tables; idempotent.
 
-    Takes what ``RunPython`` passes, so that a migration can name it directly.
-    """
+    Takes the arguments of ``RunPython``, so that migrations can use it directly."""
     database = connection if schema_editor is None else schema_editor.connection
     with database.cursor() as cursor:
         existing = set(database.introspection.table_names(cursor))
         if database.vendor == "postgresql":
             cursor.execute(_PG_FUNCTION)
-        for table in set(tables()) & existing:
+        for table in set(append_only_tables()) & existing:
             for verb in _VERBS:
                 _create(database, cursor, table, verb)
 
@@ -126,10 +124,10 @@ def _create(database: BaseDatabaseWrapper, cursor: Any, table: str, verb: str) -
 
 
 def uninstall() -> None:
-    """Remove all triggers. For tests that flush the database, and for ``purge``, in a transaction."""
+    """Remove all triggers inside a transaction, for ``purge`` and for tests that flush the database."""
     with connection.cursor() as cursor:
         existing = set(connection.introspection.table_names(cursor))
-        for table in set(tables()) & existing:
+        for table in set(append_only_tables()) & existing:
             for verb in (*_VERBS, "truncate"):
                 suffix = f' ON "{table}"' if connection.vendor == "postgresql" else ""
                 cursor.execute(f'DROP TRIGGER IF EXISTS "{_trigger(table, verb)}"{suffix}')
@@ -137,7 +135,7 @@ def uninstall() -> None:
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """Triggers are away inside and back after, whatever happens; for tests."""
+    """Remove the triggers inside the context and restore them afterwards, for tests."""
     uninstall()
     try:
         yield
@@ -145,14 +143,16 @@ def suspended() -> Iterator[None]:
         install()
 
 
-def missing() -> list[str]:
-    """Append-only tables whose triggers are not all there."""
+def tables_without_triggers() -> list[str]:
+    """Append-only tables without all their triggers."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT tgname FROM pg_trigger WHERE tgname LIKE 'append_only_%%' AND tgenabled <> 'D'")
         else:
             cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-        # PostgreSQL cuts identifiers at 63 bytes.
+        # PostgreSQL truncates identifiers to 63 bytes.
         present = {row[0] for row in cursor.fetchall()}
         existing = set(connection.introspection.table_names(cursor))
-    return [t for t in tables() if t in existing and any(_trigger(t, v)[:63] not in present for v in _VERBS)]
+    return [
+        t for t in append_only_tables() if t in existing and any(_trigger(t, v)[:63] not in present for v in _VERBS)
+    ]

@@ -1,9 +1,8 @@
-"""Rules over several rows that the database keeps against everybody: triggers, on SQLite and PostgreSQL.
+"""Triggers that enforce rules over several rows, on SQLite and PostgreSQL.
 
-A constraint sees one row, a unique index one table; a guard sees others too. Unlike append-only triggers, which a
-migration may leave in place, guards name tables beside their own, and SQLite refuses to rebuild a table that a trigger
-elsewhere names. So ``migrate`` takes all of them away first and puts them back last: see :func:`away`.
-"""
+Constraints check one row and unique indexes one table; guards can read other tables. SQLite refuses to rebuild a table
+that another table's trigger names, so ``migrate`` removes all guards first and installs them last: see
+:func:`suspended`."""
 
 from __future__ import annotations
 
@@ -21,42 +20,41 @@ _migrating: ContextVar[bool] = ContextVar("guards are away", default=False)
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A change of a table that is refused as an :class:`django.db.IntegrityError` which says ``says``.
+    """Rule that refuses a change of a table with :class:`django.db.IntegrityError` and ``message``.
 
-    ``on`` is ``INSERT`` or ``UPDATE OF`` columns. The row is refused where ``when``, which reads nothing but ``NEW``
-    and ``OLD``, and ``broken``, which may look anywhere, are both true; the SQL of both is read alike by both
-    databases. ``locks`` is a query whose rows PostgreSQL locks first, so that of two transactions at the same moment
-    the second sees what the first did; SQLite has one writer at a time.
-    """
+    ``event``: ``INSERT`` or ``UPDATE OF`` columns. ``when`` (reads only ``NEW`` and ``OLD``) and ``violated_when`` (may
+    read any table): SQL conditions for both databases; the change is refused if both hold. ``locks``: query whose rows
+    PostgreSQL locks first, so that of two concurrent transactions the second sees the result of the first; SQLite has a
+    single writer anyway."""
 
     name: str
     table: str
-    on: str
-    says: str
+    event: str
+    message: str
     when: str = "TRUE"
-    broken: str = "TRUE"
+    violated_when: str = "TRUE"
     locks: str = ""
 
     @property
     def trigger(self) -> str:
-        """The trigger's name, and on PostgreSQL its function's."""
+        """Name of the trigger, and of its function on PostgreSQL."""
         return f"guard_{self.name}"
 
     def sql(self, vendor: str) -> list[str]:
-        """Statements that create the guard where it is not there."""
+        """Statements that create the guard."""
         if vendor == "postgresql":
             lock = f"PERFORM 1 FROM {self.locks} FOR NO KEY UPDATE;" if self.locks else ""
             return [
                 f"CREATE OR REPLACE FUNCTION {self.trigger}() RETURNS trigger LANGUAGE plpgsql AS $guard$ "
-                f"BEGIN {lock} IF {self.broken} THEN RAISE EXCEPTION '{self.says}' "
+                f"BEGIN {lock} IF {self.violated_when} THEN RAISE EXCEPTION '{self.message}' "
                 f"USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = '{self.trigger}'; END IF; "
                 "RETURN NEW; END $guard$",
-                f"CREATE OR REPLACE TRIGGER {self.trigger} BEFORE {self.on} ON {self.table} "
+                f"CREATE OR REPLACE TRIGGER {self.trigger} BEFORE {self.event} ON {self.table} "
                 f"FOR EACH ROW WHEN ({self.when}) EXECUTE FUNCTION {self.trigger}()",
             ]
         return [
-            f"CREATE TRIGGER {self.trigger} BEFORE {self.on} ON {self.table} "
-            f"WHEN ({self.when}) AND ({self.broken}) BEGIN SELECT RAISE(ABORT, '{self.says}'); END"
+            f"CREATE TRIGGER {self.trigger} BEFORE {self.event} ON {self.table} "
+            f"WHEN ({self.when}) AND ({self.violated_when}) BEGIN SELECT RAISE(ABORT, '{self.message}'); END"
         ]
 
 
@@ -65,16 +63,16 @@ _REGISTERED: dict[str, Sequence[Guard]] = {}
 
 def guards() -> list[Guard]:
     """All registered guards."""
-    return [guard for several in _REGISTERED.values() for guard in several]
+    return [guard for app_guards in _REGISTERED.values() for guard in app_guards]
 
 
-def register(app: str, guards_of_app: Sequence[Guard]) -> None:
-    """Register the guards of an app, in its ``AppConfig.ready()``."""
-    _REGISTERED[app] = guards_of_app
+def register(app: str, app_guards: Sequence[Guard]) -> None:
+    """Register an app's guards; call it in ``AppConfig.ready()``."""
+    _REGISTERED[app] = app_guards
 
 
 def install(database: BaseDatabaseWrapper | None = None) -> None:
-    """Create every guard as it is defined now; safe to repeat."""
+    """Create all guards in their current definition; idempotent."""
     database = database or connection
     with transaction.atomic(using=database.alias), database.cursor() as cursor:
         remove(database)
@@ -84,17 +82,19 @@ def install(database: BaseDatabaseWrapper | None = None) -> None:
 
 
 def remove(database: BaseDatabaseWrapper | None = None) -> None:
-    """Take all guards away, also those that are no longer defined."""
+    """Remove all guards, including those no longer defined."""
     database = database or connection
     with database.cursor() as cursor:
-        for name, table in _present(database):
+        for name, table in _installed_triggers(database):
             cursor.execute(f"DROP TRIGGER {name}" + (f" ON {table}" if database.vendor == "postgresql" else ""))
 
 
 @contextmanager
-def away(database: BaseDatabaseWrapper) -> Iterator[None]:
-    """No guards inside where there is anything to migrate, and all of them after it, also after an error; except where
-    migrations are left, because guards are made for the newest tables. :func:`missing` is empty inside."""
+def suspended(database: BaseDatabaseWrapper) -> Iterator[None]:
+    """Remove the guards while migrations are pending, and install them afterwards, also after an error.
+
+    They are not installed if migrations remain, because guards need the newest tables. :func:`missing_guards` is empty
+    inside."""
     if not _is_migrated(database):
         remove(database)
     token = _migrating.set(True)
@@ -107,8 +107,8 @@ def away(database: BaseDatabaseWrapper) -> Iterator[None]:
 
 
 @contextmanager
-def excused(database: BaseDatabaseWrapper) -> Iterator[None]:
-    """Where migrations are left, :func:`missing` is empty inside: no guard is expected before they have run."""
+def bypassed(database: BaseDatabaseWrapper) -> Iterator[None]:
+    """Make :func:`missing_guards` empty while migrations are pending."""
     token = _migrating.set(not _is_migrated(database))
     try:
         yield
@@ -116,15 +116,15 @@ def excused(database: BaseDatabaseWrapper) -> Iterator[None]:
         _migrating.reset(token)
 
 
-def missing() -> list[str]:
-    """Names of the guards that are not there."""
+def missing_guards() -> list[str]:
+    """Names of registered guards without a trigger."""
     if _migrating.get():
         return []
-    present = {name for name, _ in _present(connection)}
+    present = {name for name, _ in _installed_triggers(connection)}
     return [guard.name for guard in guards() if guard.trigger not in present]
 
 
-def _present(database: BaseDatabaseWrapper) -> list[tuple[str, str]]:
+def _installed_triggers(database: BaseDatabaseWrapper) -> list[tuple[str, str]]:
     with database.cursor() as cursor:
         if database.vendor == "postgresql":
             cursor.execute(

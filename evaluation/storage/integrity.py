@@ -1,4 +1,4 @@
-"""Whether the database's triggers are what this code installs: their text, their functions and their state."""
+"""Comparison of the database's triggers with those that this code installs: text, functions and state."""
 
 from django.db import connection, transaction
 
@@ -13,23 +13,27 @@ _TRIGGERS = {
 }
 
 
-def altered() -> dict[str, str]:
-    """Triggers that are not as they should be, by name: ``missing``, ``changed`` (another body or table, disabled, or
-    fired for replicas alone) or ``unknown`` (not ours).
+def altered_triggers() -> dict[str, str]:
+    """Return differing triggers: name -> ``missing``, ``changed`` or ``unknown``.
 
-    The right ones are made anew within a transaction that is taken back, so the database's role has to own its tables.
-    """
+    ``changed`` means another body or table, disabled, or fired for replicas only; ``unknown`` means not part of the
+    product. The expected triggers are created in a transaction that is rolled back, so the database role must own the
+    tables."""
     with transaction.atomic():
-        found = _definitions()
+        current = _definitions()
         append_only.uninstall()
         guards.remove()
-        left = _definitions()
+        foreign = _definitions()
         append_only.install()
         guards.install()
-        right = _definitions()
+        expected = _definitions()
         transaction.set_rollback(True)
-    told = {name: "missing" if name not in found else "changed" for name in right if found.get(name) != right[name]}
-    return told | {name: "unknown" for name in left if left[name] == right.get(name)}
+    faults = {
+        name: "missing" if name not in current else "changed"
+        for name in expected
+        if current.get(name) != expected[name]
+    }
+    return faults | {name: "unknown" for name in foreign if foreign[name] == expected.get(name)}
 
 
 def _definitions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A migration's step that makes many tables."""
+"""Migration operation that creates many tables."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from django.db.migrations.state import ProjectState
 
 
 class CreateTables(Operation):
-    """Apply several ``CreateModel``s, and build the models of the migration state once instead of after each table.
+    """Apply several ``CreateModel`` operations and render the migration state once instead of after each.
 
-    An empty database is migrated in 4.6 s of CPU time on SQLite; with plain ``CreateModel``s it takes 15.9 s.
-    """
+    Migrating an empty SQLite database takes 4.6 s of CPU time instead of 15.9 s."""
 
     reversible = True
 
     def __init__(self, tables: list[CreateModel]) -> None:
-        """``tables`` in an order in which each refers to earlier ones only."""
+        """Each table may refer to earlier ones only."""
         self.tables = tables
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """Know the tables; the models are built when they are next asked for."""
+        """Add the tables to the state without rendering its models."""
         if "apps" in state.__dict__:
             del state.apps
         for table in self.tables:
@@ -34,7 +33,6 @@ class CreateTables(Operation):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        """Make the tables."""
         for table in self.tables:
             table.database_forwards(app_label, schema_editor, from_state, to_state)
 
@@ -45,10 +43,9 @@ class CreateTables(Operation):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        """Drop the tables, those that refer to others first."""
+        """Drop the tables in reverse order."""
         for table in reversed(self.tables):
             table.database_backwards(app_label, schema_editor, from_state, to_state)
 
     def describe(self) -> str:
-        """What ``migrate --plan`` says of it."""
         return f"Create {len(self.tables)} tables"

@@ -1,4 +1,4 @@
-"""Systems under test in the database: versions, trying one question, collecting the answers of a run.
+"""Systems under test: versions, previews of one question, and collection of a run's answers.
 
-Used by others: ``services.save_system`` and ``client_of``, ``trying.try_question``, ``asking.AskSession``.
+Used by others: ``services.save_system`` and ``client_of``, ``trying.preview_question``, ``asking.CollectionSession``.
 """

@@ -1,4 +1,4 @@
-"""``systems/``: systems under test with their versions."""
+"""REST of systems under test and their versions."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from evaluation.accounts.access import LARGEST_ID, fetch
-from evaluation.connectors.catalogue import BadSettings
+from evaluation.accounts.access import MAX_ID, fetch
+from evaluation.connectors.catalogue import InvalidSettings
 from evaluation.core.roles import Action
 from evaluation.messages.system_settings import explain_setting
 from evaluation.models import Project, System, SystemVersion
-from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, person, written_by
-from evaluation.rest.filters import ByNameInProject
+from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, request_user, responds_with
+from evaluation.rest.filters import NameInProjectFilter
 from evaluation.systems.services import connectors, save_system
 
 
 class SystemVersionSerializer(serializers.ModelSerializer[SystemVersion]):
-    """A configuration of a system. The configuration itself stays inside: it may name internal addresses."""
+    """A configuration of a system. Its settings are not exposed, because they may name internal addresses."""
 
     class Meta:
         model = SystemVersion
@@ -40,9 +40,9 @@ class SystemSerializer(serializers.ModelSerializer[System]):
 
 
 class SystemBody(StrictSerializer):
-    """A system with the settings of its connector; `docs/systems.md` has them."""
+    """A system with the settings of its connector, described in `docs/systems.md`."""
 
-    project = serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
+    project = serializers.IntegerField(min_value=1, max_value=MAX_ID)
     name = serializers.CharField(max_length=200)
     connector = serializers.ChoiceField(choices=sorted(connectors()))
     settings = serializers.DictField()
@@ -50,23 +50,22 @@ class SystemBody(StrictSerializer):
 
 @extend_schema_view(retrieve=extend_schema(description="The system with all its versions."))
 class SystemViewSet(RowsViewSet):
-    """Systems, newest first. An import of answers makes those it names; a POST those that are asked."""
+    """Systems, newest first. POST creates systems with a connector; imports of answers create the others."""
 
     rows = System.objects.prefetch_related("versions")
     serializer_class = SystemSerializer
-    filterset_class = ByNameInProject
+    filterset_class = NameInProjectFilter
 
-    @written_by(SystemSerializer, status=201, body=SystemBody)
+    @responds_with(SystemSerializer, status=201, body=SystemBody)
     def create(self, request: Request) -> Any:
-        """Make a system, or its next version where the settings are others than those of every version that it has.
-        400 names what is wrong by setting."""
-        said = self.body()
-        project = fetch(Project.objects.all(), request.user, Action.EVALUATE, said["project"])
+        """Create a system, or its next version if no version has these settings. 400 names the problems by setting."""
+        body = self.body()
+        project = fetch(Project.objects.all(), request.user, Action.EVALUATE, body["project"])
         try:
-            made = save_system(project, said["name"], said["connector"], said["settings"], person(request))
-        except BadSettings as bad:
-            wrong: dict[str, list[str]] = {}
-            for problem in bad.problems:
-                wrong.setdefault(problem.field or "non_field_errors", []).append(explain_setting(problem))
-            raise ValidationError({"settings": wrong}) from bad
-        return self.rows.get(pk=made.system_id)
+            version = save_system(project, body["name"], body["connector"], body["settings"], request_user(request))
+        except InvalidSettings as error:
+            errors: dict[str, list[str]] = {}
+            for problem in error.problems:
+                errors.setdefault(problem.field or "non_field_errors", []).append(explain_setting(problem))
+            raise ValidationError({"settings": errors}) from error
+        return self.rows.get(pk=version.system_id)

@@ -1,8 +1,7 @@
-"""The asking step of a run: claimed units become questions to the system, replies become answers.
+"""The collection step of a run: claimed units become questions to the system, and replies become answers.
 
-A reply is written in one transaction with its answer, the end of its unit, and the waking of the units that wait for
-the answer. A question that finally failed has an answer too: one with the reason, which every metric fails with.
-"""
+A reply is stored in one transaction with its answer and the end of its unit, and releases the units that wait for the
+answer. A question that finally fails gets an answer with the reason, which fails every metric."""
 
 from __future__ import annotations
 
@@ -16,25 +15,25 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from evaluation.connectors.protocol import SystemCall, SystemReply, failed
+from evaluation.connectors.protocol import SystemCall, SystemReply, failed_reply
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec
 from evaluation.models import Answer, AnswerSet, Context, Reply, Run, RunEvent, WorkUnit
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import Defer, NeedsPerson, Retry, decide
+from evaluation.network.retrying import Defer, NeedsAction, Retry, decide
 from evaluation.worker import units
-from evaluation.worker.sessions import InHands, Session, Sorted
+from evaluation.worker.sessions import InFlight, Triage, WorkerSession
 from evaluation.worker.unit_calls import UnitCalls, is_suspect
-from evaluation.worker.units import HELD, State
+from evaluation.worker.units import HELD_STATES, State
 
-#: What no question of the run can be answered before somebody has seen to; any other failure is the answer's.
-FOR_A_PERSON = frozenset({Outcome.UNAUTHORISED, Outcome.NO_CREDIT, Outcome.BLOCKED, Outcome.TLS})
-_OPEN = (State.BLOCKED, State.TODO, *HELD)
+#: Outcomes that a person has to resolve before the run can continue. Any other failure is the answer's.
+NEEDS_PERSON_OUTCOMES = frozenset({Outcome.UNAUTHORISED, Outcome.NO_CREDIT, Outcome.BLOCKED, Outcome.TLS})
+_OPEN_STATES = (State.BLOCKED, State.TODO, *HELD_STATES)
 
 
 @dataclass(slots=True, kw_only=True)
-class AskFlight(InHands):
-    """A question that is out, and the last reply to it."""
+class QuestionInFlight(InFlight):
+    """A question in flight, and its last reply."""
 
     unit: WorkUnit
     call: SystemCall
@@ -42,61 +41,62 @@ class AskFlight(InHands):
 
 
 @dataclass(kw_only=True)
-class AskSession(UnitCalls, Session[AskFlight, SystemCall, SystemReply]):
-    """One worker's turn at the questions of a run."""
+class CollectionSession(UnitCalls, WorkerSession[QuestionInFlight, SystemCall, SystemReply]):
+    """A worker's loop over the questions of a run."""
 
     run: Run
     _version: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        Session.__post_init__(self)
+        WorkerSession.__post_init__(self)
         self._version = self.run.answer_set.system_version.content_hash
 
-    def digest_of(self, flight: AskFlight) -> str:
-        """The hash of system version, question and what is wanted."""
+    def digest_of(self, flight: QuestionInFlight) -> str:
+        """The hash of system version, question and options."""
         call = flight.call
         return content_hash([self._version, call.question.id, call.k, call.evaluation_type, call.sample])
 
     def is_claimable(self) -> bool:
-        """Whether a question could be taken."""
         return open_questions(self.run).filter(units.claimable()).exists()
 
-    def take(self, size: int) -> Sequence[AskFlight] | None:
-        """Claim questions; one that may have killed its worker is claimed when nothing else can be, and alone."""
-        asks = [WorkUnit.Kind.ASK]
-        claimed = units.claim(self.run.pk, asks, size, related=["question"], shuffled=self.down)
-        if not claimed and not self._hands:
-            claimed = units.claim(self.run.pk, asks, 1, suspects=True, related=["question"])
+    def take(self, size: int) -> Sequence[QuestionInFlight] | None:
+        """Claim questions. One that may have crashed its worker is claimed alone, and only if no other is claimable."""
+        kinds = [WorkUnit.Kind.ASK]
+        claimed = units.claim(self.run.pk, kinds, size, related=["question"], shuffled=self.is_down)
+        if not claimed and not self._flights:
+            claimed = units.claim(self.run.pk, kinds, 1, suspects=True, related=["question"])
         if not claimed:
             return None
         attempts, now = units.first_attempts(claimed), time.monotonic()
-        ready: list[AskFlight] = []
+        new_flights: list[QuestionInFlight] = []
         for unit in claimed:
-            if (mine := self._hands.get(unit.pk)) is not None:
-                # Its lease lapsed while its question is out (a clock that jumped): that call counts.
-                mine.unit, mine.claimed_at, mine.suspect = unit, now, is_suspect(unit)
+            if (in_flight := self._flights.get(unit.pk)) is not None:
+                # The lease expired during the call, for example because the clock jumped. That call counts.
+                in_flight.unit, in_flight.claimed_at, in_flight.suspect = unit, now, is_suspect(unit)
                 units.mark_unsent([attempts[unit.pk]])
                 continue
-            flight = AskFlight(
+            flight = QuestionInFlight(
                 key=unit.pk,
                 attempt_id=attempts[unit.pk],
-                call=call_for(self.run, unit),
+                call=system_call(self.run, unit),
                 claimed_at=now,
                 suspect=is_suspect(unit),
                 unit=unit,
             )
-            ready.append(flight)
-        self.recall(ready)
-        return ready
+            new_flights.append(flight)
+        self.load_earlier_outcomes(new_flights)
+        return new_flights
 
-    def heard(self, done: Sequence[tuple[AskFlight, SystemReply]]) -> tuple[Sorted[AskFlight], Callable[[bool], None]]:
-        """What follows each reply: an answer, another try, or a pause where a person is needed."""
-        after = Sorted[AskFlight]()
+    def triage(
+        self, done: Sequence[tuple[QuestionInFlight, SystemReply]]
+    ) -> tuple[Triage[QuestionInFlight], Callable[[bool], None]]:
+        """Decide the next step of each reply: an answer, a retry, or a pause for a person."""
+        triage = Triage[QuestionInFlight]()
         rows = [_reply_row(flight, reply) for flight, reply in done]
         for flight, reply in done:
             flight.reply = reply
             if reply.outcome is Outcome.OK:
-                after.finished.append(flight)
+                triage.finished.append(flight)
                 continue
             tries = len(flight.earlier) + 1
             decision = decide(
@@ -105,80 +105,77 @@ class AskSession(UnitCalls, Session[AskFlight, SystemCall, SystemReply]):
                 reply.retry_after,
                 self.rng,
                 earlier=flight.earlier,
-                for_a_person=FOR_A_PERSON,
-                down=self.down,
+                needs_action=NEEDS_PERSON_OUTCOMES,
+                endpoint_down=self.is_down,
             )
             flight.earlier = (*flight.earlier, reply.outcome)
             match decision:
-                case NeedsPerson(reason):
-                    after.needs_person = reason
-                    after.stopped.append(flight)
+                case NeedsAction(reason):
+                    triage.needs_person = reason
+                    triage.stopped.append(flight)
                 case Defer(seconds):
-                    after.deferred.append((seconds, flight))
+                    triage.deferred.append((seconds, flight))
                 case Retry(seconds):
-                    after.again.append((seconds, flight))
+                    triage.retry_later.append((seconds, flight))
                 case _:
-                    after.finished.append(flight)
-        return after, lambda again: _insert(rows)
+                    triage.finished.append(flight)
+        return triage, lambda is_retry: _insert_replies(rows)
 
-    def end(self, flights: Sequence[AskFlight]) -> None:
-        """Write the answers."""
+    def end(self, flights: Sequence[QuestionInFlight]) -> None:
         write_answers(self.run, {f.unit: f.reply for f in flights if f.reply is not None})
 
 
-def call_for(run: Run, unit: WorkUnit) -> SystemCall:
-    """What is asked for a unit that came with its question."""
+def system_call(run: Run, unit: WorkUnit) -> SystemCall:
+    """The call for a unit that comes with its question."""
     answers = run.answer_set
     return SystemCall(unit.question.read(), answers.k, answers.evaluation_type, unit.sample)
 
 
 def open_questions(run: Run) -> QuerySet[WorkUnit]:
-    """The run's questions that are not answered yet."""
-    return WorkUnit.objects.filter(run=run, kind=WorkUnit.Kind.ASK, state__in=_OPEN)
+    """The run's unanswered questions."""
+    return WorkUnit.objects.filter(run=run, kind=WorkUnit.Kind.ASK, state__in=_OPEN_STATES)
 
 
 def write_answers(run: Run, replies: Mapping[WorkUnit, SystemReply]) -> int:
-    """End each unit with its answer, and wake what waits for it; how many units were still held. In one transaction.
-
-    Who lost his claim meanwhile writes nothing: whoever holds it now will.
-    """
+    """End each unit with its answer, and release the units that wait for it, in one transaction; the number of units
+    still held. Units whose claim was lost are not changed."""
     with transaction.atomic():
-        kept = units.end({unit: reply.reason for unit, reply in replies.items()})
-        made = Answer.objects.bulk_create(_answer(run, unit, replies[unit]) for unit in kept)
+        ended = units.end({unit: reply.reason for unit, reply in replies.items()})
+        answers = Answer.objects.bulk_create(_answer(run, unit, replies[unit]) for unit in ended)
         contexts = [
             context
-            for answer, unit in zip(made, kept, strict=True)
-            if (told := replies[unit].told) is not None
-            for context in contexts_of(answer, told.answer)
+            for answer, unit in zip(answers, ended, strict=True)
+            if (trace := replies[unit].content) is not None
+            for context in contexts_of(answer, trace.answer)
         ]
         Context.objects.bulk_create(contexts, batch_size=500)
-        _wake(run, kept, made)
-    return len(kept)
+        _release_waiting_units(run, ended, answers)
+    return len(ended)
 
 
-def _wake(run: Run, asked: Sequence[WorkUnit], answers: Sequence[Answer]) -> None:
-    """Give each answer to its question and to the units that score it; those that wait for the question alone can be
-    taken now, also where there is no answer: they fail with its reason."""
-    of_place = {(unit.question_id, unit.sample): answer for unit, answer in zip(asked, answers, strict=True)}
-    of_questions = WorkUnit.objects.filter(run=run, question_id__in={unit.question_id for unit in asked})
+def _release_waiting_units(run: Run, collected: Sequence[WorkUnit], answers: Sequence[Answer]) -> None:
+    """Link each answer to its question's unit and to the units that score it. Units that wait only for the question
+    become claimable, even after a failure: they fail with its reason."""
+    answer_by_key = {(unit.question_id, unit.sample): answer for unit, answer in zip(collected, answers, strict=True)}
+    of_questions = WorkUnit.objects.filter(run=run, question_id__in={unit.question_id for unit in collected})
     scoring = of_questions.exclude(kind=WorkUnit.Kind.ASK).only("question_id", "sample")
-    waiting = [unit for unit in (*scoring, *asked) if (unit.question_id, unit.sample) in of_place]
+    waiting = [unit for unit in (*scoring, *collected) if (unit.question_id, unit.sample) in answer_by_key]
     for unit in waiting:
-        unit.answer = of_place[unit.question_id, unit.sample]
+        unit.answer = answer_by_key[unit.question_id, unit.sample]
     WorkUnit.objects.bulk_update(waiting, ["answer"])
-    WorkUnit.objects.filter(needs__in=asked, state=State.BLOCKED).update(state=State.TODO)
+    WorkUnit.objects.filter(needs__in=collected, state=State.BLOCKED).update(state=State.TODO)
 
 
-def fail_questions(run: Run, found: Sequence[WorkUnit], reason: str) -> int:
-    """Give up questions that are in nobody's hands, such as those that killed their workers; how many."""
-    return write_answers(run, {unit: failed(Outcome.NOT_SENT, reason) for unit in found})
+def give_up_questions(run: Run, failed_units: Sequence[WorkUnit], reason: str) -> int:
+    """Fail questions that no worker holds, such as those that crashed their workers; their number."""
+    return write_answers(run, {unit: failed_reply(Outcome.NOT_SENT, reason) for unit in failed_units})
 
 
-def complete_answers(run: Run) -> None:
-    """Once every question of the run has been asked: fill the answer set's content hash, of the newest answers, failed
-    ones included. Asking failed ones again fills it anew."""
-    asked = WorkUnit.objects.filter(run=run, kind=WorkUnit.Kind.ASK)
-    if not asked.exists() or asked.exclude(state__in=[State.DONE, State.FAILED]).exists():
+def finish_collection(run: Run) -> None:
+    """Set the content hash of the answer set once all questions are answered or failed. A retry of failed questions
+    updates it."""
+    collecting = WorkUnit.objects.filter(run=run, kind=WorkUnit.Kind.ASK)
+    if not collecting.exists() or collecting.exclude(state__in=[State.DONE, State.FAILED]).exists():
         return
     answers = Answer.objects.filter(answer_set=run.answer_set_id).select_related("question").order_by("round")
     newest = {(a.question_id, a.sample): a for a in answers.prefetch_related("contexts")}
@@ -186,11 +183,11 @@ def complete_answers(run: Run) -> None:
     digest = content_hash([run.answer_set.question_set.content_hash, contents])
     if AnswerSet.objects.filter(pk=run.answer_set_id, content_hash=digest).exists():
         return
-    lost = Counter(a.reason.partition(": ")[0] for a in newest.values() if a.status == "failed")
-    said = ", ".join(f"{reason} {count}" for reason, count in sorted(lost.items()))
+    lost_reasons = Counter(a.reason.partition(": ")[0] for a in newest.values() if a.status == "failed")
+    breakdown = ", ".join(f"{reason} {count}" for reason, count in sorted(lost_reasons.items()))
     with transaction.atomic():
         AnswerSet.objects.filter(pk=run.answer_set_id).update(content_hash=digest)
-        missing = f"{lost.total()} of {len(newest)} without an answer: {said}" if lost else ""
+        missing = f"{lost_reasons.total()} of {len(newest)} without an answer: {breakdown}" if lost_reasons else ""
         RunEvent.objects.create(run=run, verb="asked", reason=missing)
 
 
@@ -210,7 +207,7 @@ def _content(answer: Answer) -> dict[str, object]:
 
 
 def contexts_of(answer: Answer, spec: AnswerSpec) -> list[Context]:
-    """The passages of an answer as rows."""
+    """The passages of an answer as unsaved rows."""
     return [
         Context(
             answer=answer,
@@ -226,47 +223,47 @@ def contexts_of(answer: Answer, spec: AnswerSpec) -> list[Context]:
 
 
 def _answer(run: Run, unit: WorkUnit, reply: SystemReply) -> Answer:
-    told = reply.told
-    spec = told.answer if told else AnswerSpec("")
-    metadata = dict(told.metadata) if told else {}
-    if told:
-        usage = {"tokens_in": told.tokens_in, "tokens_out": told.tokens_out, "model": told.model or None}
+    trace = reply.content
+    spec = trace.answer if trace else AnswerSpec("")
+    metadata = dict(trace.metadata) if trace else {}
+    if trace:
+        usage = {"tokens_in": trace.tokens_in, "tokens_out": trace.tokens_out, "model": trace.model or None}
         metadata |= {name: value for name, value in usage.items() if value is not None}
     return Answer(
         answer_set_id=run.answer_set_id,
         question_id=unit.question_id,
         sample=unit.sample,
         round=unit.round,
-        status="ok" if told else "failed",
-        reason="" if told else reply.reason,
+        status="ok" if trace else "failed",
+        reason="" if trace else reply.reason,
         text=spec.text,
         text_hash=hashlib.sha256(spec.text.encode()).hexdigest(),
         latency_seconds=spec.latency_seconds,
-        confidence=told.confidence if told else None,
+        confidence=trace.confidence if trace else None,
         retrieves=spec.contexts is not None,
         retrieved_ids=None if spec.retrieved_ids is None else list(spec.retrieved_ids),
         metadata=metadata,
     )
 
 
-def _reply_row(flight: AskFlight, reply: SystemReply) -> Reply:
-    """A row of the ledger. What the system's own calls cost is unknown."""
-    told = reply.told
+def _reply_row(flight: QuestionInFlight, reply: SystemReply) -> Reply:
+    """A row for a system's reply. The cost of the system's own calls is unknown."""
+    trace = reply.content
     return Reply(
         attempt_id=flight.attempt_id,
         created_at=timezone.now(),
         outcome=str(reply.outcome),
         http_status=reply.http_status,
-        model_returned=told.model[:200] if told else "",
+        model_returned=trace.model[:200] if trace else "",
         request_hash=flight.digest,
         tokens_in=reply.tokens_in,
         tokens_out=reply.tokens_out,
         cost=None,
         elapsed_seconds=reply.elapsed_seconds,
-        raw="" if told else reply.raw,
+        raw="" if trace else reply.raw,
     )
 
 
-def _insert(rows: Sequence[Reply]) -> None:
-    """Insert the replies that are not there yet, as after a commit of which one does not know whether it happened."""
+def _insert_replies(rows: Sequence[Reply]) -> None:
+    """Insert replies that do not exist yet, as after a commit of unknown outcome."""
     Reply.objects.bulk_create(rows, ignore_conflicts=True)

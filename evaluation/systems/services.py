@@ -1,4 +1,4 @@
-"""Versions of systems: made of typed settings, found by name, opened with what the operator allows."""
+"""Versions of systems: creation from typed settings, look-up by name, and clients within the operator's policy."""
 
 from __future__ import annotations
 
@@ -13,34 +13,33 @@ from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.connectors.catalogue import CONNECTORS, read_settings
 from evaluation.connectors.http import VARIABLE
-from evaluation.connectors.protocol import RECORDED, Connector, Settings, Surroundings, SystemClient
-from evaluation.core.canonical import clean_name, composed, content_hash
-from evaluation.core.errors import Refused, UnknownName
-from evaluation.extensions import OFF, features
-from evaluation.judges.shipping import version_of
+from evaluation.connectors.protocol import RECORDED, Connector, OperatorPolicy, Settings, SystemClient
+from evaluation.core.canonical import clean_name, content_hash, normalize_nfc
+from evaluation.core.errors import DomainError, UnknownName
+from evaluation.extensions import FEATURE_OFF, features
+from evaluation.judges.shipping import get_or_create_version
 from evaluation.models import Project, System, SystemVersion, User
 
 
 def connectors() -> dict[str, Connector]:
     """The connectors of the core and of installed features, by name."""
-    return {**CONNECTORS, **{added.name: added for feature in features() for added in feature.connectors}}
+    return {**CONNECTORS, **{connector.name: connector for feature in features() for connector in feature.connectors}}
 
 
-def connector_named(name: str) -> Connector:
-    """The connector.
+def get_connector(name: str) -> Connector:
+    """The connector of that name.
 
-    :raises UnknownName: for a name that none has.
-    """
-    known = connectors()
-    if name not in known:
-        raise UnknownName("connector", name, list(known))
-    return known[name]
+    :raises UnknownName: for an unknown name."""
+    available = connectors()
+    if name not in available:
+        raise UnknownName("connector", name, list(available))
+    return available[name]
 
 
-def surroundings(project: Project) -> Surroundings:
-    """What the operator allows systems of the project."""
+def operator_policy(project: Project) -> OperatorPolicy:
+    """The operator's policy for systems of the project."""
     variables = {name: value for name, value in os.environ.items() if VARIABLE.fullmatch(name)}
-    return Surroundings(
+    return OperatorPolicy(
         origins=tuple(settings.CONCORD_SYSTEM_ORIGINS),
         variables=variables,
         commands=settings.CONCORD_SYSTEM_COMMANDS,
@@ -50,99 +49,95 @@ def surroundings(project: Project) -> Surroundings:
 
 
 def save_system(
-    project: Project, name: str, connector: str, given: Mapping[str, Any], by: User | None
+    project: Project, name: str, connector: str, raw_settings: Mapping[str, Any], by: User | None
 ) -> SystemVersion:
-    """The version of the system with these settings, made where there is none yet.
+    """The version of the system with these settings, created if there is none.
 
-    :raises BadSettings: with every field that does not fit.
-    :raises UnknownName: for a connector that does not exist.
-    :raises Refused: ``bad_name``; what opening the system is refused for, such as ``system_origin_not_allowed``.
-    """
+    :raises BadSettings: with every invalid field.
+    :raises UnknownName: for an unknown connector.
+    :raises Refused: ``bad_name``; see also :func:`open_client`."""
     name = clean_name(name)
-    read = read_settings(connector_named(connector), given)
-    check_allowed(connector, read, project)
+    connector_settings = read_settings(get_connector(connector), raw_settings)
+    check_allowed(connector, connector_settings, project)
     with transaction.atomic():
         lock_project(project.pk)
-        made = version_with(project, name, connector, read.model_dump(mode="json"), by)
-        audit.record(by, "system.saved", made, hash=made.content_hash)
-    return made
+        version = get_or_create_system_version(project, name, connector, connector_settings.model_dump(mode="json"), by)
+        audit.record(by, "system.saved", version, hash=version.content_hash)
+    return version
 
 
-def check_allowed(connector: str, read: Settings, project: Project) -> None:
-    """:raises Refused: where the operator does not allow what the settings ask for. A variable that is not set here
-    may be set where workers run, so that alone is no reason."""
+def check_allowed(connector: str, connector_settings: Settings, project: Project) -> None:
+    """Check the settings against the operator's policy. An unset variable is accepted, because workers may have it.
+
+    :raises Refused: if the policy does not allow the settings."""
     try:
-        opened(connector, read, project)
-    except Refused as refused:
+        open_client(connector, connector_settings, project)
+    except DomainError as refused:
         if refused.code != "variable_missing":
             raise
 
 
-def version_with(
+def get_or_create_system_version(
     project: Project, name: str, connector: str, config: Mapping[str, Any], by: User | None
 ) -> SystemVersion:
-    """The version of the named system with this content, made with the system on first use."""
+    """The version of the named system with this content, created with the system on first use."""
     owner, _ = System.objects.get_or_create(project=project, name=name, defaults={"created_by": by})
     digest = content_hash([connector, config])
     content: dict[str, Any] = {"system": owner, "adapter": connector, "config": config, "created_by": by}
-    return version_of(SystemVersion.objects.filter(system=owner), digest, **content)
+    return get_or_create_version(SystemVersion.objects.filter(system=owner), digest, **content)
 
 
-def asked_version(project: Project, name: str) -> SystemVersion | None:
-    """The version of the named system that is asked: its newest with a connector, or ``NAME@VERSION``; ``None`` where
-    its answers are only imported.
+def connected_version(project: Project, name: str) -> SystemVersion | None:
+    """The named system's newest version with a connector, or ``NAME@VERSION``; ``None`` if its answers are only
+    imported.
 
-    :raises UnknownName: for a system, or a version, that the project does not have.
-    """
-    name = composed(name)
-    plain, _, number = name.rpartition("@")
+    :raises UnknownName: for a system or version that the project does not have."""
+    name = normalize_nfc(name)
+    base_name, _, number = name.rpartition("@")
     rows = SystemVersion.objects.filter(system__project=project).select_related("system")
-    if plain and number.isdigit():
-        found = rows.filter(system__name=plain, version=int(number)).first()
-        if found is not None:
-            return None if found.adapter == RECORDED else found
+    if base_name and number.isdigit():
+        version = rows.filter(system__name=base_name, version=int(number)).first()
+        if version is not None:
+            return None if version.adapter == RECORDED else version
     if not System.objects.filter(project=project, name=name).exists():
         raise UnknownName("system", name, list(System.objects.filter(project=project).values_list("name", flat=True)))
     return rows.filter(system__name=name).exclude(adapter=RECORDED).order_by("-version").first()
 
 
-def asked_systems(project: Project) -> list[str]:
-    """The names of the systems of a project that are asked, in order."""
+def connected_systems(project: Project) -> list[str]:
+    """The names of the project's systems with a connector, sorted."""
     rows = SystemVersion.objects.filter(system__project=project).exclude(adapter=RECORDED)
     return sorted(set(rows.values_list("system__name", flat=True)))
 
 
-def settings_of(version: SystemVersion) -> Settings:
+def version_settings(version: SystemVersion) -> Settings:
     """The typed settings of a version.
 
-    :raises Refused: ``not_asked`` where its answers are imported; ``feature_off`` without the feature of its connector.
-    """
+    :raises Refused: ``not_asked`` if its answers are imported; ``feature_off`` without the connector's feature."""
     if version.adapter == RECORDED:
-        raise Refused("not_asked", system=str(version))
+        raise DomainError("not_asked", system=str(version))
     if version.adapter not in connectors():
-        raise Refused(OFF, feature=version.adapter)
-    return read_settings(connector_named(version.adapter), version.config)
+        raise DomainError(FEATURE_OFF, feature=version.adapter)
+    return read_settings(get_connector(version.adapter), version.config)
 
 
 def client_of(version: SystemVersion) -> SystemClient:
-    """A client to be used as an asynchronous context manager, ready for questions.
+    """A client, ready for questions, as an asynchronous context manager.
 
-    :raises Refused: ``not_asked``, ``feature_off``; ``system_origin_not_allowed``, ``variable_missing`` and the like of
-        its connector.
-    """
-    client = opened(version.adapter, settings_of(version), version.system.project)
+    :raises Refused: ``not_asked``, ``feature_off``; ``system_origin_not_allowed``, ``variable_missing`` and other
+        refusals of its connector."""
+    client = open_client(version.adapter, version_settings(version), version.system.project)
     client.prepare()
     return client
 
 
-def opened(connector: str, read: Settings, project: Project) -> SystemClient:
-    """A client with these settings, within what the operator allows.
+def open_client(connector: str, connector_settings: Settings, project: Project) -> SystemClient:
+    """A client with these settings, within the operator's policy.
 
-    :raises Refused: ``system_origin_not_allowed``, ``variable_missing`` and the like.
-    """
+    :raises Refused: ``system_origin_not_allowed``, ``variable_missing`` and other refusals of its connector."""
     try:
-        return connector_named(connector).open(read, surroundings(project))
-    except Refused as refused:
+        return get_connector(connector).open(connector_settings, operator_policy(project))
+    except DomainError as refused:
         if refused.code == "origin_not_allowed":
-            raise Refused("system_origin_not_allowed", **refused.params) from refused
+            raise DomainError("system_origin_not_allowed", **refused.params) from refused
         raise

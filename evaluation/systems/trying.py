@@ -1,4 +1,4 @@
-"""One question to a system, outside every run: what was sent, what came back, and what it was mapped to."""
+"""Preview of one question to a system, outside of runs: the request, the reply and its mapping."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from evaluation.systems.services import client_of
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What was sent (secrets by their names), and the reply with its mapping."""
+class QuestionPreview:
+    """The request (secrets replaced by their names), and the reply with its mapping."""
 
     request: Mapping[str, Any]
     reply: SystemReply
 
     @property
     def mapping(self) -> dict[str, Any] | None:
-        """The parts of the answer; ``None`` where there is none."""
-        told = self.reply.told
-        if told is None:
+        """The parts of the answer; ``None`` if there is none."""
+        trace = self.reply.content
+        if trace is None:
             return None
-        contexts = told.answer.contexts
+        contexts = trace.answer.contexts
         return {
-            "answer": told.answer.text,
+            "answer": trace.answer.text,
             "contexts": None
             if contexts is None
             else [{"id": c.chunk_id, "score": c.score, "source": c.source, "text": c.text} for c in contexts],
-            "retrieved_ids": None if told.answer.retrieved_ids is None else list(told.answer.retrieved_ids),
-            "confidence": told.confidence,
-            "latency_seconds": told.answer.latency_seconds,
-            "first_token_seconds": told.first_token_seconds,
-            "tokens_in": told.tokens_in,
-            "tokens_out": told.tokens_out,
-            "model": told.model,
-            "metadata": dict(told.metadata),
+            "retrieved_ids": None if trace.answer.retrieved_ids is None else list(trace.answer.retrieved_ids),
+            "confidence": trace.confidence,
+            "latency_seconds": trace.answer.latency_seconds,
+            "first_token_seconds": trace.first_token_seconds,
+            "tokens_in": trace.tokens_in,
+            "tokens_out": trace.tokens_out,
+            "model": trace.model,
+            "metadata": dict(trace.metadata),
         }
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """Everything, for programs."""
+    def as_json(self) -> dict[str, Any]:
+        """Everything as JSON values."""
         reply = self.reply
         return {
             "request": dict(self.request),
@@ -58,14 +58,13 @@ class Tried:
         }
 
 
-def try_question(version: SystemVersion, call: SystemCall) -> Tried:
-    """Ask once. It counts towards no run and no limit of the system.
+def preview_question(version: SystemVersion, call: SystemCall) -> QuestionPreview:
+    """Send one question. It counts towards no run and no limit of the system.
 
-    :raises Refused: ``not_asked``; where the operator does not allow what the settings ask for.
-    """
+    :raises Refused: ``not_asked``, or if the operator does not allow the settings."""
     client = client_of(version)
 
-    async def asked() -> SystemReply:
+    async def send_question() -> SystemReply:
         async with client:
             return await client.call(call)
 
@@ -73,4 +72,4 @@ def try_question(version: SystemVersion, call: SystemCall) -> Tried:
         request = client.describe(call)
     except AskFailed as error:
         request = {"error": str(error)}
-    return Tried(request, asyncio.run(asked()))
+    return QuestionPreview(request, asyncio.run(send_question()))

@@ -1,8 +1,7 @@
-"""Backups: one file with the database as it was at one moment and a manifest of what it is, and the way back into an
-empty place. SQLite is copied online, PostgreSQL by its own ``pg_dump`` and ``pg_restore``; nobody has to stop working.
+"""Backups: one file with a consistent copy of the database and a manifest, and restoring it into an empty place. SQLite
+is copied online, PostgreSQL by ``pg_dump`` and ``pg_restore``; work continues meanwhile.
 
-The signing key is not in it: stored keys of endpoints can only be read again with the same ``SECRET_KEY``.
-"""
+The signing key is not included: stored endpoint keys can only be read with the same ``SECRET_KEY``."""
 
 from __future__ import annotations
 
@@ -28,18 +27,20 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from pydantic import BaseModel, ValidationError
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import Attempt, Run, WorkUnit
-from evaluation.worker.units import HELD
+from evaluation.worker.units import HELD_STATES
 
-MANIFEST = "manifest.json"
-CONTENT = "database"
+MANIFEST_NAME = "manifest.json"
+CONTENT_NAME = "database"
 CHUNK_BYTES = 1024 * 1024
-COPY = "backup"  # the alias under which a copy is opened
+# The database alias of an opened copy.
+COPY_ALIAS = "backup"
 
 
 class Manifest(BaseModel):
-    """What a backup says of itself. ``migrations`` names the last of each app; ``key`` stands for the signing key."""
+    """The manifest of a backup. ``migrations`` has the last one of each app; ``key`` is a fingerprint of the signing
+    key."""
 
     made_at: datetime
     engine: str
@@ -52,18 +53,17 @@ class Manifest(BaseModel):
     bytes: int
 
 
-def take(target: Path) -> Manifest:
-    """Write a backup that was opened and read again, for its owner alone; nothing is left of one that fails.
+def create_backup(target: Path) -> Manifest:
+    """Write and verify a backup, readable by its owner only; a failed one leaves nothing behind.
 
-    :raises Refused: where there is a file already, a tool is missing or what was copied cannot be read.
-    :raises OSError: where it cannot be written.
-    """
+    :raises Refused: if the file exists, a tool is missing or the copy cannot be read.
+    :raises OSError: if it cannot be written."""
     if target.exists():
-        raise Refused("backup_exists", file=str(target))
+        raise DomainError("backup_exists", file=str(target))
     with tempfile.TemporaryDirectory(prefix=".backup", dir=target.parent) as folder:
-        content, packed = Path(folder) / CONTENT, Path(folder) / "packed"
+        content, packed = Path(folder) / CONTENT_NAME, Path(folder) / "packed"
         made_at = timezone.now()
-        migrations = _dump(content) if connection.vendor == "postgresql" else _copy(content)
+        migrations = _dump_postgres(content) if connection.vendor == "postgresql" else _copy_sqlite(content)
         manifest = Manifest(
             made_at=made_at,
             engine=connection.vendor,
@@ -71,97 +71,95 @@ def take(target: Path) -> Manifest:
             django=django.__version__,
             python=sys.version.split()[0],
             migrations=migrations,
-            key=_key(),
-            sha256=_digest(_chunks(content)),
+            key=_key_fingerprint(),
+            sha256=_digest(_file_chunks(content)),
             bytes=content.stat().st_size,
         )
         with zipfile.ZipFile(packed, "x", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            archive.writestr(MANIFEST, manifest.model_dump_json(indent=1))
-            archive.write(content, CONTENT)
+            archive.writestr(MANIFEST_NAME, manifest.model_dump_json(indent=1))
+            archive.write(content, CONTENT_NAME)
         content.unlink()
-        if _digest(_content(packed)) != manifest.sha256:
-            raise Refused("backup_damaged", file=str(target))
+        if _digest(_archive_chunks(packed)) != manifest.sha256:
+            raise DomainError("backup_damaged", file=str(target))
         packed.chmod(0o600)
         packed.rename(target)
     return manifest
 
 
-def put_back(source: Path) -> Manifest:
-    """Restore a backup into a database that has nothing in it; all of it or nothing.
+def restore_backup(source: Path) -> Manifest:
+    """Restore a backup into an empty database, completely or not at all.
 
-    :raises Refused: where the place is not empty, or the backup is damaged, of another kind of database or newer than
-        this code.
+    :raises Refused: if the database is not empty, or the backup is damaged, of another engine, or newer than this code.
     """
-    manifest = manifest_of(source)
+    manifest = read_manifest(source)
     if manifest.engine != connection.vendor:
-        raise Refused("backup_other_engine", theirs=manifest.engine, ours=connection.vendor)
+        raise DomainError("backup_other_engine", theirs=manifest.engine, ours=connection.vendor)
     newest = {app: max(name for label, name in _on_disk() if label == app) for app, _ in _on_disk()}
     if newer := sorted(app for app, name in manifest.migrations.items() if name > newest.get(app, name)):
-        raise Refused("backup_newer", apps=", ".join(newer))
-    _refuse_unless_empty()
+        raise DomainError("backup_newer", apps=", ".join(newer))
+    _require_empty()
     folder = None if connection.vendor == "postgresql" else Path(connection.settings_dict["NAME"]).parent
-    with tempfile.TemporaryDirectory(prefix=".restore", dir=folder) as made:
-        content = Path(made) / CONTENT
+    with tempfile.TemporaryDirectory(prefix=".restore", dir=folder) as temporary:
+        content = Path(temporary) / CONTENT_NAME
         with content.open("xb") as file:
             content.chmod(0o600)
-            for chunk in _content(source):
+            for chunk in _archive_chunks(source):
                 file.write(chunk)
-        if _digest(_chunks(content)) != manifest.sha256:
-            raise Refused("backup_damaged", file=str(source))
+        if _digest(_file_chunks(content)) != manifest.sha256:
+            raise DomainError("backup_damaged", file=str(source))
         if connection.vendor == "postgresql":
-            _tool(
+            _run_postgres_tool(
                 "pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", str(content)
             )
         else:
-            _look_through(content)
+            _check_copy(content)
             content.replace(connection.settings_dict["NAME"])
     return manifest
 
 
-def manifest_of(source: Path) -> Manifest:
-    """What a backup says of itself.
+def read_manifest(source: Path) -> Manifest:
+    """Read the manifest of a backup.
 
-    :raises Refused: ``backup_unreadable`` for a file that is none.
-    """
+    :raises Refused: ``backup_unreadable`` for a file that is no backup."""
     try:
         with zipfile.ZipFile(source) as archive:
-            return Manifest.model_validate_json(archive.read(MANIFEST))
+            return Manifest.model_validate_json(archive.read(MANIFEST_NAME))
     except (OSError, zipfile.BadZipFile, KeyError, ValidationError) as error:
-        raise Refused("backup_unreadable", file=str(source), error=type(error).__name__) from error
+        raise DomainError("backup_unreadable", file=str(source), error=type(error).__name__) from error
 
 
-def has_our_key(manifest: Manifest) -> bool:
-    """Whether the backup was made under the signing key in use."""
-    return manifest.key == _key()
+def has_current_key(manifest: Manifest) -> bool:
+    """Whether the backup was made with the current signing key."""
+    return manifest.key == _key_fingerprint()
 
 
-def paid_again() -> tuple[int, list[tuple[int, str, int]]]:
-    """After a restore: how many calls were out when the backup was made, and the runs that go on with their open units.
-    What was called for these after the backup is called and paid again."""
-    out = Attempt.objects.filter(reply__isnull=True, unit__state__in=HELD)
-    waiting = Q(units__state__in=[WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD])
-    runs = Run.objects.annotate(open=Count("units", filter=waiting)).filter(open__gt=0).order_by("pk")
+def calls_to_repeat() -> tuple[int, list[tuple[int, str, int]]]:
+    """After a restore: the number of calls in flight when the backup was made, and the runs with open units that will
+    continue. Calls made after the backup are made and paid again."""
+    unanswered = Attempt.objects.filter(reply__isnull=True, unit__state__in=HELD_STATES)
+    open_state = Q(units__state__in=[WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD_STATES])
+    runs = Run.objects.annotate(open=Count("units", filter=open_state)).filter(open__gt=0).order_by("pk")
     runs = runs.exclude(state=Run.State.CANCELLED)
-    return out.count(), list(runs.values_list("pk", "state", "open"))
+    return unanswered.count(), list(runs.values_list("pk", "state", "open"))
 
 
-def _key() -> str:
+def _key_fingerprint() -> str:
     return salted_hmac("concord.backup", "", algorithm="sha256").hexdigest()[:16]
 
 
-def _chunks(file: Path) -> Iterator[bytes]:
+def _file_chunks(file: Path) -> Iterator[bytes]:
     with file.open("rb") as opened:
         while chunk := opened.read(CHUNK_BYTES):
             yield chunk
 
 
-def _content(source: Path) -> Iterator[bytes]:
+def _archive_chunks(source: Path) -> Iterator[bytes]:
     try:
-        with zipfile.ZipFile(source) as archive, archive.open(CONTENT) as opened:
+        with zipfile.ZipFile(source) as archive, archive.open(CONTENT_NAME) as opened:
             while chunk := opened.read(CHUNK_BYTES):
                 yield chunk
     except zipfile.BadZipFile as error:
-        raise Refused("backup_damaged", file=str(source)) from error
+        raise DomainError("backup_damaged", file=str(source)) from error
 
 
 def _digest(chunks: Iterator[bytes]) -> str:
@@ -171,63 +169,64 @@ def _digest(chunks: Iterator[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _copy(file: Path) -> dict[str, str]:
-    """SQLite's online copy, of one moment, while others write."""
+def _copy_sqlite(file: Path) -> dict[str, str]:
+    """Copy the SQLite database online while others write; its last migrations."""
     connection.ensure_connection()
     with closing(sqlite3.connect(file)) as copy:
         connection.connection.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
-    return _look_through(file)
+        # A single file without companions.
+        copy.execute("PRAGMA journal_mode = DELETE")
+    return _check_copy(file)
 
 
-def _look_through(file: Path) -> dict[str, str]:
-    """Open a copy and have SQLite check all of it; its last migrations."""
+def _check_copy(file: Path) -> dict[str, str]:
+    """Check the integrity of a copy; its last migrations."""
     try:
         with closing(sqlite3.connect(file)) as copy:
-            found = [row[0] for row in copy.execute("PRAGMA integrity_check")]
+            check_rows = [row[0] for row in copy.execute("PRAGMA integrity_check")]
     except sqlite3.DatabaseError as error:
-        raise Refused("backup_damaged", file=str(file)) from error
-    if found != ["ok"]:
-        raise Refused("backup_damaged", file=str(file))
-    connections.settings[COPY] = {**connection.settings_dict, "NAME": str(file), "OPTIONS": {}}
+        raise DomainError("backup_damaged", file=str(file)) from error
+    if check_rows != ["ok"]:
+        raise DomainError("backup_damaged", file=str(file))
+    connections.settings[COPY_ALIAS] = {**connection.settings_dict, "NAME": str(file), "OPTIONS": {}}
     try:
-        return _last_migrations(COPY)
+        return _last_migrations(COPY_ALIAS)
     finally:
-        connections[COPY].close()
-        del connections.settings[COPY], connections[COPY]
+        connections[COPY_ALIAS].close()
+        del connections.settings[COPY_ALIAS], connections[COPY_ALIAS]
 
 
-def _dump(file: Path) -> dict[str, str]:
-    """PostgreSQL's own dump, read again from its beginning to its end."""
+def _dump_postgres(file: Path) -> dict[str, str]:
+    """Dump the PostgreSQL database, and read the dump to its end; its last migrations."""
     migrations = _last_migrations("default")
-    _tool("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
+    _run_postgres_tool("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
     _run(["pg_restore", f"--file={os.devnull}", str(file)], {})
     return migrations
 
 
 def _last_migrations(alias: str) -> dict[str, str]:
     applied = sorted(MigrationRecorder(connections[alias]).applied_migrations())
-    ours = {app for app, _ in _on_disk()}
-    return {app: name for app, name in applied if app in ours}
+    own_apps = {app for app, _ in _on_disk()}
+    return {app: name for app, name in applied if app in own_apps}
 
 
 def _on_disk() -> list[tuple[str, str]]:
-    """Every migration of this code, by app and name."""
+    """All migrations of this code, by app and name."""
     return sorted(MigrationLoader(None).disk_migrations)
 
 
-def _refuse_unless_empty() -> None:
+def _require_empty() -> None:
     if connection.vendor == "postgresql":
-        taken = [connection.settings_dict["NAME"]] if connection.introspection.table_names() else []
+        occupied = [connection.settings_dict["NAME"]] if connection.introspection.table_names() else []
     else:
         files = [Path(f"{connection.settings_dict['NAME']}{end}") for end in ("", "-wal", "-shm")]
-        taken = [str(file) for file in files if file.exists() and file.stat().st_size]
-    if taken:
-        raise Refused("restore_not_empty", place=", ".join(taken))
+        occupied = [str(file) for file in files if file.exists() and file.stat().st_size]
+    if occupied:
+        raise DomainError("restore_not_empty", place=", ".join(occupied))
 
 
-def _tool(name: str, *arguments: str) -> None:
-    """Run a program of PostgreSQL on the database, signed in as the site is."""
+def _run_postgres_tool(name: str, *arguments: str) -> None:
+    """Run a PostgreSQL program with the site's connection settings."""
     command, environment = connection.client.settings_to_cmd_args_env(connection.settings_dict, [])
     *server, database = command[1:]
     _run([name, *server, "--no-password", f"--dbname={database}", *arguments], environment or {})
@@ -235,9 +234,9 @@ def _tool(name: str, *arguments: str) -> None:
 
 def _run(command: list[str], environment: dict[str, str]) -> None:
     if not shutil.which(command[0]):
-        raise Refused("tool_missing", tool=command[0])
-    done = subprocess.run(  # noqa: S603 -- our own command
+        raise DomainError("tool_missing", tool=command[0])
+    completed = subprocess.run(  # noqa: S603 -- our own command
         command, env=os.environ | environment, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise Refused("tool_failed", tool=command[0], error=done.stderr.strip()[-1000:])
+    if completed.returncode:
+        raise DomainError("tool_failed", tool=command[0], error=completed.stderr.strip()[-1000:])

@@ -1,4 +1,4 @@
-"""The collection of cycles while calls are out, or figures are made of hundreds of thousands of values."""
+"""Relaxed garbage collection while calls are in flight or figures are computed from very many values."""
 
 import gc
 import threading
@@ -6,26 +6,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 THRESHOLDS = (50_000, 20, 10)
-_turn = threading.Lock()
-_before: list[tuple[int, int, int]] = []  # one for each that holds it back; the first is what was there
+_lock = threading.Lock()
+# One entry per nested use; the first has the original thresholds.
+_saved_thresholds: list[tuple[int, int, int]] = []
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Collect the cycles among new objects alone, and seldom, until the last of those who ask for it is done: a full
-    collection walks every object of the process and stops all its threads for 0.1 s and more, the one that sends calls
-    too. ``agreement`` of 8,000 answers takes 2.7 s of CPU time with it and 3.6 s without."""
-    with _turn:
-        _before.append(gc.get_threshold())
-        if len(_before) == 1:
+def paused_gc() -> Iterator[None]:
+    """Freeze and relax the garbage collector; nested uses are counted.
+
+    A full collection walks all objects and stops all threads for 0.1 s or more, including the one that sends calls."""
+    with _lock:
+        _saved_thresholds.append(gc.get_threshold())
+        if len(_saved_thresholds) == 1:
             gc.freeze()
             gc.set_threshold(*THRESHOLDS)
     try:
         yield
     finally:
-        with _turn:
-            first, *_ = _before
-            _before.pop()
-            if not _before:
+        with _lock:
+            first, *_ = _saved_thresholds
+            _saved_thresholds.pop()
+            if not _saved_thresholds:
                 gc.set_threshold(*first)
                 gc.unfreeze()

@@ -1,7 +1,6 @@
-"""The database as a part that may be full, busy or away, and what PostgreSQL believes of tables that grew at once.
+"""Database availability (full, busy or away), and table statistics of PostgreSQL after large runs.
 
-A run is paused while there is still room for what it writes, so that nothing is paid for and lost.
-"""
+Runs are paused while there is still room for their results, so that no paid result is lost."""
 
 from __future__ import annotations
 
@@ -22,29 +21,29 @@ from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import Answer, Context, Question, Run, Score, WorkUnit, WriteTrial
 
-MANY = 1_000  # scores
-LOOKED_AT = (Question, Answer, Context, Score, WorkUnit)
+# Scores.
+MIN_SCORES = 1_000
+ANALYZED_MODELS = (Question, Answer, Context, Score, WorkUnit)
 
 
-def look_again(run: Run) -> None:
-    """Have PostgreSQL count anew what a run with many scores is joined from.
+def analyze_tables(run: Run) -> None:
+    """Update PostgreSQL's statistics of the tables that a large run is joined from.
 
-    Its own look comes a minute later, or not at all where a run is a small part of a table. Until then it may think
-    that a run of 20,000 scores has one, and compare each of them with every other: minutes for one figure. SQLite plans
-    by rules that such a run does not mislead.
-    """
-    some = Score.objects.filter(run=run).order_by()[:MANY].values_list("pk", flat=True)
-    if connection.vendor != "postgresql" or len(some) < MANY:
+    Autovacuum comes a minute later, or not at all if the run is a small part of a table. Until then the planner may
+    expect one score instead of 20,000, and choose joins that take minutes. SQLite is not affected."""
+    sample = Score.objects.filter(run=run).order_by()[:MIN_SCORES].values_list("pk", flat=True)
+    if connection.vendor != "postgresql" or len(sample) < MIN_SCORES:
         return
-    names = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in LOOKED_AT)
+    names = ", ".join(connection.ops.quote_name(model._meta.db_table) for model in ANALYZED_MODELS)
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {names}")
 
 
-STORAGE_FULL = "storage_full"  # the reason such a run is paused with
+# The reason of runs paused for lack of space.
+STORAGE_FULL = "storage_full"
 READ_ONLY = "database_read_only"
 FULL = "database_full"
 LOCKED = "database_locked"
@@ -55,14 +54,18 @@ _MEGABYTE = 1_000_000
 _BY_SQLSTATE = {
     "25006": READ_ONLY,
     "53100": FULL,
-    "53300": AWAY,  # too many connections
-    "55P03": LOCKED,  # lock_timeout
-    "57014": LOCKED,  # statement_timeout
+    # Too many connections.
+    "53300": AWAY,
+    # The lock_timeout was exceeded.
+    "55P03": LOCKED,
+    # The statement_timeout was exceeded.
+    "57014": LOCKED,
     "57P01": AWAY,
     "57P02": AWAY,
     "57P03": AWAY,
 }
-_BY_SQLITE = {  # by how the name of the error begins; the first that fits
+# By the beginning of the error's name; the first match counts.
+_BY_SQLITE = {
     "SQLITE_READONLY_DBMOVED": REPLACED,
     "SQLITE_READONLY": READ_ONLY,
     "SQLITE_FULL": FULL,
@@ -73,52 +76,53 @@ _BY_SQLITE = {  # by how the name of the error begins; the first that fits
     "SQLITE_CORRUPT": DAMAGED,
     "SQLITE_NOTADB": DAMAGED,
 }
-LOCK_SECONDS = 10  # for which a request waits for rows or tables that somebody else has locked
+# How long a request waits for locked rows or tables.
+LOCK_SECONDS = 10
 TRIAL_SECONDS = 10
 
 
-def unavailable(error: BaseException) -> str:
-    """Why the database cannot be used at present; empty for errors that are no matter of the database's state."""
+def unavailable_reason(error: BaseException) -> str:
+    """The reason code if the error means that the database is unavailable; empty for other errors."""
     driver = error.__cause__
     if name := getattr(driver, "sqlite_errorname", None):
-        return next((why for begin, why in _BY_SQLITE.items() if name.startswith(begin)), "")
+        return next((reason for prefix, reason in _BY_SQLITE.items() if name.startswith(prefix)), "")
     state = getattr(driver, "sqlstate", None)
-    if state is None:  # there is no connection to hear one over
+    # Without a connection there is no state.
+    if state is None:
         return AWAY if isinstance(error, (OperationalError, InterfaceError)) else ""
     return AWAY if state.startswith("08") else _BY_SQLSTATE.get(state, "")
 
 
-def unwritable(error: BaseException) -> str:
-    """Why a statement was refused, where that is because the database takes no writing; empty for other errors."""
-    why = unavailable(error)
-    return why if why in {READ_ONLY, FULL} else ""
+def unwritable_reason(error: BaseException) -> str:
+    """The reason code if the error means that the database refuses writes; empty for other errors."""
+    reason = unavailable_reason(error)
+    return reason if reason in {READ_ONLY, FULL} else ""
 
 
-def try_writing(every: float = 0) -> None:
-    """Write a row; with ``every``, only where nobody did within so many seconds.
+def probe_write(interval: float = 0) -> None:
+    """Write a probe row; with ``interval``, only if no process did within so many seconds.
 
-    :raises DatabaseError: where that cannot be done; see :func:`unavailable`.
-    """
-    lately = Q(written_at__gt=Now() - timedelta(seconds=every), written_at__lte=Now())
-    if every and WriteTrial.objects.filter(lately, pk=1).exists():
+    :raises DatabaseError: if the write fails; see :func:`unavailable_reason`."""
+    recent = Q(written_at__gt=Now() - timedelta(seconds=interval), written_at__lte=Now())
+    if interval and WriteTrial.objects.filter(recent, pk=1).exists():
         return
     due = WriteTrial.objects.filter(pk=1)
-    if not (due.exclude(lately) if every else due).update(written_at=Now()):
+    if not (due.exclude(recent) if interval else due).update(written_at=Now()):
         WriteTrial.objects.get_or_create(pk=1, defaults={"written_at": Now()})
 
 
-def make_file(connection: BaseDatabaseWrapper) -> None:
-    """Make the empty file of a new SQLite database, for its owner alone; the files beside it follow it. One that is
-    there is left alone."""
+def create_sqlite_file(connection: BaseDatabaseWrapper) -> None:
+    """Create the file of a new SQLite database, readable by its owner only; its companion files inherit that. Leaves an
+    existing file alone."""
     if connection.vendor == "sqlite" and not cast(DatabaseWrapper, connection).is_in_memory_db():
-        with suppress(OSError):  # it is there, or the folder is read-only or missing: SQLite says so itself
-            made = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            os.close(os.open(connection.settings_dict["NAME"], made, 0o600))
+        # If the file exists, or the folder is read-only or missing, SQLite reports it.
+        with suppress(OSError):
+            flags = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            os.close(os.open(connection.settings_dict["NAME"], flags, 0o600))
 
 
-def write_log_back() -> str:
-    """Bring all that SQLite's log holds into the file, so that a copy of the file alone is whole; why that could not be
-    done, empty where it was."""
+def checkpoint_wal() -> str:
+    """Write SQLite's log into the database file, so that a copy of the file is complete; the error, or empty."""
     if connection.vendor != "sqlite":
         return ""
     try:
@@ -131,22 +135,23 @@ def write_log_back() -> str:
     return "somebody else still uses it" if busy else ""
 
 
-def limit_waits() -> None:
-    """Have no statement of this process on PostgreSQL wait or work without end; to be called before it connects. Not
-    for workers, whose statements may be long. A pooler keeps nothing with a connection: there the role needs limits."""
+def set_statement_timeouts() -> None:
+    """Set PostgreSQL's lock and statement time-outs for this process; call before it connects. Not for workers, whose
+    statements may be long. Behind a pooler, set them on the role instead."""
     options = connection.settings_dict["OPTIONS"]
-    kept = "prepare_threshold" in options and "lock_timeout" not in options["options"]
-    if connection.vendor == "postgresql" and kept:
-        lasting = settings.CONCORD_STATEMENT_SECONDS
-        options["options"] += f" -c lock_timeout={LOCK_SECONDS}s -c statement_timeout={lasting}s"
+    session_options_persist = "prepare_threshold" in options and "lock_timeout" not in options["options"]
+    if connection.vendor == "postgresql" and session_options_persist:
+        statement_seconds = settings.CONCORD_STATEMENT_SECONDS
+        options["options"] += f" -c lock_timeout={LOCK_SECONDS}s -c statement_timeout={statement_seconds}s"
 
 
 def is_short_of_space() -> bool:
-    """Whether the disk of an embedded database has less free than ``CONCORD_RESERVE_MEGABYTES``. Of a database server's
-    disk nothing is known here."""
+    """Whether the disk of an SQLite database has less free space than ``CONCORD_RESERVE_MEGABYTES``. Unknown for
+    database servers."""
     file = Path(str(connection.settings_dict["NAME"]))
     if connection.vendor != "sqlite" or not settings.CONCORD_RESERVE_MEGABYTES or not file.is_file():
-        return False  # a database in memory has no file
+        # An in-memory database has no file.
+        return False
     free = shutil.disk_usage(file.parent).free
     return free < settings.CONCORD_RESERVE_MEGABYTES * _MEGABYTE
 
@@ -156,25 +161,24 @@ log = logging.getLogger("concord.work")
 
 
 def retry_on_db_error(action: Callable[[], T], *, seconds: float = 90.0) -> T:
-    """Run an action that is safe to repeat, again and again while the database cannot be reached or written.
+    """Run an idempotent action, and retry it while the database cannot be reached or written.
 
-    Only for whole transactions: inside one, the error is passed on at once.
+    Only for whole transactions: inside one, the error is raised at once.
 
-    :raises OperationalError: when the database stays away longer than ``seconds``.
-    :raises Refused: ``database_read_only`` or ``database_full`` when it is there and takes no writing for so long.
-    """
+    :raises OperationalError: if the database stays away longer than ``seconds``.
+    :raises Refused: ``database_read_only`` or ``database_full`` if it refuses writes for so long."""
     end = time.monotonic() + seconds
     pause = 0.1
     while True:
         try:
             return action()
         except (OperationalError, InterfaceError, InternalError) as error:
-            why = unwritable(error)
-            if connection.in_atomic_block or (isinstance(error, InternalError) and not why):
+            reason = unwritable_reason(error)
+            if connection.in_atomic_block or (isinstance(error, InternalError) and not reason):
                 raise
             if time.monotonic() + pause > end:
-                if why:
-                    raise Refused(why) from error
+                if reason:
+                    raise DomainError(reason) from error
                 raise
             log.warning("database unavailable, trying again in %.1f s: %s", pause, error)
             connection.close()

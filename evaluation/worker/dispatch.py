@@ -1,9 +1,8 @@
-"""The doorbell, which wakes a worker; the sweep, which rings every run that has something to do; and the watchdog that
-restarts a cluster whose heartbeat is not to be heard.
+"""Enqueues background tasks, requeues unfinished runs once a minute, and restarts a worker cluster whose heartbeat
+stopped.
 
-Losing, repeating or reordering a ring changes no result. ``django_q`` writes a message into the same database and, with
-the caller's transaction, becomes visible with the work it is about. ``local`` lets the calling process do the work
-after its transaction.
+Losing, repeating or reordering a message changes no result. With ``django_q``, messages are rows of the same database,
+visible when the caller's transaction commits. With ``local``, the calling process does the work after its transaction.
 """
 
 from __future__ import annotations
@@ -25,37 +24,35 @@ from evaluation.extensions import features
 from evaluation.models import Heartbeat, Preflight, ProcessRestart, Run, WorkUnit
 from evaluation.worker import units
 from evaluation.worker.serving import Child
-from evaluation.worker.units import State, claimable, resting
+from evaluation.worker.units import State, claimable, on_resting_endpoint
 
 DRAIN = "evaluation.tasks.drain_run"
 SWEEP = "evaluation.tasks.sweep_all"
 BEAT = "evaluation.tasks.beat"
 
 
-def ring(run_id: int) -> None:
-    """Wake a worker for a run, now (after the current transaction)."""
-    ring_for(DRAIN, run_id)
+def enqueue_run(run_id: int) -> None:
+    """Enqueue work on a run, after the current transaction."""
+    enqueue_task(DRAIN, run_id)
 
 
-def ring_for(task: str, about: int, *, seconds: int | None = None) -> None:
-    """Wake a worker for a task, the dotted name of a function that takes one number; ``seconds`` is how long it may
-    take where that is more than usual."""
+def enqueue_task(task: str, object_id: int, *, seconds: int | None = None) -> None:
+    """Enqueue a task, given as the dotted name of a function of one number; ``seconds`` overrides its time limit."""
     if settings.CONCORD_DISPATCHER == "django_q":
-        longer = {} if seconds is None else {"timeout": seconds}
-        async_task(task, about, save=False, **longer)
+        options = {} if seconds is None else {"timeout": seconds}
+        async_task(task, object_id, save=False, **options)
     elif settings.CONCORD_DISPATCHER == "local":
-        transaction.on_commit(lambda: import_string(task)(about))
+        transaction.on_commit(lambda: import_string(task)(object_id))
     else:
         raise UnknownName("dispatcher", settings.CONCORD_DISPATCHER, ["django_q", "local"])
 
 
-def ring_canary() -> None:
-    """Ask the cluster for a sign of life."""
-    ring_for(BEAT, 0)
+def enqueue_heartbeat() -> None:
+    enqueue_task(BEAT, 0)
 
 
-def ring_on_schedule() -> None:
-    """Have every run with claimable units rung once a minute, whatever became of earlier rings."""
+def schedule_requeueing() -> None:
+    """Schedule requeueing once a minute."""
     if settings.CONCORD_DISPATCHER == "django_q":
         Schedule.objects.get_or_create(
             name="concord sweep",
@@ -63,37 +60,37 @@ def ring_on_schedule() -> None:
         )
 
 
-def sweep() -> list[int]:
-    """Ring each running run that nobody works on although it has claimable or stuck units; their ids.
+def requeue_stalled() -> list[int]:
+    """Enqueue each running run that has claimable or stuck units and no active worker; their ids.
 
-    A run in somebody's hands is left alone: its worker rings again by itself, and a second ring a minute would
-    pile up messages that keep other runs waiting. A run without open units is rung too, so that it gets settled.
-    So is one that a feature asks for, such as one with a batch to see to. Units of a cancelled run whose worker died
-    are skipped here, because nobody will claim them again.
-    """
-    units.let_lapse_of_the_gone()
-    WorkUnit.objects.filter(units.lapsed(), run__state=Run.State.CANCELLED).update(
+    Runs with an active worker are skipped: the worker enqueues them again, and further messages would pile up. Runs
+    without open units are enqueued to be completed, and runs that a feature names, such as those with a due batch.
+    Units of a cancelled run whose worker died are skipped here, because nobody will claim them again."""
+    units.expire_leases_of_dead_workers()
+    WorkUnit.objects.filter(units.lease_expired(), run__state=Run.State.CANCELLED).update(
         state=State.SKIPPED, reason="cancelled", lease_token=None, lease_until=None
     )
-    mine = WorkUnit.objects.filter(run_id=OuterRef("pk"))
-    due = mine.filter(claimable())
-    held = mine.filter(state=State.LEASED).exclude(units.lapsed())
-    due = due.exclude(resting())
-    lapsed = mine.filter(units.lapsed()).exclude(resting())
-    waiting = mine.filter(state__in=[State.TODO, *units.HELD])
-    runs = Run.objects.filter(state=Run.State.RUNNING).exclude(Exists(held))
-    runs = runs.filter(Exists(due) | Exists(lapsed) | ~Exists(waiting))
-    waits = Preflight.objects.filter(run_id=OuterRef("pk"), retry_at__gt=Now())
-    checking = Run.objects.filter(state=Run.State.PREFLIGHT).exclude(Exists(waits))
-    asked_for = [feature.due_runs() for feature in features() if feature.due_runs]
-    ids = sorted({pk for found in (runs, checking, *asked_for) for pk in found.values_list("pk", flat=True)})
+    units_of_run = WorkUnit.objects.filter(run_id=OuterRef("pk"))
+    claimable_units = units_of_run.filter(claimable())
+    leased = units_of_run.filter(state=State.LEASED).exclude(units.lease_expired())
+    claimable_units = claimable_units.exclude(on_resting_endpoint())
+    lapsed_units = units_of_run.filter(units.lease_expired()).exclude(on_resting_endpoint())
+    open_units = units_of_run.filter(state__in=[State.TODO, *units.HELD_STATES])
+    runs = Run.objects.filter(state=Run.State.RUNNING).exclude(Exists(leased))
+    runs = runs.filter(Exists(claimable_units) | Exists(lapsed_units) | ~Exists(open_units))
+    delayed_preflights = Preflight.objects.filter(run_id=OuterRef("pk"), retry_at__gt=Now())
+    in_preflight = Run.objects.filter(state=Run.State.PREFLIGHT).exclude(Exists(delayed_preflights))
+    feature_runs = [feature.due_runs() for feature in features() if feature.due_runs]
+    ids = sorted(
+        {pk for runs_due in (runs, in_preflight, *feature_runs) for pk in runs_due.values_list("pk", flat=True)}
+    )
     for run_id in ids:
-        ring(run_id)
+        enqueue_run(run_id)
     return ids
 
 
 def heartbeat_is_fresh(host: str = "") -> bool:
-    """Whether a cluster (of the host, if named) executed its canary lately."""
+    """Whether a cluster (of the host, if named) recently executed its heartbeat task."""
     since = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
     beats = Heartbeat.objects.filter(seen_at__gte=since)
     return (beats.filter(host=host) if host else beats).exists()
@@ -103,24 +100,25 @@ log = logging.getLogger("concord.serve")
 
 
 class Watchdog:
-    """Called by the supervisor. A cluster gets the full silence time after each start before it counts as wedged."""
+    """Restarts a wedged cluster; called by the supervisor. After each start the cluster has the full time-out."""
 
     def __init__(self, cluster: Child) -> None:
         self.cluster = cluster
-        self.since = time.monotonic()
+        self.started_at = time.monotonic()
 
     def __call__(self) -> None:
-        """One look: ring the canary and idle runs, and restart the cluster where the last sign of life is too old."""
+        """Enqueue a heartbeat and stalled runs; restart the cluster if its last heartbeat is too old."""
         if not self.cluster.alive:
-            return  # its end was told, it waits to be started
+            # The supervisor already knows and will restart it.
+            return
         try:
-            silent = time.monotonic() - self.since > settings.CONCORD_WEDGED_SECONDS and not heartbeat_is_fresh(
+            silent = time.monotonic() - self.started_at > settings.CONCORD_WEDGED_SECONDS and not heartbeat_is_fresh(
                 settings.CONCORD_HOST
             )
-            ring_canary()
-            sweep()
+            enqueue_heartbeat()
+            requeue_stalled()
         except DatabaseError as error:
-            # The database is away: the workers wait for it too, and a restart would not bring it back.
+            # The workers wait for the database too, and a restart would not bring it back.
             log.warning("watchdog cannot reach the database: %s", error)
             return
         finally:
@@ -129,18 +127,18 @@ class Watchdog:
             silence = f"gave no sign of life for {settings.CONCORD_WEDGED_SECONDS} s"
             log.error("the cluster %s, restarting it", silence)
             self.cluster.restart()
-            self.told(self.cluster.name, silence)
+            self.on_restart(self.cluster.name, silence)
 
-    def told(self, part: str, reason: str) -> None:
-        """A child was started again. What it had in hand is taken up at once."""
+    def on_restart(self, part: str, reason: str) -> None:
+        """Record the restart of a child, and requeue its work at once."""
         if part == self.cluster.name:
-            self.since = time.monotonic()
-        note_restart(part, reason)
+            self.started_at = time.monotonic()
+        record_restart(part, reason)
 
 
-def note_restart(part: str, reason: str) -> None:
-    """Keep in mind for health checks that a part of ``serve`` ended, and free what it held; without a database the log
-    alone says so."""
+def record_restart(part: str, reason: str) -> None:
+    """Record the restart of a part of ``serve`` for health checks, and requeue its work. Without a database, only log
+    it."""
     try:
         ProcessRestart.objects.update_or_create(
             host=settings.CONCORD_HOST,
@@ -148,7 +146,7 @@ def note_restart(part: str, reason: str) -> None:
             defaults={"count": F("count") + 1, "reason": reason, "last_at": Now()},
             create_defaults={"reason": reason, "last_at": Now()},
         )
-        sweep()
+        requeue_stalled()
     except DatabaseError as error:
         log.warning("the restart could not be noted: %s", error)
     finally:

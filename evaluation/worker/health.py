@@ -1,4 +1,4 @@
-"""Whether all is well: what ``healthcheck`` says in sentences and ``/readyz`` in codes, which tell no secrets."""
+"""Health checks: sentences for ``healthcheck``, and codes without secrets for ``/readyz``."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from evaluation.extensions import features
 from evaluation.models import AuditEvent, Endpoint, Job, ProcessRestart, Run, System, WorkUnit
 from evaluation.storage import append_only, guards
 from evaluation.worker import jobs, units
-from evaluation.worker.database import TRIAL_SECONDS, is_short_of_space, try_writing, unavailable
+from evaluation.worker.database import TRIAL_SECONDS, is_short_of_space, probe_write, unavailable_reason
 from evaluation.worker.dispatch import heartbeat_is_fresh
-from evaluation.worker.units import State, claimable, resting
+from evaluation.worker.units import State, claimable, on_resting_endpoint
 
-BACKUP = "backup_taken"  # the verb of the audit event
+# The verb of the audit event.
+BACKUP = "backup_taken"
 
 
-class Weight(Enum):
-    """What follows from a finding: the site cannot serve people, somebody has to see to it, or it is good to know."""
+class Severity(Enum):
+    """The severity of an issue: the site is down, an operator has to act, or it is a note."""
 
     DOWN = 2
     BAD = 1
@@ -36,133 +37,147 @@ class Weight(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is not as always: a code for programs and a sentence for operators."""
+class HealthIssue:
+    """A health issue: a code for programs and a sentence for operators."""
 
     code: str
     text: str
-    weight: Weight = Weight.BAD
+    severity: Severity = Severity.BAD
 
     @property
     def serious(self) -> bool:
-        """Whether the site cannot serve people."""
-        return self.weight is Weight.DOWN
+        """Whether the site is down."""
+        return self.severity is Severity.DOWN
 
 
-def examine(host: str = "", *, trial_every: float = 0) -> list[Finding]:
-    """Everything that is found, the worst first; nothing is raised. ``host`` names the one whose cluster is asked for.
+def find_issues(host: str = "", *, probe_interval: float = 0) -> list[HealthIssue]:
+    """All issues, most severe first; never raises. ``host`` names the host whose cluster must be alive.
 
-    :param trial_every: seconds within which one writing by anybody is enough.
-    """
-    found: list[Finding] = []
+    :param probe_interval: seconds within which one probe write by any process is enough."""
+    issues: list[HealthIssue] = []
     try:
-        found += _unusable(trial_every)
-        if not found:
-            found += [one for look in LOOKS for one in look()]
+        issues += _database_issues(probe_interval)
+        if not issues:
+            issues += [issue for check in CHECKS for issue in check()]
             if not heartbeat_is_fresh(host):
                 silence = f"no heartbeat of a cluster in the last {settings.CONCORD_WEDGED_SECONDS} s"
-                found.append(Finding("no_cluster", silence))
+                issues.append(HealthIssue("no_cluster", silence))
     except DatabaseError as error:
-        found.append(_failed(error))
+        issues.append(_database_failure(error))
         connection.close()
-    return sorted(found, key=lambda one: -one.weight.value)
+    return sorted(issues, key=lambda issue: -issue.severity.value)
 
 
-def _failed(error: DatabaseError) -> Finding:
-    code = unavailable(error) or "database_error"
-    return Finding(code, f"the database takes no reading or writing ({code}): {error}", Weight.DOWN)
+def _database_failure(error: DatabaseError) -> HealthIssue:
+    code = unavailable_reason(error) or "database_error"
+    return HealthIssue(code, f"the database takes no reading or writing ({code}): {error}", Severity.DOWN)
 
 
-def _unusable(trial_every: float) -> Iterator[Finding]:
+def _database_issues(probe_interval: float) -> Iterator[HealthIssue]:
     executor = MigrationExecutor(connection)
-    if left := executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        yield Finding("not_migrated", f"{len(left)} migrations are not applied: run migrate", Weight.DOWN)
+    if unapplied := executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        yield HealthIssue("not_migrated", f"{len(unapplied)} migrations are not applied: run migrate", Severity.DOWN)
     else:
-        try_writing(trial_every)
+        probe_write(probe_interval)
 
 
-def _disk() -> Iterator[Finding]:
+def _disk_issues() -> Iterator[HealthIssue]:
     if is_short_of_space():
         least = settings.CONCORD_RESERVE_MEGABYTES
-        yield Finding("disk_short", f"less than {least} MB are free where the database is; runs pause")
+        yield HealthIssue("disk_short", f"less than {least} MB are free where the database is; runs pause")
 
 
-def _work() -> Iterator[Finding]:
+def _run_issues() -> Iterator[HealthIssue]:
     for run_id in stalled_runs():
-        yield Finding("run_stalled", f"run {run_id} has claimable units and nobody works on them")
+        yield HealthIssue("run_stalled", f"run {run_id} has claimable units and nobody works on them")
     for problem in [problem for feature in features() if feature.problems for problem in feature.problems()]:
-        yield Finding("extra", problem)
+        yield HealthIssue("extra", problem)
 
 
-def _jobs() -> Iterator[Finding]:
+def _job_issues() -> Iterator[HealthIssue]:
     quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
     for job in jobs.due().filter(Q(until=None) | Q(until__lt=quiet), next_at__lt=quiet):
-        yield Finding("job_stalled", f"job {job} is due and nobody works on it")
+        yield HealthIssue("job_stalled", f"job {job} is due and nobody works on it")
     for job in Job.objects.filter(state=Job.State.STOPPED, problem=jobs.FAILED):
-        yield Finding("job_failed", f"job {job} failed {job.attempts} times; the log of its workers says why")
+        yield HealthIssue("job_failed", f"job {job} failed {job.attempts} times; the log of its workers says why")
 
 
-def _rules() -> Iterator[Finding]:
-    for table in append_only.missing():
-        yield Finding("triggers_missing", f"append-only triggers are missing on {table}")
-    for name in guards.missing():
-        yield Finding("guard_missing", f"guard {name} is missing")
+def _guard_issues() -> Iterator[HealthIssue]:
+    for table in append_only.tables_without_triggers():
+        yield HealthIssue("triggers_missing", f"append-only triggers are missing on {table}")
+    for name in guards.missing_guards():
+        yield HealthIssue("guard_missing", f"guard {name} is missing")
 
 
-def _backup() -> Iterator[Finding]:
-    """The age of the last backup, where an operator set one."""
+def _backup_issues() -> Iterator[HealthIssue]:
+    """An issue if the last backup is too old, where an operator set a limit."""
     if not settings.CONCORD_BACKUP_HOURS:
         return
     since = timezone.now() - timedelta(hours=settings.CONCORD_BACKUP_HOURS)
     if not AuditEvent.objects.filter(verb=BACKUP, created_at__gte=since).exists():
-        yield Finding("backup_old", f"no backup was taken in the last {settings.CONCORD_BACKUP_HOURS} hours")
+        yield HealthIssue("backup_old", f"no backup was taken in the last {settings.CONCORD_BACKUP_HOURS} hours")
 
 
-def _endpoints() -> Iterator[Finding]:
+def _endpoint_issues() -> Iterator[HealthIssue]:
     for table in (Endpoint, System):
-        for one in table._default_manager.exclude(down_since=None):
-            told = f"has not answered since {one.down_since:%F %T %Z} ({one.fault}); it is called again from"
-            yield Finding("endpoint_down", f"{_called(one)} {told} {one.cooldown_until:%F %T %Z} on", Weight.NOTE)
-        for one in table._default_manager.filter(cooldown_until__gt=Now(), down_since=None):
-            until = f"is left alone until {one.cooldown_until:%F %T %Z}"
-            yield Finding("endpoint_resting", f"{_called(one)} {until}", Weight.NOTE)
+        for endpoint in table._default_manager.exclude(down_since=None):
+            outage = (
+                f"has not answered since {endpoint.down_since:%F %T %Z} ({endpoint.fault}); it is called again from"
+            )
+            yield HealthIssue(
+                "endpoint_down", f"{_label(endpoint)} {outage} {endpoint.cooldown_until:%F %T %Z} on", Severity.NOTE
+            )
+        for endpoint in table._default_manager.filter(cooldown_until__gt=Now(), down_since=None):
+            until = f"is left alone until {endpoint.cooldown_until:%F %T %Z}"
+            yield HealthIssue("endpoint_resting", f"{_label(endpoint)} {until}", Severity.NOTE)
 
 
-def _called(one: Endpoint | System) -> str:
-    return f"{one._meta.model_name} {one.name}"
+def _label(endpoint: Endpoint | System) -> str:
+    return f"{endpoint._meta.model_name} {endpoint.name}"
 
 
-def _restarts() -> Iterator[Finding]:
+def _restart_issues() -> Iterator[HealthIssue]:
     for row in ProcessRestart.objects.filter(last_at__gte=Now() - timedelta(days=1)).order_by("host", "part"):
         when = f"was started again at {row.last_at:%F %T %Z}, {row.count} times so far"
-        yield Finding("restarted", f"{row.part} of {row.host} {when}: {row.reason}", Weight.NOTE)
+        yield HealthIssue("restarted", f"{row.part} of {row.host} {when}: {row.reason}", Severity.NOTE)
 
 
-LOOKS: tuple[Callable[[], Iterator[Finding]], ...] = (_disk, _work, _jobs, _rules, _backup, _endpoints, _restarts)
+CHECKS: tuple[Callable[[], Iterator[HealthIssue]], ...] = (
+    _disk_issues,
+    _run_issues,
+    _job_issues,
+    _guard_issues,
+    _backup_issues,
+    _endpoint_issues,
+    _restart_issues,
+)
 
 
 def stalled_runs() -> list[int]:
-    """Runs with claimable units of which none is in work although a worker should long have been at them."""
-    mine = WorkUnit.objects.filter(run_id=OuterRef("pk"))
-    quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
-    runs = Run.objects.filter(state=Run.State.RUNNING, started_at__lt=quiet)
-    runs = runs.filter(Exists(mine.filter(claimable()).exclude(resting())))
-    runs = runs.exclude(Exists(mine.filter(state=State.LEASED).exclude(units.lapsed())))
-    runs = runs.exclude(Exists(mine.filter(finished_at__gt=quiet)))
+    """Runs with claimable units that no worker has been working on for too long."""
+    units_of_run = WorkUnit.objects.filter(run_id=OuterRef("pk"))
+    quiet_since = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    runs = Run.objects.filter(state=Run.State.RUNNING, started_at__lt=quiet_since)
+    runs = runs.filter(Exists(units_of_run.filter(claimable()).exclude(on_resting_endpoint())))
+    runs = runs.exclude(Exists(units_of_run.filter(state=State.LEASED).exclude(units.lease_expired())))
+    runs = runs.exclude(Exists(units_of_run.filter(finished_at__gt=quiet_since)))
     return list(runs.values_list("pk", flat=True))
 
 
-_examining = threading.Lock()
-_last: tuple[float, list[Finding]] = (float("-inf"), [Finding("not_examined", "nobody has looked yet", Weight.DOWN)])
+_examination_lock = threading.Lock()
+_last_examination: tuple[float, list[HealthIssue]] = (
+    float("-inf"),
+    [HealthIssue("not_examined", "nobody has looked yet", Severity.DOWN)],
+)
 
 
-def readiness() -> list[Finding]:
-    """What :func:`examine` found at most ten seconds ago. Whoever asks while a look is being taken hears of the one
-    before, so that no more than one request waits for a database that does not answer."""
-    global _last
-    if time.monotonic() - _last[0] > TRIAL_SECONDS and _examining.acquire(blocking=False):
+def cached_issues() -> list[HealthIssue]:
+    """The issues of at most ten seconds ago. While a check runs, other requests get the previous result, so that at
+    most one request waits for an unresponsive database."""
+    global _last_examination
+    if time.monotonic() - _last_examination[0] > TRIAL_SECONDS and _examination_lock.acquire(blocking=False):
         try:
-            _last = (time.monotonic(), examine(trial_every=TRIAL_SECONDS))
+            _last_examination = (time.monotonic(), find_issues(probe_interval=TRIAL_SECONDS))
         finally:
-            _examining.release()
-    return _last[1]
+            _examination_lock.release()
+    return _last_examination[1]

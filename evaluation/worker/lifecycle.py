@@ -1,12 +1,11 @@
-"""A run's life: made, started once, paused, resumed, cancelled, retried, settled.
+"""The life cycle of a run: creation, start, pause, resume, cancellation, retry, completion.
 
     draft -> preflight -> running <-> paused -> cancelled
                              |
                              +-> completed | incomplete -> (retry_failed) -> running
 
-The preflight is for judges behind an endpoint; it may be paused too, and is left out where there are none. Every step
-is one conditional update, so that two people pressing the same button do it once.
-"""
+The preflight is for judges behind an endpoint; it can be paused too, and is skipped without such judges. Every step is
+one conditional update, so that two people pressing the same button act once."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from django.db.models.functions import Now
 from evaluation.accounts import audit
 from evaluation.connectors.protocol import RECORDED
 from evaluation.core.canonical import content_hash, text_hash
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.extensions import batch_hooks
 from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.judging.families import asked_back
@@ -40,9 +39,9 @@ from evaluation.models import (
     RunEvent,
     RunJudge,
     SealedAnswer,
-    Standing,
     System,
     User,
+    VersionStatus,
     WorkUnit,
 )
 from evaluation.models.run_spec import AskSpec, CallSpec
@@ -52,10 +51,9 @@ from evaluation.worker.units import UNIT_BATCH, State, insert_units
 
 
 class RunConfig(AskSpec, CallSpec):
-    """What was asked for when the run was made. ``question_ids`` empty means all questions of the set. ``embeddings``
-    are its metrics that need embeddings and no judge, computed with ``embedding`` and ``tokens`` where those are there.
-    ``analysis`` is what Korean is read with where the run was made; runs from before that was kept have none.
-    """
+    """The configuration of a run. Empty ``question_ids`` mean all questions of the set. ``embeddings`` are its metrics
+    that need embeddings and no judge, computed with ``embedding`` and ``tokens`` if set. ``analysis`` is the Korean
+    analyzer at creation; older runs have none."""
 
     rules: tuple[str, ...] = ()
     embeddings: tuple[str, ...] = ()
@@ -66,13 +64,13 @@ class RunConfig(AskSpec, CallSpec):
 
     @cached_property
     def hash(self) -> str:
-        """Hash of the configuration, folded into the key of every unit of the run. On what way calls are made and what
-        is installed are no part of it. Made once: it may hold the ids of every question."""
+        """Hash of the configuration, part of the key of every unit of the run. Batching and the installed analyzer are
+        not part of it. Cached, because it may cover the ids of all questions."""
         return content_hash(self.model_dump(mode="json", exclude={"batch", "analysis"}))
 
 
-def answers_in(run: Run) -> QuerySet[Answer]:
-    """The newest answer to each question and sample that the run is about."""
+def run_answers(run: Run) -> QuerySet[Answer]:
+    """The newest answer to each question and sample of the run."""
     newer = Answer.objects.filter(
         answer_set_id=OuterRef("answer_set_id"),
         question_id=OuterRef("question_id"),
@@ -80,124 +78,128 @@ def answers_in(run: Run) -> QuerySet[Answer]:
         round__gt=OuterRef("round"),
     )
     answers = Answer.objects.filter(~Exists(newer), answer_set_id=run.answer_set_id).select_related("question")
-    wanted = RunConfig.model_validate(run.config).question_ids
-    return answers.filter(question__external_id__in=wanted) if wanted else answers
+    question_ids = RunConfig.model_validate(run.config).question_ids
+    return answers.filter(question__external_id__in=question_ids) if question_ids else answers
 
 
-def is_asking(run: Run) -> bool:
-    """Whether the run has to ask the system before there is anything to score: its answer set was made empty and no run
-    has completed it yet."""
+def collects_answers(run: Run) -> bool:
+    """Whether the run has to collect answers first: its answer set was created empty and no run has completed it
+    yet."""
     answers = run.answer_set
     return answers.content_hash is None and answers.system_version.adapter != RECORDED
 
 
-def questions_to_ask(run: Run) -> QuerySet[Question]:
-    """The questions that the run asks the system, in their order; none where it asks nothing."""
-    if not is_asking(run):
+def questions_to_collect(run: Run) -> QuerySet[Question]:
+    """The questions that the run asks the system, in order; none if it does not collect answers."""
+    if not collects_answers(run):
         return Question.objects.none()
     questions = Question.objects.filter(question_set_id=run.answer_set.question_set_id).order_by("position")
-    wanted = RunConfig.model_validate(run.config).question_ids
-    return questions.filter(external_id__in=wanted) if wanted else questions
+    question_ids = RunConfig.model_validate(run.config).question_ids
+    return questions.filter(external_id__in=question_ids) if question_ids else questions
 
 
-def asking_units(run: Run) -> Iterator[WorkUnit]:
-    """One unit per question that the run is about, where it asks the system; none elsewhere."""
+def collection_units(run: Run) -> Iterator[WorkUnit]:
+    """One unit per question to ask; none if the run does not collect answers."""
     config, version = RunConfig.model_validate(run.config), run.answer_set.system_version
-    for question in questions_to_ask(run):
-        about = [question.external_id, SAMPLE, config.k, config.evaluation_type, version.content_hash]
+    for question in questions_to_collect(run):
+        key_parts = [question.external_id, DEFAULT_SAMPLE, config.k, config.evaluation_type, version.content_hash]
         yield WorkUnit(
             run=run,
             kind=WorkUnit.Kind.ASK,
             question=question,
-            sample=SAMPLE,
-            key=content_hash([WorkUnit.Kind.ASK, *about]),
+            sample=DEFAULT_SAMPLE,
+            key=content_hash([WorkUnit.Kind.ASK, *key_parts]),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What is done with one answer: rules, embeddings, or one judgement by a judge."""
+class UnitStep:
+    """A step for one answer: rules, embeddings, or one judgement by a judge."""
 
     kind: str
     judge: RunJudge | None = None
     repeat: int = 1
 
 
-def steps(config: RunConfig, judges: Iterable[RunJudge]) -> Iterator[Step]:
-    """What is done with each answer that these judges may judge."""
+def unit_steps(config: RunConfig, judges: Iterable[RunJudge]) -> Iterator[UnitStep]:
+    """The steps for each answer that these judges may judge."""
     if config.rules:
-        yield Step(WorkUnit.Kind.RULES)
+        yield UnitStep(WorkUnit.Kind.RULES)
     if config.embeddings:
-        yield Step(WorkUnit.Kind.EMBED)
+        yield UnitStep(WorkUnit.Kind.EMBED)
     for judge in judges:
         if not judge.judge_version.is_jury:
-            yield from (Step(WorkUnit.Kind.JUDGE, judge, repeat) for repeat in range(1, judge.repeat_count + 1))
+            yield from (UnitStep(WorkUnit.Kind.JUDGE, judge, repeat) for repeat in range(1, judge.repeat_count + 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """A run's judges. Those that have not proved themselves (drafts and candidates) see no sealed answer."""
+class RunJudges:
+    """A run's judges. Judges with an unproven rubric (draft or candidate) never see sealed answers."""
 
     judges: Sequence[RunJudge]
     sealed: frozenset[tuple[str, str]]
 
     @property
     def proven(self) -> list[RunJudge]:
-        """Those that may judge sealed answers."""
+        """The judges that may judge sealed answers."""
         return [judge for judge in self.judges if judge.standing not in UNPROVEN]
 
     def may_judge(self, answer: Answer) -> Sequence[RunJudge]:
-        """Those that may judge the answer."""
-        return self.proven if self.sealed and seal_of(answer) in self.sealed else self.judges
+        """The judges that may judge the answer."""
+        return self.proven if self.sealed and seal_key(answer) in self.sealed else self.judges
 
 
-def bench_of(run: Run) -> Bench:
-    """The run's judges, and the answers of its project that are sealed, if that makes a difference."""
+def run_judges(run: Run) -> RunJudges:
+    """The run's judges, and the sealed answers of its project if one of the judges is unproven."""
     judges = list(run.judges.select_related("judge_version", "rubric_version"))
     unproven = any(judge.standing in UNPROVEN for judge in judges)
-    return Bench(judges, sealed_of(run.project_id) if unproven else frozenset())
+    return RunJudges(judges, sealed_answers(run.project_id) if unproven else frozenset())
 
 
-def planned_units(run: Run, asked: Iterable[WorkUnit] = ()) -> Iterator[WorkUnit]:
-    """One rules unit per answer, one for its embeddings, and one judge unit per answer, judge and repeat. Answers that
-    are still to be given are those of the questions ``asked``, for which their units wait."""
-    config, bench = RunConfig.model_validate(run.config), bench_of(run)
-    answers = answers_in(run).order_by("question__position", "sample")
-    if not bench.sealed:  # the texts are read only where a seal may be on them
+def planned_units(run: Run, collecting: Iterable[WorkUnit] = ()) -> Iterator[WorkUnit]:
+    """One rules unit and one embedding unit per answer, and one judge unit per answer, judge and repeat. Units of
+    answers still to be collected wait for their question's unit in ``collecting``."""
+    config, judges_of_run = RunConfig.model_validate(run.config), run_judges(run)
+    answers = run_answers(run).order_by("question__position", "sample")
+    # Texts are only needed to find sealed answers.
+    if not judges_of_run.sealed:
         answers = answers.only("sample", "question__external_id")
     ids = list(answers.values_list("pk", flat=True))
-    # A page at a time: SQLite lets nobody write who is in the middle of reading what others have changed since.
+    # A page at a time, because SQLite refuses writes during a read of rows that changed since.
     for first in range(0, len(ids), UNIT_BATCH):
         for answer in answers.filter(pk__in=ids[first : first + UNIT_BATCH]):
-            of = WorkUnit(question=answer.question, sample=answer.sample, answer=answer)
-            yield from (_unit(run, config, step, of) for step in steps(config, bench.may_judge(answer)))
-    for unit in asked:
-        for step in steps(config, bench.judges):
-            waiting = _unit(run, config, step, unit)
+            template_unit = WorkUnit(question=answer.question, sample=answer.sample, answer=answer)
+            yield from (
+                _build_unit(run, config, step, template_unit)
+                for step in unit_steps(config, judges_of_run.may_judge(answer))
+            )
+    for unit in collecting:
+        for step in unit_steps(config, judges_of_run.judges):
+            waiting = _build_unit(run, config, step, unit)
             waiting.needs, waiting.state = unit, State.BLOCKED
             yield waiting
 
 
-def seal_of(answer: Answer) -> tuple[str, str]:
-    """By what an answer is known as sealed: the hashes of its question's text and of its own."""
+def seal_key(answer: Answer) -> tuple[str, str]:
+    """The key of a sealed answer: the hashes of the question's text and of its own."""
     return content_hash(answer.question.text), content_hash(answer.text)
 
 
-def sealed_of(project_id: int) -> frozenset[tuple[str, str]]:
-    """What is sealed in a project, as :func:`seal_of` tells it."""
+def sealed_answers(project_id: int) -> frozenset[tuple[str, str]]:
+    """The sealed answers of a project, by :func:`seal_key`."""
     rows = SealedAnswer.objects.filter(project_id=project_id)
     return frozenset(rows.values_list("question_hash", "text_hash"))
 
 
 def waiting_units(run: Run) -> Iterator[WorkUnit]:
-    """Units that wait for another one of the run, which has to be there already: what a judge wrote is embedded."""
+    """Embedding units for texts that a judge writes; each waits for its judge unit, which must already be stored."""
     config = RunConfig.model_validate(run.config)
     if config.embedding is None:
         return
-    asked = WorkUnit.objects.filter(
+    judge_units = WorkUnit.objects.filter(
         run=run, kind=WorkUnit.Kind.JUDGE, run_judge__rubric_version__family=asked_back.NAME
     )
-    for unit in asked.iterator(chunk_size=2000):
+    for unit in judge_units.iterator(chunk_size=2000):
         yield WorkUnit(
             run=run,
             kind=WorkUnit.Kind.EMBED,
@@ -212,23 +214,26 @@ def waiting_units(run: Run) -> Iterator[WorkUnit]:
         )
 
 
-def _unit(run: Run, config: RunConfig, step: Step, of: WorkUnit) -> WorkUnit:
+def _build_unit(run: Run, config: RunConfig, step: UnitStep, template_unit: WorkUnit) -> WorkUnit:
     judge = step.judge
     scorer = [judge.judge_version.content_hash, judge.rubric_version.content_hash] if judge else []
-    key = text_hash([step.kind, of.question.external_id, of.sample, step.repeat, config.hash, scorer])
+    key = text_hash(
+        [step.kind, template_unit.question.external_id, template_unit.sample, step.repeat, config.hash, scorer]
+    )
     return WorkUnit(
         run=run,
         kind=step.kind,
-        question_id=of.question_id,
-        sample=of.sample,
-        answer=of.answer,
+        question_id=template_unit.question_id,
+        sample=template_unit.sample,
+        answer=template_unit.answer,
         run_judge=judge,
         repeat=step.repeat,
         key=key,
     )
 
 
-SAMPLE = 0  # of an asked answer, as of an imported one that names none
+# The sample number of collected answers, and of imported ones that name none.
+DEFAULT_SAMPLE = 0
 
 
 def make_run(
@@ -237,26 +242,24 @@ def make_run(
     config: RunConfig,
     *,
     judges: Sequence[tuple[JudgeVersion, RubricVersion, bool]] = (),
-    standings: Mapping[tuple[int, int], Standing] | None = None,
+    standings: Mapping[tuple[int, int], VersionStatus] | None = None,
     name: str = "",
     by: User | None = None,
     budget: Decimal | None = None,
     start_token: UUID | None = None,
 ) -> Run:
-    """A draft run. ``judges`` are judge, rubric and whether that judge is the primary one of its rubric; ``standings``
-    tells by their keys how the rubric stands for the judge, active where nothing is said.
+    """Create a draft run. ``judges`` are judge, rubric and whether that judge is primary for the rubric; ``standings``
+    are the rubric's statuses by their keys, active by default.
 
-    ``start_token`` is chosen by whoever asks, so that asking twice does not make two runs.
+    The caller chooses ``start_token``, so that a repeated request does not create two runs.
 
-    :raises Refused: ``answers_unfinished`` where another run still asks for the answers; ``rubric_needs_answers`` where
-        a version that has not proved itself is to judge answers that are still to be asked for, so that nobody can
-        tell yet which of them are sealed.
-    """
+    :raises Refused: ``answers_unfinished`` while another run collects the answers; ``rubric_needs_answers`` if an
+        unproven version is to judge answers not collected yet, because it is unknown which of them are sealed."""
     if answer_set.content_hash is None and answer_set.runs.exists():
-        raise Refused("answers_unfinished")
-    stand = standings or {}
-    if answer_set.content_hash is None and any(standing in UNPROVEN for standing in stand.values()):
-        raise Refused("rubric_needs_answers")
+        raise DomainError("answers_unfinished")
+    standing_by_keys = standings or {}
+    if answer_set.content_hash is None and any(standing in UNPROVEN for standing in standing_by_keys.values()):
+        raise DomainError("rubric_needs_answers")
     with transaction.atomic():
         run = Run.objects.create(
             project_id=answer_set.project_id,
@@ -276,7 +279,7 @@ def make_run(
                 rubric_version=rubric,
                 primary=primary,
                 repeat_count=config.repeat,
-                standing=stand.get((judge.pk, rubric.pk), Standing.ACTIVE),
+                standing=standing_by_keys.get((judge.pk, rubric.pk), VersionStatus.ACTIVE),
             )
             for judge, rubric, primary in judges
         )
@@ -284,25 +287,24 @@ def make_run(
 
 
 def start(run: Run, by: User | None = None) -> bool:
-    """Create the run's units and ring; false when it was started already.
+    """Create the run's units and enqueue it; false if it was already started.
 
-    Units of answers that are there are made before the run begins, some thousand in a transaction: a start that is
-    broken off leaves a draft, whose next start makes the rest.
-    """
-    if run.state == Run.State.DRAFT and not is_asking(run):
+    Units of existing answers are created before the run begins, in transactions of some thousand. An interrupted start
+    leaves a draft, and the next start creates the rest."""
+    if run.state == Run.State.DRAFT and not collects_answers(run):
         insert_units(planned_units(run), ignore_conflicts=True)
     with transaction.atomic():
-        if not _move(run, [Run.State.DRAFT], _working(run), "started", by, started_at=Now()):
+        if not _move(run, [Run.State.DRAFT], _state_after_start(run), "started", by, started_at=Now()):
             return False
-        if asked := WorkUnit.objects.bulk_create(asking_units(run), batch_size=UNIT_BATCH):
-            insert_units(planned_units(run, asked))
+        if collecting := WorkUnit.objects.bulk_create(collection_units(run), batch_size=UNIT_BATCH):
+            insert_units(planned_units(run, collecting))
         insert_units(waiting_units(run))
-        dispatch.ring(run.pk)
+        dispatch.enqueue_run(run.pk)
     return True
 
 
 def begin(run: Run) -> bool:
-    """From the preflight to work, once every judge is pinned; false when the run was in another state already."""
+    """Move from preflight to running once every judge is pinned; false if the run was in another state."""
     return _move(run, [Run.State.PREFLIGHT], Run.State.RUNNING, "checked", None, reason="")
 
 
@@ -313,78 +315,81 @@ def unpinned(run: Run) -> list[JudgeVersion]:
     return list(rows.exclude(pk__in=pinned).select_related("endpoint").order_by("pk"))
 
 
-def _working(run: Run) -> str:
+def _state_after_start(run: Run) -> str:
     return Run.State.PREFLIGHT if unpinned(run) else Run.State.RUNNING
 
 
 def pause(run: Run, by: User | None = None, reason: str = "") -> bool:
-    """Stop claiming; calls in flight end and are kept."""
+    """Stop claiming; calls in flight finish and their results are stored."""
     return _move(run, [Run.State.RUNNING, Run.State.PREFLIGHT], Run.State.PAUSED, "paused", by, reason=reason)
 
 
 def resume(run: Run, by: User | None = None) -> bool:
-    """Go on with a paused run under its frozen configuration. Who did not answer is called at once: somebody has seen
-    to it."""
+    """Resume a paused run with its frozen configuration. Ends outages and cooldowns, because a person has acted."""
     with transaction.atomic():
         judges, system = run.judges.values("judge_version"), run.answer_set.system_version.system_id
         for down in (Endpoint.objects.filter(judges__in=judges), System.objects.filter(pk=system)):
             down.exclude(down_since=None).update(down_since=None, fault="", cooldown_until=Now())
-        moved = _move(run, [Run.State.PAUSED], _working(run), "resumed", by, reason="")
-        if moved:
-            dispatch.ring(run.pk)
-    return moved
+        resumed = _move(run, [Run.State.PAUSED], _state_after_start(run), "resumed", by, reason="")
+        if resumed:
+            dispatch.enqueue_run(run.pk)
+    return resumed
 
 
 def cancel(run: Run, by: User | None = None) -> bool:
-    """End a run for good; what is done stays, what waits is skipped. What providers have done of its batches by then is
-    still read: it is paid for."""
+    """Cancel a run for good: finished units stay, waiting ones are skipped. Results of its batches are still read,
+    because they are paid for."""
     open_states = [Run.State.DRAFT, Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED]
     with transaction.atomic():
-        moved = _move(run, open_states, Run.State.CANCELLED, "cancelled", by)
-        if moved:
+        cancelled = _move(run, open_states, Run.State.CANCELLED, "cancelled", by)
+        if cancelled:
             WorkUnit.objects.filter(run=run, state__in=[State.BLOCKED, State.TODO]).update(
                 state=State.SKIPPED, reason="cancelled"
             )
             if (batches := batch_hooks()) and batches.open().filter(run=run).exists():
-                dispatch.ring(run.pk)  # to have them cancelled too
-    return moved
+                # The worker cancels the batches too.
+                dispatch.enqueue_run(run.pk)
+    return cancelled
 
 
 def retry_failed(run: Run, by: User | None = None) -> int:
-    """Put every failed unit back to work in the next round; how many there were.
+    """Retry every failed unit in the next round; their number.
 
-    :raises Refused: ``nothing_failed``, or ``run_not_retryable`` for a draft or cancelled run.
-    """
+    :raises Refused: ``nothing_failed``, or ``run_not_retryable`` for a draft or cancelled run."""
     with transaction.atomic():
         failed = WorkUnit.objects.filter(run=run, state=State.FAILED)
         # A failed unit whose predecessor failed too has to wait for it again.
-        waiting = failed.filter(needs__state=State.FAILED).values_list("pk", flat=True)
-        again = {"round": F("round") + 1, "tries": 0, "reason": "", "finished_at": None, "not_before": None}
-        blocked = [*waiting, *_scored_again(failed)]
-        count = failed.exclude(pk__in=blocked).update(state=State.TODO, **again)
-        count += WorkUnit.objects.filter(pk__in=blocked).update(state=State.BLOCKED, **again)
+        blocked_by_failure = failed.filter(needs__state=State.FAILED).values_list("pk", flat=True)
+        reset = {"round": F("round") + 1, "tries": 0, "reason": "", "finished_at": None, "not_before": None}
+        blocked = [*blocked_by_failure, *_units_to_rescore(failed)]
+        count = failed.exclude(pk__in=blocked).update(state=State.TODO, **reset)
+        count += WorkUnit.objects.filter(pk__in=blocked).update(state=State.BLOCKED, **reset)
         if not count:
-            raise Refused("nothing_failed")
+            raise DomainError("nothing_failed")
         states = [Run.State.RUNNING, Run.State.PAUSED, Run.State.COMPLETED, Run.State.INCOMPLETE]
-        if not _move(run, states, _working(run), "retried", by, reason="", finished_at=None):
-            raise Refused("run_not_retryable")
-        dispatch.ring(run.pk)
+        if not _move(run, states, _state_after_start(run), "retried", by, reason="", finished_at=None):
+            raise DomainError("run_not_retryable")
+        dispatch.enqueue_run(run.pk)
     return count
 
 
-def _scored_again(failed: QuerySet[WorkUnit]) -> list[int]:
-    """The units that are done with an answer that is asked for again, such as rules that did not apply to it."""
-    asked = list(failed.filter(kind=WorkUnit.Kind.ASK).values_list("pk", flat=True))
-    waits = Q(needs__in=asked) | Q(needs__needs__in=asked)
-    return list(WorkUnit.objects.filter(waits, state=State.DONE).values_list("pk", flat=True)) if asked else []
+def _units_to_rescore(failed: QuerySet[WorkUnit]) -> list[int]:
+    """Done units of answers that are collected again, such as rules that did not apply."""
+    collecting = list(failed.filter(kind=WorkUnit.Kind.ASK).values_list("pk", flat=True))
+    depends_on_them = Q(needs__in=collecting) | Q(needs__needs__in=collecting)
+    return (
+        list(WorkUnit.objects.filter(depends_on_them, state=State.DONE).values_list("pk", flat=True))
+        if collecting
+        else []
+    )
 
 
-def _move(run: Run, before: Sequence[str], after: str, verb: str, by: User | None, **fields: object) -> bool:
-    """One conditional update with its event and audit entry; the run in hand is refreshed."""
+def _move(run: Run, from_states: Sequence[str], to_state: str, verb: str, by: User | None, **fields: object) -> bool:
+    """Change the state in one conditional update, with event and audit entry; refreshes the run."""
     with transaction.atomic():
-        moved = bool(Run.objects.filter(pk=run.pk, state__in=before).update(state=after, **fields))
-        if moved:
+        changed = bool(Run.objects.filter(pk=run.pk, state__in=from_states).update(state=to_state, **fields))
+        if changed:
             RunEvent.objects.create(run=run, verb=verb, reason=str(fields.get("reason") or ""), created_by=by)
             audit.record(by, f"run.{verb}", run)
     run.refresh_from_db()
-    return moved
+    return changed

@@ -1,10 +1,9 @@
-"""What ``serve`` starts and keeps up: the web server, of several processes because Python works on one core at a time,
-and the cluster. The parent starts both, starts again what ends, ends a wedged cluster, and at the end both.
+"""Supervisor of ``serve``: starts the web server (several processes, because Python uses one core each) and the worker
+cluster, restarts what ends, and stops both at the end.
 
-django-q2 can wedge for good when a worker is killed while idle, and then does not even end on SIGTERM; a watchdog
-outside the cluster is the only cure. Each child leads a session of its own, so that its whole group can be killed,
-and dies with the parent where the system supports it.
-"""
+django-q2 can wedge for good if a worker is killed while idle, and then ignores SIGTERM; only a watchdog outside of the
+cluster helps. Each child leads its own session, so that its whole group can be killed, and dies with the parent where
+the system supports it."""
 
 from __future__ import annotations
 
@@ -23,11 +22,16 @@ from pathlib import Path
 from types import FrameType
 
 log = logging.getLogger("concord.serve")
-PATIENCE_SECONDS = 2.0  # in which a worker may finish what it has begun; what it has not is done again later
-GRACE_SECONDS = 8.0  # with the patience
-SOUND_SECONDS = 5.0  # what lived so long did not fail at its start
-LONGEST_PAUSE_SECONDS = 8.0  # before something is started again
-MOST_ENDS = 10  # in a row soon after the start; then whoever started the supervisor has to see to it
+# Time for a worker to finish what it began; the rest is repeated later.
+PATIENCE_SECONDS = 2.0
+# Includes the patience.
+GRACE_SECONDS = 8.0
+# A process that lived this long did not fail at its start.
+MIN_UPTIME_SECONDS = 5.0
+# Maximum pause before a restart.
+LONGEST_PAUSE_SECONDS = 8.0
+# After this many quick exits in a row the supervisor gives up.
+MAX_QUICK_EXITS = 10
 _PR_SET_PDEATHSIG = 1
 
 
@@ -38,36 +42,34 @@ def _die_with_parent() -> None:
 
 
 class Child:
-    """A process group started from one command. ``quick_ends`` counts those in a row that came soon after a start;
-    ``back_at`` is when it is started again, none while it is not waiting for that. ``hopeless`` is what keeps ending by
-    itself; what others kill (the system short of memory) is started again without end."""
+    """A process group started from one command. ``quick_exits`` counts consecutive exits soon after a start;
+    ``restart_at`` is the time of the next start, ``None`` while it runs. ``hopeless`` is true if it keeps exiting by
+    itself; a process killed from outside (out of memory) is restarted without limit."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         self.command = list(command)
-        self.quick_ends = 0
+        self.quick_exits = 0
         self.hopeless = False
         self.start()
 
     def start(self) -> None:
-        """Start the command."""
-        self.back_at: float | None = None
+        self.restart_at: float | None = None
         self._started_at = time.monotonic()
-        self._below: set[str] = set()
+        self._child_pids: set[str] = set()
         self.process = subprocess.Popen(self.command, start_new_session=True, preexec_fn=_die_with_parent)  # noqa: S603 -- our own commands
 
     @property
     def alive(self) -> bool:
-        """Whether the leader of the group runs."""
         return self.process.poll() is None
 
-    def ask(self) -> None:
-        """Ask the group to end, without waiting for it. By SIGINT, which django-q's processes leave to their leader:
-        SIGTERM kills its sentinel while that waits for the leader's word, and the leader then waits for ever."""
+    def request_stop(self) -> None:
+        """Ask the group to end, without waiting. Uses SIGINT, which django-q's processes leave to their leader; SIGTERM
+        kills its sentinel, and the leader then waits for ever."""
         self._signal(signal.SIGINT)
 
-    def end(self, patience: float = PATIENCE_SECONDS, grace: float = GRACE_SECONDS) -> None:
-        """Wait for a group that was asked: SIGTERM after the patience, SIGKILL to what is left after the grace."""
+    def wait_for_end(self, patience: float = PATIENCE_SECONDS, grace: float = GRACE_SECONDS) -> None:
+        """Wait for a group that was asked to stop: SIGTERM after the patience, SIGKILL after the grace."""
         try:
             self.process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -76,38 +78,37 @@ class Child:
             self.process.wait(grace - patience)
         except subprocess.TimeoutExpired:
             log.warning("%s does not end, killing it", self.name)
-        # Members may outlive their leader: a killed cluster leaves workers that go on executing.
+        # Members may outlive their leader: a killed cluster leaves workers that continue.
         self._signal(signal.SIGKILL)
         self.process.wait()
 
     def restart(self) -> None:
-        """End the group and start the command anew."""
-        self.ask()
-        self.end()
+        self.request_stop()
+        self.wait_for_end()
         self.start()
 
-    def bury(self) -> str:
-        """After the leader's end: end what is left of the group, which must not go on working, and say when to start
-        again: at once, then after 1, 2, 4, ... seconds while it keeps ending soon. How it ended."""
+    def handle_exit(self) -> str:
+        """Kill the rest of the group after its leader ended, and schedule a restart: at once, then after 1, 2, 4, ...
+        seconds while it keeps exiting soon. How it ended, in words."""
         self._signal(signal.SIGKILL)
         now = time.monotonic()
-        self.quick_ends = self.quick_ends + 1 if now - self._started_at < SOUND_SECONDS else 0
-        self.hopeless = self.quick_ends > MOST_ENDS and self.process.returncode >= 0
-        pause = min(2.0 ** (self.quick_ends - 2), LONGEST_PAUSE_SECONDS) if self.quick_ends > 1 else 0.0
-        self.back_at = now + pause
+        self.quick_exits = self.quick_exits + 1 if now - self._started_at < MIN_UPTIME_SECONDS else 0
+        self.hopeless = self.quick_exits > MAX_QUICK_EXITS and self.process.returncode >= 0
+        pause = min(2.0 ** (self.quick_exits - 2), LONGEST_PAUSE_SECONDS) if self.quick_exits > 1 else 0.0
+        self.restart_at = now + pause
         log.error("%s ended with code %s, starting it again in %g s", self.name, self.process.returncode, pause)
         return f"ended with code {self.process.returncode}"
 
-    def lost(self) -> int:
-        """How many processes that the leader had started have ended since the last look; it starts them again by
-        itself. Known on Linux only."""
+    def count_lost_children(self) -> int:
+        """The number of the leader's child processes that ended since the last call; it restarts them itself. Linux
+        only."""
         pid = self.process.pid
         try:
-            below = set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+            child_pids = set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
         except OSError:
             return 0
-        gone, self._below = self._below - below, below
-        return len(gone)
+        ended_pids, self._child_pids = self._child_pids - child_pids, child_pids
+        return len(ended_pids)
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -115,87 +116,93 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children up until a signal. ``told`` hears of each that was started again, by name and with how it had
-    ended; ``watch`` is called every ``interval`` seconds."""
+    """Keeps children running until a signal. ``on_restart`` receives the name and the reason of each restart;
+    ``on_interval`` is called every ``interval`` seconds."""
 
     def __init__(
-        self, children: Sequence[Child], told: Callable[[str, str], None], watch: Callable[[], None], interval: float
+        self,
+        children: Sequence[Child],
+        on_restart: Callable[[str, str], None],
+        on_interval: Callable[[], None],
+        interval: float,
     ) -> None:
         self.children = children
-        self.told = told
-        self.watch = watch
+        self.on_restart = on_restart
+        self.on_interval = on_interval
         self.interval = interval
         self._stopping = False
 
     def run(self) -> int:
-        """Exit code: 0 after SIGINT or SIGTERM, 1 when a child kept ending soon after its start."""
+        """Run until a signal; exit code 0 after SIGINT or SIGTERM, 1 if a child kept exiting soon after its start."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
         due = time.monotonic() + self.interval
         hopeless: Child | None = None
         while not self._stopping and hopeless is None:
             for child in self.children:
-                self._see_to(child)
+                self._supervise(child)
             hopeless = next((child for child in self.children if child.hopeless), None)
             if time.monotonic() >= due:
-                self.watch()
+                self.on_interval()
                 due = time.monotonic() + self.interval
             time.sleep(0.2)
         if hopeless:
-            log.error("%s ended %s times in a row soon after its start; giving up", hopeless.name, hopeless.quick_ends)
+            log.error("%s ended %s times in a row soon after its start; giving up", hopeless.name, hopeless.quick_exits)
         for child in self.children:
-            child.ask()
+            child.request_stop()
         for child in self.children:
-            child.end()
+            child.wait_for_end()
         return 1 if hopeless else 0
 
-    def _see_to(self, child: Child) -> None:
+    def _supervise(self, child: Child) -> None:
         if child.alive:
-            for _ in range(child.lost()):
+            for _ in range(child.count_lost_children()):
                 log.error("a process of the %s ended, it starts another one", child.name)
-                self.told(child.name, "one of its processes ended")
+                self.on_restart(child.name, "one of its processes ended")
             return
-        ended = child.bury() if child.back_at is None else ""
-        if child.back_at is not None and time.monotonic() >= child.back_at:
+        exit_reason = child.handle_exit() if child.restart_at is None else ""
+        if child.restart_at is not None and time.monotonic() >= child.restart_at:
             child.start()
-        if ended:
-            self.told(child.name, ended)
+        if exit_reason:
+            self.on_restart(child.name, exit_reason)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
 
 
-THREADS = 2  # of each process: one waits for the database or the network while the other works
-PORT_TAKEN = "Port %s is in use. End what runs there, or name another one: PORT=8001."
-KILL_SECONDS = 5  # below the supervisor's grace
-MOST_PROCESSES = 4  # unless the setting names more: each takes up to 200 MB
+# Per process: one waits for the database or the network while the other works.
+THREADS = 2
+PORT_IN_USE = "Port %s is in use. End what runs there, or name another one: PORT=8001."
+# Less than the supervisor's grace.
+KILL_SECONDS = 5
+# The default maximum, because each process takes up to 200 MB.
+MAX_WEB_PROCESSES = 4
 
 
-def processes(setting: int) -> int:
-    """How many: as ``CONCORD_WEB_PROCESSES`` says, else one for each core there is for us, and no more than four."""
+def web_processes(setting: int) -> int:
+    """The number of web processes: ``CONCORD_WEB_PROCESSES``, or else one per available core, at most four."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, setting or min(cores, MOST_PROCESSES))
+    return max(1, setting or min(cores, MAX_WEB_PROCESSES))
 
 
-def port_taken(host: str, port: int) -> bool:
-    """Whether somebody listens there already. The processes of our server share their port (``SO_REUSEPORT``), so the
-    system would let a second server in and hand each request to either of them."""
+def is_port_in_use(host: str, port: int) -> bool:
+    """Whether another server listens on the port. Needed because our processes share it (``SO_REUSEPORT``), so that the
+    system would accept a second server."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that just ended hold nothing
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # Connections that just ended do not block the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            trial.bind((host, port))
+            probe.bind((host, port))
         except OSError as error:
             return error.errno == errno.EADDRINUSE
     return False
 
 
 def web_command(host: str, port: int, count: int, application: str = "config.rsgi:application") -> list[str]:
-    """The command that serves an application by so many processes.
+    """The command that serves an application with ``count`` processes.
 
-    A process that is still loading the application loses a signal (until then it has its parent's handler, which asks
-    only the parent to stop), and the parent would wait for it without end: after ``KILL_SECONDS`` it kills it.
-    """
+    A process that is still loading ignores the stop signal. The parent kills it after ``KILL_SECONDS``."""
     address = ["--interface", "rsgi", "--host", host, "--port", str(port)]
     size = ["--workers", str(count), "--workers-kill-timeout", str(KILL_SECONDS), "--respawn-failed-workers"]
     return [sys.executable, "-m", "granian", *address, *size, "--log-level", "warning", application]

@@ -1,10 +1,9 @@
-"""One worker's turn at calls: units are taken in hand, sent, heard, tried again and put down, and
-every call stands in a ledger before it is sent.
+"""A worker's call loop: claim units, send calls, parse replies, retry or release. Each attempt is recorded before it is
+sent.
 
-While calls are out, the next conversations are taken and their requests made ready, so that a place that becomes free
-is filled at once; what came back is written in batches, each in one transaction. Whether judges or systems are called,
-and which ledger it is, the units of a run or the pairs of a comparison, is the subclasses' business.
-"""
+While calls are in flight, the next conversations are claimed and prepared, so that a free slot is filled at once.
+Replies are stored in batches, each in one transaction. Subclasses define the calls (judge or system) and the tables
+(units of a run or pairs of a comparison)."""
 
 from __future__ import annotations
 
@@ -20,360 +19,385 @@ from typing import Any, Generic, Protocol, TypeVar
 from django.db import transaction
 
 from evaluation.network.outcomes import Outcome
-from evaluation.network.pacing import still_sent
-from evaluation.network.pool import C, CallPool, Given, R
-from evaluation.network.retrying import LONGEST_WAIT_IN_WORKER
-from evaluation.worker.collector import held_back
+from evaluation.network.pacing import expected_free_slots
+from evaluation.network.pool import CallPool, CallT, PacedReplyT, ReplyT
+from evaluation.network.retrying import MAX_WORKER_WAIT_SECONDS
+from evaluation.worker.collector import paused_gc
 from evaluation.worker.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
-from evaluation.worker.shares import RENEW_SECONDS, WAITING_SECONDS, Granted, Share
+from evaluation.worker.shares import RENEW_SECONDS, RETRY_RENEW_SECONDS, Quota, QuotaLease
 
-HEARTBEAT_SHARE = 3  # leases are prolonged when a third of their time has passed
-WAIT_SECONDS = 0.5  # how long one waits for replies before looking at the run again
+# Leases are extended after a third of their time.
+HEARTBEATS_PER_LEASE = 3
+# How long to wait for replies before the state is checked again.
+WAIT_SECONDS = 0.5
 TICK_SECONDS = 1.0
-LOOK_SECONDS = 0.1  # how often one looks at the run's state
-REST_SLACK_SECONDS = 0.5  # a rest that is longer by less is not told anew
-DRY_SECONDS = 0.5  # how long one does not ask for more after there was none
-LONGEST_OUTAGE = 86_400.0  # seconds after which somebody has to see to who does not answer
-MOST_IN_HANDS = 6  # conversations per place that one holds at most, those that wait to be tried again included
+# How often the state of the work is checked.
+CHECK_SECONDS = 0.1
+# A cooldown that is longer by less is not reported again.
+REST_TOLERANCE_SECONDS = 0.5
+# Pause before the next claim after an empty one.
+EMPTY_CLAIM_SECONDS = 0.5
+# After this outage a person has to act.
+MAX_OUTAGE_SECONDS = 86_400.0
+# Maximum conversations per slot, including those waiting for a retry.
+MAX_FLIGHTS_PER_SLOT = 6
 
 
 @dataclass(slots=True, kw_only=True)
-class InHands:
-    """Something to make calls for, the attempt that is out for it, and how earlier tries of the same request ended.
-    ``key`` tells it from the others in the same hands; a ``suspect`` may be what killed workers before and is sent
-    alone."""
+class InFlight:
+    """A conversation with its attempt in flight, and the outcomes of earlier tries of the same request. ``key``
+    identifies it in the session; a ``suspect`` may have crashed workers and is sent alone."""
 
     key: int
     attempt_id: int
     call: Any
-    claimed_at: float  # monotonic seconds; of the last heartbeat later
+    # Monotonic seconds; later the time of the last heartbeat.
+    claimed_at: float
     suspect: bool = False
     number: int = 1
-    earlier: tuple[Outcome, ...] = ()  # also in other hands, where this call tells whether anybody is answered
-    digest: str = ""  # of the call when it was submitted
+    # During an outage also those of other workers.
+    earlier: tuple[Outcome, ...] = ()
+    # The digest of the submitted call.
+    digest: str = ""
 
 
-F = TypeVar("F", bound=InHands)
+F = TypeVar("F", bound=InFlight)
 
 
 @dataclass(slots=True)
-class Sorted(Generic[F]):
-    """What becomes of what replies came back for."""
+class Triage(Generic[F]):
+    """The next steps after a batch of replies."""
 
     finished: list[F] = field(default_factory=list)
-    go_on: list[F] = field(default_factory=list)  # with their next call, at once
-    again: list[tuple[float, F]] = field(default_factory=list)  # the same after so many seconds
-    deferred: list[tuple[float, F]] = field(default_factory=list)  # given back, due after so many seconds
-    needs_person: str = ""  # why no call can succeed before somebody acts
-    stopped: list[F] = field(default_factory=list)  # by that
+    # Continue at once with their next call.
+    continue_now: list[F] = field(default_factory=list)
+    # Repeat the call after so many seconds.
+    retry_later: list[tuple[float, F]] = field(default_factory=list)
+    # Give back, due after so many seconds.
+    deferred: list[tuple[float, F]] = field(default_factory=list)
+    # The reason why a person has to act first.
+    needs_person: str = ""
+    # Stopped for that reason.
+    stopped: list[F] = field(default_factory=list)
 
 
-class Kept(Protocol[Given]):
-    """Replies that were paid for already."""
+class ReplyCache(Protocol[ReplyT]):
+    """Replies that were already paid for."""
 
-    def find(self, digests: Collection[str]) -> Mapping[str, Given]: ...
+    def find(self, digests: Collection[str]) -> Mapping[str, ReplyT]: ...
 
 
 @dataclass(kw_only=True)
-class Session(ABC, Generic[F, C, R]):
-    """A turn at conversations that share a client, until ``deadline`` (monotonic seconds). ``ended`` counts those that
-    came to their end. The hooks that write are called inside a transaction unless they say otherwise."""
+class WorkerSession(ABC, Generic[F, CallT, PacedReplyT]):
+    """A worker's loop over conversations that share a client, until ``deadline`` (monotonic seconds). ``ended`` counts
+    the finished ones. Hooks that write run inside a transaction unless their docstring says otherwise."""
 
-    pool: CallPool[C, R]
+    pool: CallPool[CallT, PacedReplyT]
     deadline: float
     lease_seconds: float
-    kept: Kept[R] | None = None  # none where every call shall be made
-    share: Share | None = None
-    tick: Callable[[], None] | None = None  # for whoever watches, about once a second
-    beside: Callable[[], int] | None = None  # a little other work while calls are out; 0 where none is left
+    # None if every call has to be made.
+    cache: ReplyCache[PacedReplyT] | None = None
+    quota_lease: QuotaLease | None = None
+    # Called about once a second, to show progress.
+    on_tick: Callable[[], None] | None = None
+    # Does a little other work while calls are in flight; returns 0 if none is left.
+    background_step: Callable[[], int] | None = None
     rng: random.Random = field(default_factory=random.Random)
-    ended: int = 0
-    _hands: dict[int, F] = field(default_factory=dict)
-    _later: list[tuple[float, int, F]] = field(default_factory=list)
-    _asked: set[str] = field(default_factory=set)  # digests of the calls that are out
-    _held: dict[str, list[F]] = field(default_factory=dict)  # identical calls that wait for them
+    ended_conversations: int = 0
+    _flights: dict[int, F] = field(default_factory=dict)
+    _retry_queue: list[tuple[float, int, F]] = field(default_factory=list)
+    # Digests of the calls in flight.
+    _sent_digests: set[str] = field(default_factory=set)
+    # Identical calls that wait for them.
+    _duplicates: dict[str, list[F]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._order = count()
-        self._looked_at = self._ticked_at = self._dry_until = self._renew_at = float("-inf")
-        self._began, self._came_back = time.monotonic(), 0
-        self._known_rest = float("-inf")  # until when, in monotonic seconds, every worker knows that it rests
+        self._checked_at = self._ticked_at = self._empty_until = self._renew_at = float("-inf")
+        self._started_at, self._reply_count = time.monotonic(), 0
+        # Until this time (monotonic seconds) every worker knows of the cooldown.
+        self._shared_rest_until = float("-inf")
         self._stopping = False
-        self.down = False  # nobody is answered at present
-        self.ahead = True  # whether the next calls are made ready while places are taken
+        # True during an outage.
+        self.is_down = False
+        # Whether to prepare the next calls while all slots are in use.
+        self.prefetch = True
 
     @property
-    def in_hands(self) -> int:
-        """How many conversations are in hands."""
-        return len(self._hands)
+    def flight_count(self) -> int:
+        return len(self._flights)
 
     @abstractmethod
     def digest_of(self, flight: F) -> str:
-        """What identifies the call that is out for it."""
+        """The key of its call; equal calls have equal keys."""
 
     @abstractmethod
-    def heard(self, done: Sequence[tuple[F, R]]) -> tuple[Sorted[F], Callable[[bool], None]]:
-        """What follows the replies, and how their rows are inserted: with true after a commit of which one does not
-        know whether it happened."""
+    def triage(self, done: Sequence[tuple[F, PacedReplyT]]) -> tuple[Triage[F], Callable[[bool], None]]:
+        """The next steps after the replies, and a function that inserts their rows; call that with true after a commit
+        of unknown outcome."""
 
     @abstractmethod
-    def goes_on(self) -> bool:
-        """Whether the work has not been stopped from outside. In no transaction."""
+    def may_continue(self) -> bool:
+        """Whether the work was not stopped from outside. Outside of transactions."""
 
     @abstractmethod
     def is_claimable(self) -> bool:
-        """Whether something could be taken. In no transaction."""
+        """Whether anything is claimable. Outside of transactions."""
 
     @abstractmethod
     def take(self, size: int) -> Sequence[F] | None:
-        """Up to ``size`` more conversations with their first attempts, or ``None`` where there are none at present;
-        less where some needed no call. Safe to repeat, and in no transaction."""
+        """Claim up to ``size`` conversations with their first attempts; ``None`` if there are none at present. Fewer if
+        some needed no call. Idempotent, outside of transactions."""
 
     @abstractmethod
     def attempt(self, flights: Sequence[F]) -> Sequence[F]:
-        """Write the next attempts of those that may go on, and return these; the others are given back."""
+        """Record the next attempts of those that may continue, and return them; give the others back."""
 
     @abstractmethod
     def end(self, flights: Sequence[F]) -> None:
-        """Write what the conversations have come to."""
+        """Store the results of the conversations."""
 
     @abstractmethod
     def give_back(self, flights: Sequence[F], after_seconds: float = 0.0) -> None:
-        """Leave them to whoever takes them next, not before so many seconds have passed."""
+        """Release them for other workers, due after so many seconds."""
 
     @abstractmethod
     def mark_unsent(self, flights: Sequence[F]) -> None:
-        """Say that their attempts were never sent."""
+        """Record that their attempts were never sent."""
 
     @abstractmethod
     def extend(self, flights: Sequence[F]) -> None:
-        """Prolong the leases. In no transaction, safe to repeat."""
+        """Extend the leases. Outside of transactions, idempotent."""
 
     @abstractmethod
     def stop_for(self, reason: str) -> None:
-        """Stop everybody's work for a reason that a person has to see to. In no transaction, safe to repeat."""
+        """Stop the work of all workers until a person acts. Outside of transactions, idempotent."""
 
     def work(self) -> int:
-        """Take and call until nothing can be taken, the work is stopped, or time is up; how many ended."""
+        """Claim and call until nothing is claimable, the work is stopped, or time is up; the number of ended
+        conversations."""
         try:
-            with held_back():
-                while self._turn():
+            with paused_gc():
+                while self._step():
                     pass
         finally:
-            # Only an interruption leaves something here: it must not wait for its lease to lapse.
-            self._put_down()
-            self._release(self._hands.values())
-        return self.ended
+            # After an interruption, release what is left so that it need not wait for its lease to expire.
+            self._give_back_unsent()
+            self._release(self._flights.values())
+        return self.ended_conversations
 
-    def _turn(self) -> bool:
-        """One round: take, send, collect, write. False when there is nothing left to do."""
-        self._look()
+    def _step(self) -> bool:
+        """One round: claim, send, collect, write. False if nothing is left to do."""
+        self._check_state()
         if self._stopping:
-            self._put_down()
-        elif (wanted := self._wants()) > 0:
-            self._fill(wanted)
-        self._send_due()
-        if not self._hands:
-            return self._queues()
-        if self._does_other_work():
-            self._prolong()
+            self._give_back_unsent()
+        elif (claim_size := self._claim_size()) > 0:
+            self._take_and_submit(claim_size)
+        self._send_retries()
+        if not self._flights:
+            return self._waits_for_slot()
+        if self._run_background_step():
+            self._extend_leases()
             return True
-        done = self.pool.collect(self._patience())
+        done = self.pool.collect(self._collect_timeout())
         if done:
-            self._receive([(self._hands[int(str(key))], reply) for key, reply in done])
-        self._prolong()
+            self._receive([(self._flights[int(str(key))], reply) for key, reply in done])
+        self._extend_leases()
         return True
 
-    def _does_other_work(self) -> bool:
-        """Do a little of what needs no call while nothing has come back."""
-        if self.beside is None or self._stopping or self.pool.has_news:
+    def _run_background_step(self) -> bool:
+        """Do a little background work while no reply has arrived."""
+        if self.background_step is None or self._stopping or self.pool.has_results:
             return False
-        if not self.beside():
-            self.beside = None
-        return self.beside is not None
+        if not self.background_step():
+            self.background_step = None
+        return self.background_step is not None
 
-    def _queues(self) -> bool:
-        """With nothing in hands: whether to wait for a place, which others have, while there is something to do."""
-        if self._stopping or self.pool.pace.limit.most or not retry_on_db_error(self.is_claimable):
+    def _waits_for_slot(self) -> bool:
+        """With nothing in flight: whether to wait for a slot that other workers hold, because work is left."""
+        if self._stopping or self.pool.pace.limit.maximum or not retry_on_db_error(self.is_claimable):
             return False
-        time.sleep(WAITING_SECONDS)
+        time.sleep(RETRY_RENEW_SECONDS)
         return True
 
-    def _look(self) -> None:
-        """Whether one has to stop: time is up, or the work was stopped."""
+    def _check_state(self) -> None:
+        """Check whether to stop: time is up, the work was stopped, or the disk is full."""
         now = time.monotonic()
         if now >= self.deadline:
             self._stopping = True
-        if now - self._looked_at >= LOOK_SECONDS:
-            self._looked_at = now
+        if now - self._checked_at >= CHECK_SECONDS:
+            self._checked_at = now
             if not self._stopping and is_short_of_space():
                 retry_on_db_error(lambda: self.stop_for(STORAGE_FULL))
-            if not retry_on_db_error(self.goes_on):
+            if not retry_on_db_error(self.may_continue):
                 self._stopping = True
-        if self.tick is not None and now - self._ticked_at >= TICK_SECONDS:
+        if self.on_tick is not None and now - self._ticked_at >= TICK_SECONDS:
             self._ticked_at = now
-            self.tick()
-        if self.share is not None:
-            self._keep_share(self.share)
+            self.on_tick()
+        if self.quota_lease is not None:
+            self._renew_quota(self.quota_lease)
 
-    def _keep_share(self, share: Share) -> None:
-        """Tell the others whether the endpoint answers and what rest it asked for, hear of theirs, and take the fair
-        part of its places."""
-        noticed = self.pool.pace.pulse.notice()
-        if noticed:
-            retry_on_db_error(lambda: share.tell(noticed))
+    def _renew_quota(self, quota_lease: QuotaLease) -> None:
+        """Report outages and cooldowns to the other workers, receive theirs, and renew the quota."""
+        notice = self.pool.pace.outage.take_notice()
+        if notice:
+            retry_on_db_error(lambda: quota_lease.report_outage(notice))
             self._renew_at = float("-inf")
         now = time.monotonic()
-        rest = self.pool.resting
-        until = now + rest
-        if not noticed and rest and until > self._known_rest + REST_SLACK_SECONDS:
-            retry_on_db_error(lambda: share.rest(rest))
-            self._known_rest = until
+        rest_seconds = self.pool.pause_seconds
+        until = now + rest_seconds
+        if not notice and rest_seconds and until > self._shared_rest_until + REST_TOLERANCE_SECONDS:
+            retry_on_db_error(lambda: quota_lease.rest(rest_seconds))
+            self._shared_rest_until = until
         if now >= self._renew_at:
-            granted = retry_on_db_error(lambda: share.renew(self.pool.may_be_out, self.pool.pace.limit.now))
-            self.pool.allow(granted.allowance, granted.rest_seconds)
-            self._hear_of_outage(granted)
-            self._known_rest = max(self._known_rest, now + granted.rest_seconds)
-            self._renew_at = now + (RENEW_SECONDS if granted.complete else WAITING_SECONDS)
-            until = max(until, now + granted.rest_seconds)
-        if until - now > LONGEST_WAIT_IN_WORKER:
+            quota = retry_on_db_error(lambda: quota_lease.renew(self.pool.max_in_flight, self.pool.pace.limit.current))
+            self.pool.set_allowance(quota.allowance, quota.rest_seconds)
+            self._apply_outage(quota)
+            self._shared_rest_until = max(self._shared_rest_until, now + quota.rest_seconds)
+            self._renew_at = now + (RENEW_SECONDS if quota.complete else RETRY_RENEW_SECONDS)
+            until = max(until, now + quota.rest_seconds)
+        if until - now > MAX_WORKER_WAIT_SECONDS:
             self._stopping = True
 
-    def _hear_of_outage(self, granted: Granted) -> None:
-        """Give back what is not out where nobody is answered; one call at a time will be taken and tell of the end."""
-        down, self.down = self.down, granted.down_seconds is not None
-        self.pool.pace.pulse.down = self.down
-        if self.down and not down:
-            self._put_down()
-        if granted.down_seconds and granted.down_seconds > LONGEST_OUTAGE:
-            retry_on_db_error(lambda: self.stop_for(granted.fault))
+    def _apply_outage(self, quota: Quota) -> None:
+        """Enter or leave an outage: give back unsent calls at its start, and stop after too long."""
+        was_down, self.is_down = self.is_down, quota.down_seconds is not None
+        self.pool.pace.outage.is_down = self.is_down
+        if self.is_down and not was_down:
+            self._give_back_unsent()
+        if quota.down_seconds and quota.down_seconds > MAX_OUTAGE_SECONDS:
+            retry_on_db_error(lambda: self.stop_for(quota.fault))
 
-    def _patience(self) -> float:
-        """How long to wait for replies: what waits in the pool must not be sent long after one should have stopped."""
+    def _collect_timeout(self) -> float:
+        """How long to wait for replies. Short if calls are queued in the pool, because they must not be sent after a
+        stop."""
         now = time.monotonic()
-        longest = LOOK_SECONDS if self.pool.waiting else WAIT_SECONDS
-        until = [self._later[0][0]] if self._later else []
+        longest = CHECK_SECONDS if self.pool.queued else WAIT_SECONDS
+        until = [self._retry_queue[0][0]] if self._retry_queue else []
         until += [] if self._stopping else [self.deadline]
         return max(0.001, min(longest, *(moment - now for moment in until))) if until else longest
 
-    def _wants(self) -> int:
-        """How many to take: as many as fill the places three times, so that one is always ready when one ends, once a
-        third of them has come back: taking many costs little more than taking one. Nothing beside a suspect."""
-        most = self.pool.pace.limit.most
-        if time.monotonic() < self._dry_until or any(flight.suspect for flight in self._hands.values()):
+    def _claim_size(self) -> int:
+        """How many conversations to claim: enough to fill the slots three times, claimed in large steps because a claim
+        costs the same for few. None besides a suspect."""
+        max_calls = self.pool.pace.limit.maximum
+        if time.monotonic() < self._empty_until or any(flight.suspect for flight in self._flights.values()):
             return 0
-        if self.down or not self.ahead:
-            return most - len(self._hands)
-        ready = self.pool.in_hands
+        if self.is_down or not self.prefetch:
+            return max_calls - len(self._flights)
+        in_pool = self.pool.outstanding
         now = time.monotonic()
-        free = max(0, most - ready)
-        in_time = still_sent(self._came_back, now - self._began, self.deadline - now) - self.pool.waiting
-        room = min(MOST_IN_HANDS * most - len(self._hands), max(free, in_time))
-        if not ready:
-            return min(most, room)  # the places first
-        if ready > 2 * most:
+        free_slots = max(0, max_calls - in_pool)
+        sendable = (
+            expected_free_slots(self._reply_count, now - self._started_at, self.deadline - now) - self.pool.queued
+        )
+        room = min(MAX_FLIGHTS_PER_SLOT * max_calls - len(self._flights), max(free_slots, sendable))
+        if not in_pool:
+            # Fill the slots first.
+            return min(max_calls, room)
+        if in_pool > 2 * max_calls:
             return 0
-        wanted = min(3 * most - ready, room)
-        return wanted if wanted >= max(1, min(most // 4, free or most)) else 0
+        claim_size = min(3 * max_calls - in_pool, room)
+        return claim_size if claim_size >= max(1, min(max_calls // 4, free_slots or max_calls)) else 0
 
-    def _fill(self, size: int) -> None:
-        taken = retry_on_db_error(lambda: self.take(size))
-        if taken is None:
-            self._dry_until = time.monotonic() + DRY_SECONDS
+    def _take_and_submit(self, size: int) -> None:
+        flights = retry_on_db_error(lambda: self.take(size))
+        if flights is None:
+            self._empty_until = time.monotonic() + EMPTY_CLAIM_SECONDS
         else:
-            self._submit(taken)
+            self._submit(flights)
 
     def _submit(self, flights: Sequence[F]) -> None:
-        """Send the calls, but for those that were paid for already; one identical to a call that is out waits."""
-        self._hands |= {flight.key: flight for flight in flights}
+        """Send the calls, except those with a stored reply; a call identical to one in flight waits for its reply."""
+        self._flights |= {flight.key: flight for flight in flights}
         for flight in flights:
             flight.digest = self.digest_of(flight)
-        kept, known, sending = self.kept, dict[str, R](), list[F]()
-        if kept is not None and flights:
-            known = dict(retry_on_db_error(lambda: kept.find([flight.digest for flight in flights])))
+        cache, cached, sending = self.cache, dict[str, PacedReplyT](), list[F]()
+        if cache is not None and flights:
+            cached = dict(retry_on_db_error(lambda: cache.find([flight.digest for flight in flights])))
         for flight in flights:
-            if flight.digest in known:
+            if flight.digest in cached:
                 continue
-            if kept is not None and flight.digest in self._asked:
-                self._held.setdefault(flight.digest, []).append(flight)
+            if cache is not None and flight.digest in self._sent_digests:
+                self._duplicates.setdefault(flight.digest, []).append(flight)
                 continue
-            self._asked.add(flight.digest)
+            self._sent_digests.add(flight.digest)
             sending.append(flight)
         self.send(sending)
-        if known:
-            self._receive([(flight, known[flight.digest]) for flight in flights if flight.digest in known])
+        if cached:
+            self._receive([(flight, cached[flight.digest]) for flight in flights if flight.digest in cached])
 
     def send(self, flights: Sequence[F]) -> None:
-        """Have the calls made."""
+        """Send the calls."""
         self.pool.submit((flight.key, flight.call) for flight in flights)
 
-    def _go_on_held(self, done: Iterable[F]) -> None:
-        """Look again at the calls that waited for identical ones: they are answered by them, or sent."""
+    def _release_duplicates(self, done: Iterable[F]) -> None:
+        """Submit the duplicates of finished calls again: they get the same reply, or are sent."""
         waiting: list[F] = []
         for flight in done:
-            self._asked.discard(flight.digest)
-            waiting += self._held.pop(flight.digest, [])
-        if self._stopping or self.down:
+            self._sent_digests.discard(flight.digest)
+            waiting += self._duplicates.pop(flight.digest, [])
+        if self._stopping or self.is_down:
             self._release(waiting, unsent=waiting)
         elif waiting:
             self._submit(waiting)
 
-    def _receive(self, done: Sequence[tuple[F, R]]) -> None:
-        """Write what came back, with the attempts that follow at once, in one transaction; then send those."""
-        if self.share is not None and self.pool.pace.pulse.noticed:
-            self._keep_share(self.share)
-        self._came_back += len(done)
-        after, insert = self.heard(done)
-        tries = count()
+    def _receive(self, done: Sequence[tuple[F, PacedReplyT]]) -> None:
+        """Store replies and results in one transaction; then send the calls that follow."""
+        if self.quota_lease is not None and self.pool.pace.outage.pending_notice:
+            self._renew_quota(self.quota_lease)
+        self._reply_count += len(done)
+        triage, insert = self.triage(done)
+        attempts = count()
 
         def write() -> None:
             with transaction.atomic():
-                insert(next(tries) > 0)
-                self.end(after.finished)
-                for seconds, flight in after.deferred:
+                insert(next(attempts) > 0)
+                self.end(triage.finished)
+                for seconds, flight in triage.deferred:
                     self.give_back([flight], seconds)
-                self.give_back(after.stopped)
+                self.give_back(triage.stopped)
 
         retry_on_db_error(write)
-        for flight in (*after.finished, *after.stopped, *(flight for _, flight in after.deferred)):
-            del self._hands[flight.key]
-        self.ended += len(after.finished)
-        if after.needs_person:
-            retry_on_db_error(lambda: self.stop_for(after.needs_person))
+        for flight in (*triage.finished, *triage.stopped, *(flight for _, flight in triage.deferred)):
+            del self._flights[flight.key]
+        self.ended_conversations += len(triage.finished)
+        if triage.needs_person:
+            retry_on_db_error(lambda: self.stop_for(triage.needs_person))
             self._stopping = True
         now = time.monotonic()
-        for seconds, flight in (*((0.0, flight) for flight in after.go_on), *after.again):
-            heapq.heappush(self._later, (now + seconds, next(self._order), flight))
-        self._go_on_held([flight for flight, _ in done])
+        for seconds, flight in (*((0.0, flight) for flight in triage.continue_now), *triage.retry_later):
+            heapq.heappush(self._retry_queue, (now + seconds, next(self._order), flight))
+        self._release_duplicates([flight for flight, _ in done])
 
-    def _send_due(self) -> None:
-        """Send the calls that follow an earlier one of their conversation, each attempt written before it is sent."""
+    def _send_retries(self) -> None:
+        """Send the follow-up calls that are due; each attempt is recorded first."""
         now = time.monotonic()
         due: list[F] = []
-        while self._later and self._later[0][0] <= now:
-            due.append(heapq.heappop(self._later)[2])
+        while self._retry_queue and self._retry_queue[0][0] <= now:
+            due.append(heapq.heappop(self._retry_queue)[2])
         if due:
-            self._submit(retry_on_db_error(lambda: self._attempted(due)))
+            self._submit(retry_on_db_error(lambda: self._write_attempts(due)))
 
-    def _attempted(self, flights: Sequence[F]) -> Sequence[F]:
+    def _write_attempts(self, flights: Sequence[F]) -> Sequence[F]:
         with transaction.atomic():
-            going = self.attempt(flights)
-        ours = {flight.key for flight in going}
+            continuing = self.attempt(flights)
+        continuing_keys = {flight.key for flight in continuing}
         for flight in flights:
-            if flight.key not in ours:
-                del self._hands[flight.key]
-        return going
+            if flight.key not in continuing_keys:
+                del self._flights[flight.key]
+        return continuing
 
-    def _put_down(self) -> None:
-        """Give back what is not out: calls that wait in the pool, and those that wait to be tried again."""
-        waiting = [self._hands[int(str(key))] for key in self.pool.withdraw()]
-        self._asked -= {flight.digest for flight in waiting}
-        waiting += [flight for held in self._held.values() for flight in held]
-        self._held.clear()
-        later = [flight for _, _, flight in self._later]
-        if waiting or later:
-            self._release((*waiting, *later), unsent=waiting)
-        self._later.clear()
+    def _give_back_unsent(self) -> None:
+        """Give back everything that is not in flight: queued calls, duplicates and retries."""
+        waiting = [self._flights[int(str(key))] for key in self.pool.withdraw()]
+        self._sent_digests -= {flight.digest for flight in waiting}
+        waiting += [flight for duplicates in self._duplicates.values() for flight in duplicates]
+        self._duplicates.clear()
+        retries = [flight for _, _, flight in self._retry_queue]
+        if waiting or retries:
+            self._release((*waiting, *retries), unsent=waiting)
+        self._retry_queue.clear()
 
     def _release(self, flights: Iterable[F], unsent: Sequence[F] = ()) -> None:
         flights = list(flights)
@@ -387,12 +411,12 @@ class Session(ABC, Generic[F, C, R]):
 
         retry_on_db_error(release)
         for flight in flights:
-            del self._hands[flight.key]
+            del self._flights[flight.key]
 
-    def _prolong(self) -> None:
-        """Heartbeat of the leases of what has been in hands for a while."""
+    def _extend_leases(self) -> None:
+        """Extend the leases of old conversations."""
         now = time.monotonic()
-        old = [f for f in self._hands.values() if now - f.claimed_at > self.lease_seconds / HEARTBEAT_SHARE]
+        old = [f for f in self._flights.values() if now - f.claimed_at > self.lease_seconds / HEARTBEATS_PER_LEASE]
         if old:
             retry_on_db_error(lambda: self.extend(old))
             for flight in old:

@@ -1,4 +1,4 @@
-"""What turns at calls for units of a run have in common: the ledger they stand in."""
+"""Hooks shared by the worker sessions that make calls for units of a run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Protocol, TypeVar
 
 from evaluation.models import Attempt, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import PASSING
+from evaluation.network.retrying import TRANSIENT
 from evaluation.worker import units
 from evaluation.worker.lifecycle import pause
 
 
-class UnitInHands(Protocol):
-    """A unit in a worker's hands, with the attempt that is out for it; see ``sessions.InHands``."""
+class UnitInFlight(Protocol):
+    """A unit with its attempt in flight; see ``sessions.InFlight``."""
 
     key: int
     unit: WorkUnit
@@ -22,73 +22,68 @@ class UnitInHands(Protocol):
     earlier: tuple[Outcome, ...]
 
 
-U = TypeVar("U", bound=UnitInHands)
+U = TypeVar("U", bound=UnitInFlight)
 
 
 def is_suspect(unit: WorkUnit) -> bool:
-    """Whether the unit may have killed workers before."""
+    """Whether the unit may have crashed workers."""
     return unit.tries > units.SUSPECT_TRIES
 
 
-class Purse(Protocol):
-    """A look at what a run may still cost."""
+class BudgetLimit(Protocol):
+    """A check of a run's budget."""
 
-    def stops(self) -> str:
-        """Why nothing may be claimed any more; empty while something may."""
+    def stop_reason(self) -> str:
+        """The reason not to claim more units; empty if the budget allows more."""
 
 
 class UnitCalls:
-    """The hooks of a :class:`evaluation.worker.sessions.Session` that go to the units of ``run``. ``purse`` is looked
-    into before anything is claimed."""
+    """The hooks of a :class:`evaluation.worker.sessions.WorkerSession` for units of ``run``. ``budget_guard`` is
+    checked before each claim."""
 
     run: Run
     down: bool
-    purse: Purse | None = None
+    budget_guard: BudgetLimit | None = None
 
-    def recall(self, flights: Sequence[U]) -> None:
-        """Where nobody is answered at present, how calls for the units ended before: one that always fails shall not
-        keep its run open for ever. No query elsewhere."""
-        for flight in flights if self.down else ():
-            faults = Reply.objects.filter(attempt__unit=flight.unit, attempt__round=flight.unit.round)
-            told = faults.filter(outcome__in=PASSING).values_list("outcome", flat=True)
-            flight.earlier = tuple(map(Outcome, told))
+    def load_earlier_outcomes(self, flights: Sequence[U]) -> None:
+        """Load the outcomes of earlier calls during an outage, so that a unit that always fails does not keep its run
+        open. No query otherwise."""
+        for flight in flights if self.is_down else ():
+            unit_replies = Reply.objects.filter(attempt__unit=flight.unit, attempt__round=flight.unit.round)
+            outcomes = unit_replies.filter(outcome__in=TRANSIENT).values_list("outcome", flat=True)
+            flight.earlier = tuple(map(Outcome, outcomes))
 
-    def affords(self) -> bool:
-        """Whether more may be claimed; else the run is paused. In no transaction, safe to repeat."""
-        reason = self.purse.stops() if self.purse else ""
+    def within_budget(self) -> bool:
+        """Whether the budget allows more; otherwise pauses the run. Outside of transactions, idempotent."""
+        reason = self.budget_guard.stop_reason() if self.budget_guard else ""
         if reason:
             self.stop_for(reason)
         return not reason
 
-    def goes_on(self) -> bool:
-        """Whether the run still runs."""
+    def may_continue(self) -> bool:
         return Run.objects.filter(pk=self.run.pk, state=Run.State.RUNNING).exists()
 
     def attempt(self, flights: Sequence[U]) -> Sequence[U]:
-        """The next attempts; a run that was paused or cancelled meanwhile gets the units back."""
-        kept = units.still_held([flight.unit for flight in flights])
-        if not (self.goes_on() and self.affords()):
-            units.give_all_back(kept)
-            kept = []
-        ours = {unit.pk for unit in kept}
-        going = [flight for flight in flights if flight.key in ours]
-        rows = [Attempt(unit=f.unit, fence=f.unit.fence, round=f.unit.round, number=f.number + 1) for f in going]
-        for flight, attempt in zip(going, Attempt.objects.bulk_create(rows), strict=True):
+        """Record the next attempts; gives the units back if the run was paused or cancelled meanwhile."""
+        still_held = units.still_held([flight.unit for flight in flights])
+        if not (self.may_continue() and self.within_budget()):
+            units.give_back_all(still_held)
+            still_held = []
+        held_ids = {unit.pk for unit in still_held}
+        continuing = [flight for flight in flights if flight.key in held_ids]
+        rows = [Attempt(unit=f.unit, fence=f.unit.fence, round=f.unit.round, number=f.number + 1) for f in continuing]
+        for flight, attempt in zip(continuing, Attempt.objects.bulk_create(rows), strict=True):
             flight.attempt_id, flight.number = attempt.pk, attempt.number
-        return going
+        return continuing
 
-    def give_back(self, flights: Sequence[UnitInHands], after_seconds: float = 0.0) -> None:
-        """Return the units unharmed."""
-        units.give_all_back([flight.unit for flight in flights], after_seconds=after_seconds)
+    def give_back(self, flights: Sequence[UnitInFlight], after_seconds: float = 0.0) -> None:
+        units.give_back_all([flight.unit for flight in flights], after_seconds=after_seconds)
 
-    def mark_unsent(self, flights: Sequence[UnitInHands]) -> None:
-        """A reply to each attempt that says so."""
+    def mark_unsent(self, flights: Sequence[UnitInFlight]) -> None:
         units.mark_unsent([flight.attempt_id for flight in flights])
 
-    def extend(self, flights: Sequence[UnitInHands]) -> None:
-        """Heartbeat of the units."""
+    def extend(self, flights: Sequence[UnitInFlight]) -> None:
         units.extend([flight.unit for flight in flights])
 
     def stop_for(self, reason: str) -> None:
-        """Pause the run."""
         pause(self.run, reason=reason)

@@ -1,4 +1,3 @@
-"""Agreement of the judges of a run with experts, and variation between repeated judgements.
+"""Agreement of a run's judges with experts, and variation between repeated judgements.
 
-Used by others: ``run_agreement.agreement_of`` and ``kept_agreement``, ``answers``.
-"""
+Used by others: ``run_agreement.compute_agreement`` and ``cached_agreement``, ``answers``."""

@@ -1,5 +1,4 @@
-"""Agreement in detail: for each metric every statistic of every judge, beside the experts and a constant guess; what
-experts reach who are compared with their colleagues as the judge is; where ratings vary; and the plots for a report."""
+"""Agreement page: statistics of every judge, of the experts and of a constant guess, ceilings, variance and plots."""
 
 from __future__ import annotations
 
@@ -18,42 +17,44 @@ from evaluation.core.scales import Scale
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Run
-from review.agreement.plots import FIRST, STATISTICS, JudgePlots, judge_plots, over_time
-from review.agreement.run_agreement import By, kept_agreement
-from review.comparisons.trend import trends_of
+from review.agreement.plots import FIRST_STATISTICS, STATISTICS, JudgePlots, judge_plots, over_time
+from review.agreement.run_agreement import Breakdown, cached_agreement
+from review.comparisons.trend import load_trends
 from review.reports.verdict import MetricTrust, judge_sentences, metric_trust
 from review.statistics.agreement.catalogue import headline_statistic
-from review.statistics.agreement.variance import Missing, Source
-from review.statistics.precision import Spend
+from review.statistics.agreement.variance import DesignGap, VarianceSource
+from review.statistics.precision import SpendOption
 
-SOURCES: Mapping[Source, tuple[str | Promise, str | Promise]] = {
-    Source.ANSWERS: (_("answers"), _("how far answers truly differ")),
-    Source.REVIEWERS: (_("reviewers"), _("how lenient or strict each reviewer is")),
-    Source.TASTE: (_("reviewer and answer"), _("how far reviewers differ on single answers")),
-    Source.REST: (_("the rest"), _("what the same reviewer would say at another time")),
-    Source.JUDGE: (_("judge"), _("how far the judge is off on an answer, whenever asked")),
-    Source.NOISE: (_("judge's noise"), _("how far the judge's repeats scatter")),
+VARIANCE_SOURCES: Mapping[VarianceSource, tuple[str | Promise, str | Promise]] = {
+    VarianceSource.ANSWERS: (_("answers"), _("how far answers truly differ")),
+    VarianceSource.REVIEWERS: (_("reviewers"), _("how lenient or strict each reviewer is")),
+    VarianceSource.INTERACTION: (_("reviewer and answer"), _("how far reviewers differ on single answers")),
+    VarianceSource.RESIDUAL: (_("the rest"), _("what the same reviewer would say at another time")),
+    VarianceSource.JUDGE: (_("judge"), _("how far the judge is off on an answer, whenever asked")),
+    VarianceSource.NOISE: (_("judge's noise"), _("how far the judge's repeats scatter")),
 }
-NEEDS: Mapping[Missing, str | Promise] = {
-    Missing.NEEDS_OVERLAP: _("not known: have two reviewers rate some of the same answers"),
-    Missing.NEEDS_TWO_REVIEWERS: _("not known: only one reviewer has rated"),
-    Missing.NEEDS_HIDDEN_REPEATS: _("not known apart: show reviewers some answers a second time"),
-    Missing.NEEDS_JUDGE_REPEATS: _("not known: have the judge score every answer more than once (--repeat)"),
-    Missing.NEEDS_RATINGS: _("not known: too few answers are rated"),
+DESIGN_GAPS: Mapping[DesignGap, str | Promise] = {
+    DesignGap.NEEDS_OVERLAP: _("not known: have two reviewers rate some of the same answers"),
+    DesignGap.NEEDS_TWO_REVIEWERS: _("not known: only one reviewer has rated"),
+    DesignGap.NEEDS_HIDDEN_REPEATS: _("not known apart: show reviewers some answers a second time"),
+    DesignGap.NEEDS_JUDGE_REPEATS: _("not known: have the judge score every answer more than once (--repeat)"),
+    DesignGap.NEEDS_RATINGS: _("not known: too few answers are rated"),
 }
-ADVICE: Mapping[Spend, str | Promise] = {
-    Spend.QUESTIONS: _("Spend next on more questions: %(share)s of the mean's variance comes from how answers differ."),
-    Spend.REVIEWERS: _("Spend next on more reviewers: %(share)s of the mean's variance is how strict they are."),
-    Spend.RATINGS: _(
+SPENDING_ADVICE: Mapping[SpendOption, str | Promise] = {
+    SpendOption.QUESTIONS: _(
+        "Spend next on more questions: %(share)s of the mean's variance comes from how answers differ."
+    ),
+    SpendOption.REVIEWERS: _("Spend next on more reviewers: %(share)s of the mean's variance is how strict they are."),
+    SpendOption.RATINGS: _(
         "Spend next on more ratings: %(share)s of the mean's variance comes from the judge's errors on single answers "
         "and from single ratings."
     ),
-    Spend.REPEATS: _("Spend next on repeats of the judge: %(share)s of the mean's variance is its noise."),
+    SpendOption.REPEATS: _("Spend next on repeats of the judge: %(share)s of the mean's variance is its noise."),
 }
 
 
 class SourceRow(NamedTuple):
-    """A source of variance. ``missing`` instead of figures where it cannot be told apart."""
+    """Source of variance. ``missing`` replaces the figures if it cannot be estimated."""
 
     title: str
     meaning: str
@@ -63,7 +64,7 @@ class SourceRow(NamedTuple):
 
 
 class VariationCard(NamedTuple):
-    """One metric's sources; ``advice`` is empty where nothing is known or nothing varies."""
+    """Variance sources of one metric; ``advice`` is empty if nothing is known or varies."""
 
     title: str
     rows: tuple[SourceRow, ...]
@@ -71,33 +72,35 @@ class VariationCard(NamedTuple):
     advice: str
 
 
-def variation_cards(found: Mapping[str, Any]) -> tuple[VariationCard, ...]:
-    """The cards of ``variance`` as the agreement figures have it, by metric."""
-    return tuple(_card(one) for one in found.values())
+def variation_cards(variance: Mapping[str, Any]) -> tuple[VariationCard, ...]:
+    """Cards from the ``variance`` section of the agreement figures, by metric."""
+    return tuple(_variation_card(metric_variance) for metric_variance in variance.values())
 
 
-def _card(one: Mapping[str, Any]) -> VariationCard:
-    title = one["title"]["ko" if (get_language() or "en").startswith("ko") else "en"]
-    rows = tuple(row for source in Source if (row := _source_row(source, one)))
-    return VariationCard(title, rows, _design(one["design"]), _advice(one["next"]))
+def _variation_card(metric_variance: Mapping[str, Any]) -> VariationCard:
+    title = metric_variance["title"]["ko" if (get_language() or "en").startswith("ko") else "en"]
+    rows = tuple(row for source in VarianceSource if (row := _source_row(source, metric_variance)))
+    return VariationCard(title, rows, _design(metric_variance["design"]), _advice(metric_variance["next"]))
 
 
-def _source_row(source: Source, one: Mapping[str, Any]) -> SourceRow | None:
-    title, meaning = map(str, SOURCES[source])
-    variance, why = one["variance"].get(str(source)), one["missing"].get(str(source))
+def _source_row(source: VarianceSource, metric_variance: Mapping[str, Any]) -> SourceRow | None:
+    title, meaning = map(str, VARIANCE_SOURCES[source])
+    variance, gap = metric_variance["variance"].get(str(source)), metric_variance["missing"].get(str(source))
     if variance is not None:
-        share = one["share"].get(str(source))
-        return SourceRow(title, meaning, numbers.plain(variance, 3), "" if share is None else numbers.share(share), "")
-    return SourceRow(title, meaning, "", "", str(NEEDS[Missing(why)])) if why else None
+        share = metric_variance["share"].get(str(source))
+        return SourceRow(
+            title, meaning, numbers.format_number(variance, 3), "" if share is None else numbers.format_share(share), ""
+        )
+    return SourceRow(title, meaning, "", "", str(DESIGN_GAPS[DesignGap(gap)])) if gap else None
 
 
 def _design(design: Mapping[str, Any]) -> str:
     facts = {
         "answers": design["answers"],
         "reviewers": design["reviewers"],
-        "ratings": numbers.plain(design["ratings_per_answer"], 1),
+        "ratings": numbers.format_number(design["ratings_per_answer"], 1),
         "judged": design["judged"],
-        "repeats": numbers.plain(design["judge_repeats"], 1),
+        "repeats": numbers.format_number(design["judge_repeats"], 1),
     }
     return (
         gettext(
@@ -108,21 +111,23 @@ def _design(design: Mapping[str, Any]) -> str:
     )
 
 
-def _advice(following: Mapping[str, Any]) -> str:
-    first = following["spend_on"]
+def _advice(next_step: Mapping[str, Any]) -> str:
+    first = next_step["spend_on"]
     if first is None:
         return ""
-    return str(ADVICE[Spend(first)]) % {"share": numbers.share(following["share"][first])}
+    return str(SPENDING_ADVICE[SpendOption(first)]) % {"share": numbers.format_share(next_step["share"][first])}
 
 
-PERCENT = {"exact", "within_one"}
-HIDDEN = {"yes_no_only", "classes_have_no_order", "needs_binning"}  # what does not exist on a scale needs no line
-MOST_COLUMNS = 8  # with more scorers the table is turned, one line for each
+PERCENT_STATISTICS = {"exact", "within_one"}
+# Statistics that do not exist on a scale get no row.
+HIDDEN_REASONS = {"yes_no_only", "classes_have_no_order", "needs_binning"}
+# With more scorers the table is transposed, with one row for each.
+MAX_COLUMNS = 8
 Figures = Mapping[str, Any]
 
 
-class Value(NamedTuple):
-    """A statistic of one scorer: its text and interval, or the reason why there is none."""
+class StatisticValue(NamedTuple):
+    """Statistic of one scorer: its text and interval, or the reason why there is none."""
 
     text: str
     interval: str
@@ -130,63 +135,68 @@ class Value(NamedTuple):
 
 
 class StatisticRow(NamedTuple):
-    """A statistic with one value per column of the table; ``first`` ones are shown without asking."""
+    """Statistic with one value per column of the table; ``first`` rows are always visible."""
 
     title: str
     meaning: str
-    values: tuple[Value, ...]
+    values: tuple[StatisticValue, ...]
     first: bool
 
 
-class Column(NamedTuple):
-    """A scorer: a judge, the best constant guess, or the experts among themselves. ``n`` counts the answers compared,
-    ``detail`` says more about it; ``values`` are its figures of the first rows, for the turned table."""
+class ScorerColumn(NamedTuple):
+    """Scorer: a judge, the best constant guess, or the experts among themselves.
+
+    ``n`` counts the compared answers, and ``detail`` describes the scorer. ``values`` are its figures of the first
+    rows, for
+    the transposed table."""
 
     title: str
     detail: str
     n: int
     notes: tuple[str, ...]
-    values: tuple[Value, ...]
+    values: tuple[StatisticValue, ...]
 
 
 class CeilingRow(NamedTuple):
-    """One judge and statistic: the left-out experts' figure and the judge's, both against the mean of the others;
-    ``test`` is the outcome of the alternative-annotator test in words, on the first row of a judge."""
+    """Judge and statistic: the left-out experts' figure and the judge's, both against the mean of the others.
+
+    ``test`` is the result of the alternative-annotator test in words, on the first row of a judge."""
 
     judge: str
     statistic: str
-    values: tuple[Value, Value]
+    values: tuple[StatisticValue, StatisticValue]
     test: str
 
 
 class TrustRow(NamedTuple):
-    """The verdict on one metric, with the judge's figure and the experts' own."""
+    """Verdict on one metric, with the judge's figure and the experts' own."""
 
-    found: MetricTrust
-    judge: Value
-    experts: Value
+    verdict: MetricTrust
+    judge: StatisticValue
+    experts: StatisticValue
 
 
 class MetricAgreement(NamedTuple):
-    """One metric: columns and rows (``turned`` where there are too many columns), what the experts themselves reach,
-    and plots for each judge."""
+    """One metric: table (``is_transposed`` with too many columns), ceiling of the experts, and plots for each judge."""
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[ScorerColumn, ...]
     rows: tuple[StatisticRow, ...]
-    turned: bool
+    is_transposed: bool
     ceiling: tuple[CeilingRow, ...]
     plots: tuple[JudgePlots, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementPage:
-    """All metrics of a run that experts have rated; ``says`` and ``rows`` are the verdict on its own judge, empty where
-    it has none. ``waiting``: intervals are still to be fetched. ``anchoring`` tells
-    what became of first ratings after the judge was shown, by metric."""
+    """Metrics of a run that experts have rated.
+
+    ``summary`` and ``rows`` are the verdict on its own judge, empty without one. ``waiting``: intervals are loaded
+    later.
+    ``anchoring`` shows, by metric, how first ratings changed after the reveal of the judge."""
 
     run: Run
-    says: str
+    summary: str
     rows: tuple[TrustRow, ...]
     metrics: tuple[MetricAgreement, ...]
     examples: bool
@@ -195,132 +205,167 @@ class AgreementPage:
     anchoring: Sequence[Figures]
 
 
-def agreement_page(run: Run, found: Figures, *, examples: bool, waiting: bool) -> AgreementPage:
-    """The page of a run's agreement figures in the form of the contract, told apart by category."""
-    metrics = tuple(_metric(*one) for one in _by_metric(found))
-    variation = variation_cards(found.get("variance", {}))
-    rows = tuple(sorted(_trust_rows(found), key=lambda row: row.found.rank))
-    says = judge_sentences([row.found for row in rows])
+def agreement_page(run: Run, figures: Figures, *, examples: bool, waiting: bool) -> AgreementPage:
+    """Build the page from a run's agreement figures in their JSON form, by category."""
+    metrics = tuple(_metric_agreement(*metric_figures) for metric_figures in _by_metric(figures))
+    variation = variation_cards(figures.get("variance", {}))
+    rows = tuple(sorted(_trust_rows(figures), key=lambda row: row.verdict.rank))
+    summary = judge_sentences([row.verdict for row in rows])
     return AgreementPage(
-        run, says, rows, metrics, examples, waiting, variation, list(found.get("anchoring", {}).values())
+        run, summary, rows, metrics, examples, waiting, variation, list(figures.get("anchoring", {}).values())
     )
 
 
-def _trust_rows(found: Figures) -> Iterator[TrustRow]:
-    """The verdict on each metric that the run's own judge scored, else the first judge, with both figures."""
-    for name, experts in found["experts"].items():
-        own = sorted((of[name] for of in found["judges"].values() if name in of), key=lambda of: not of["primary"])
-        if own:
-            trust = metric_trust(name, Bilingual(**experts["title"]), own[0])
-            yield TrustRow(trust, _trust_value(trust), _value(trust.figures.statistic, experts))
+def _trust_rows(figures: Figures) -> Iterator[TrustRow]:
+    """Verdict on each metric of the run's own judge, or else of the first judge, with both figures."""
+    for name, experts in figures["experts"].items():
+        judge_figures = sorted(
+            (metric_figures[name] for metric_figures in figures["judges"].values() if name in metric_figures),
+            key=lambda metric_figures: not metric_figures["primary"],
+        )
+        if judge_figures:
+            trust = metric_trust(name, Bilingual(**experts["title"]), judge_figures[0])
+            yield TrustRow(trust, _trust_value(trust), _statistic_value(trust.figures.statistic, experts))
 
 
-def _trust_value(trust: MetricTrust) -> Value:
-    """The agreement that decides the verdict."""
-    found = trust.figures
-    if found.value is None:
-        return Value("–", "", explain_reason(found.reason) if found.reason else "")
-    return Value(numbers.plain(found.value), numbers.interval(found.low, found.high), "")
+def _trust_value(trust: MetricTrust) -> StatisticValue:
+    """Statistic that decides the verdict."""
+    verdict = trust.figures
+    if verdict.value is None:
+        return StatisticValue("–", "", explain_reason(verdict.reason) if verdict.reason else "")
+    return StatisticValue(numbers.format_number(verdict.value), numbers.format_interval(verdict.low, verdict.high), "")
 
 
 def scorer_title(author: str, *, baseline: bool) -> str:
-    """Who is compared; the baseline always by that word."""
+    """Title of a scorer; the baseline always has the same one."""
     if baseline:
         return gettext("offline baseline")
     return gettext("rule") if author == "rules" else author
 
 
-def _by_metric(found: Figures) -> Iterator[tuple[str, Figures, list[tuple[str, Figures]]]]:
-    """Each metric's title, the experts' figures, and those of every judge by its title, the primary one first."""
-    for name, experts in found["experts"].items():
-        judges = [(author, of[name]) for author, of in found["judges"].items() if name in of]
-        ranked = sorted(judges, key=lambda one: (not one[1]["primary"], one[0]))
-        titled = [(scorer_title(author, baseline=of["baseline"]), of) for author, of in ranked]
+def _by_metric(figures: Figures) -> Iterator[tuple[str, Figures, list[tuple[str, Figures]]]]:
+    """Title of each metric, the experts' figures, and those of every judge by title, the primary one first."""
+    for name, experts in figures["experts"].items():
+        judges = [
+            (author, metric_figures[name])
+            for author, metric_figures in figures["judges"].items()
+            if name in metric_figures
+        ]
+        ranked_judges = sorted(
+            judges, key=lambda author_and_figures: (not author_and_figures[1]["primary"], author_and_figures[0])
+        )
+        titled = [
+            (scorer_title(author, baseline=metric_figures["baseline"]), metric_figures)
+            for author, metric_figures in ranked_judges
+        ]
         yield experts["title"]["ko" if get_language() == "ko" else "en"], experts, titled
 
 
-def _metric(title: str, experts: Figures, titled: list[tuple[str, Figures]]) -> MetricAgreement:
-    sides: list[tuple[str, str, Figures]] = [(judge, of["rubric"], of) for judge, of in titled]
-    if guess := next((of["constant_guess"] for _, of in titled if of["constant_guess"]), None):
+def _metric_agreement(title: str, experts: Figures, titled: list[tuple[str, Figures]]) -> MetricAgreement:
+    sides: list[tuple[str, str, Figures]] = [
+        (judge, scorer_figures["rubric"], scorer_figures) for judge, scorer_figures in titled
+    ]
+    if guess := next(
+        (scorer_figures["constant_guess"] for _, scorer_figures in titled if scorer_figures["constant_guess"]), None
+    ):
         scale = Scale.parse(experts["scale"])
         always = gettext("always “%(value)s”") % {"value": numbers.on_scale(guess["value"], scale)}
         sides.append((gettext("best constant guess"), always, guess))
     sides.append((gettext("experts among themselves"), "", experts))
-    rows = [row for name in STATISTICS if (row := _row(name, [of for _, _, of in sides]))]
-    first = [row for row in rows if row.first]
+    rows = [
+        row for name in STATISTICS if (row := _statistic_row(name, [scorer_figures for _, _, scorer_figures in sides]))
+    ]
+    first_rows = [row for row in rows if row.first]
     columns = tuple(
-        Column(side, detail, of["n"], tuple(_notes(of)), tuple(row.values[at] for row in first))
-        for at, (side, detail, of) in enumerate(sides)
+        ScorerColumn(
+            side,
+            detail,
+            scorer_figures["n"],
+            tuple(_notes(scorer_figures)),
+            tuple(row.values[index] for row in first_rows),
+        )
+        for index, (side, detail, scorer_figures) in enumerate(sides)
     )
-    plots = tuple(judge_plots(who, of, unfolded=at == 0) for at, (who, of) in enumerate(titled))
-    return MetricAgreement(title, columns, tuple(rows), len(columns) > MOST_COLUMNS, tuple(_ceiling(titled)), plots)
+    plots = tuple(
+        judge_plots(judge_title, scorer_figures, is_open=index == 0)
+        for index, (judge_title, scorer_figures) in enumerate(titled)
+    )
+    return MetricAgreement(title, columns, tuple(rows), len(columns) > MAX_COLUMNS, tuple(_ceiling_rows(titled)), plots)
 
 
-def _notes(of: Figures) -> Iterator[str]:
-    if of.get("sampling") == "weighted":
+def _notes(scorer_figures: Figures) -> Iterator[str]:
+    if scorer_figures.get("sampling") == "weighted":
         yield gettext("weighted by the probability of being drawn")
-    if of.get("sampling") == "unknown":
+    if scorer_figures.get("sampling") == "unknown":
         yield gettext("unweighted: it is not known how the answers were chosen")
-    if of.get("left_out"):
-        yield gettext("%(count)d answers of unknown sampling left out") % {"count": of["left_out"]}
-    if count := of.get("built_on"):
+    if scorer_figures.get("left_out"):
+        yield gettext("%(count)d answers of unknown sampling left out") % {"count": scorer_figures["left_out"]}
+    if count := scorer_figures.get("built_on"):
         yield gettext("without %(count)d answers on whose ratings the judge prompt was worked out") % {"count": count}
-    if count := of.get("sealed"):
+    if count := scorer_figures.get("sealed"):
         yield gettext("without %(count)d locked answers, whose ratings are sealed") % {"count": count}
-    if of.get("warnings"):
+    if scorer_figures.get("warnings"):
         yield gettext("fewer than 20 independent questions: the intervals are rough")
 
 
-def _row(name: str, sides: list[Figures]) -> StatisticRow | None:
-    if all(side.get(name) is None and side.get("undefined", {}).get(name, "") in HIDDEN | {""} for side in sides):
+def _statistic_row(name: str, sides: list[Figures]) -> StatisticRow | None:
+    if all(
+        side.get(name) is None and side.get("undefined", {}).get(name, "") in HIDDEN_REASONS | {""} for side in sides
+    ):
         return None
     title, meaning = STATISTICS[name]
-    return StatisticRow(str(title), str(meaning), tuple(_value(name, side) for side in sides), name in FIRST)
+    return StatisticRow(
+        str(title), str(meaning), tuple(_statistic_value(name, side) for side in sides), name in FIRST_STATISTICS
+    )
 
 
-def _value(name: str, side: Figures) -> Value:
+def _statistic_value(name: str, side: Figures) -> StatisticValue:
     value = side.get(name)
     if value is None:
         reason = side.get("undefined", {}).get(name, "")
-        return Value("–", "", explain_reason(reason) if reason and reason not in HIDDEN else "")
+        return StatisticValue("–", "", explain_reason(reason) if reason and reason not in HIDDEN_REASONS else "")
     low, high = side.get("intervals", {}).get(name, (None, None))
-    if name in PERCENT:
-        ends = "" if low is None or high is None else f"{numbers.share(low)}–{numbers.share(high)}"
-        return Value(numbers.share(value), ends, "")
-    text = numbers.signed(value) if name == "bias" else numbers.plain(value)
-    return Value(text, numbers.interval(low, high), "")
+    if name in PERCENT_STATISTICS:
+        ends = "" if low is None or high is None else f"{numbers.format_share(low)}–{numbers.format_share(high)}"
+        return StatisticValue(numbers.format_share(value), ends, "")
+    text = numbers.format_signed(value) if name == "bias" else numbers.format_number(value)
+    return StatisticValue(text, numbers.format_interval(low, high), "")
 
 
-def _ceiling(judges: Sequence[tuple[str, Figures]]) -> Iterator[CeilingRow]:
-    """The rows of every judge whose answers several experts rated."""
-    for title, of in judges:
-        beside = of["ceiling"]
-        if beside is None:
+def _ceiling_rows(judges: Sequence[tuple[str, Figures]]) -> Iterator[CeilingRow]:
+    """Rows of every judge whose answers several experts rated."""
+    for title, judge_figures in judges:
+        ceiling = judge_figures["ceiling"]
+        if ceiling is None:
             continue
-        expert, judge = beside["expert"], beside["judge"]
-        names = [headline_statistic(Scale.parse(of["scale"])), "mae", "exact"]
+        expert, judge = ceiling["expert"], ceiling["judge"]
+        names = [headline_statistic(Scale.parse(judge_figures["scale"])), "mae", "exact"]
         defined = [name for name in names if None not in (expert[name], judge.get(name))]
-        for at, name in enumerate(defined):
-            test = _test(of["alternative_annotator"]) if at == 0 else ""
-            yield CeilingRow(title, name, (_value(name, expert), _value(name, judge)), test)
+        for index, name in enumerate(defined):
+            test = _alternative_annotator_text(judge_figures["alternative_annotator"]) if index == 0 else ""
+            yield CeilingRow(title, name, (_statistic_value(name, expert), _statistic_value(name, judge)), test)
 
 
-def _test(found: Figures | None) -> str:
-    if found is None:
+def _alternative_annotator_text(test: Figures | None) -> str:
+    if test is None:
         return ""
-    if found["passed"] is None:
+    if test["passed"] is None:
         return gettext("not tested: it needs three experts with 30 answers each")
-    shown = {"share": numbers.share(found["winning_rate"])}
-    if found["passed"]:
-        return gettext("passed: it could stand in for %(share)s of the experts") % shown
-    return gettext("not passed: shown for %(share)s of the experts") % shown
+    shares = {"share": numbers.format_share(test["winning_rate"])}
+    if test["passed"]:
+        return gettext("passed: it could stand in for %(share)s of the experts") % shares
+    return gettext("not passed: shown for %(share)s of the experts") % shares
 
 
-def agreement_pictures(run: Run, found: Figures | None = None) -> SafeString:
-    """The section as HTML: the first statistics with their intervals, and the plots of every judge; empty where nobody
-    has rated an answer of the run. ``found`` are the run's agreement figures by category, where they are at hand."""
-    found = kept_agreement(run, by=By.CATEGORY) if found is None else found
-    metrics = tuple(_metric(*one) for one in _by_metric(found))
+def render_agreement_plots(run: Run, figures: Figures | None = None) -> SafeString:
+    """Render the section of a report: the first statistics with intervals, and the plots of every judge.
+
+    Empty if nobody has rated an answer of the run. ``figures`` are the run's agreement figures by category, if known.
+    """
+    figures = cached_agreement(run, by=Breakdown.CATEGORY) if figures is None else figures
+    metrics = tuple(_metric_agreement(*metric_figures) for metric_figures in _by_metric(figures))
     if not metrics:
         return SafeString("")
-    return render_to_string("review/agreement/report_pictures.html", {"metrics": metrics, **over_time(trends_of(run))})
+    return render_to_string(
+        "review/agreement/report_pictures.html", {"metrics": metrics, **over_time(load_trends(run))}
+    )

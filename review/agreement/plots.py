@@ -1,7 +1,5 @@
-"""What each agreement statistic is called and means, in one line each.
-
-The plots of one judge against the experts, and its agreement over time, each with the same figures as a table.
-"""
+"""Titles of the agreement statistics, and plots of a judge against the experts and over time, each with a data
+table."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from review.charts.judge_against_expert import (
 )
 from review.comparisons.trend import Trend, TrendPoint, Trends
 
-#: name -> (title, meaning), in the order of the page.
+# name -> (title, meaning), in the order of the page.
 STATISTICS: dict[str, tuple[str | Promise, str | Promise]] = {
     "exact": (_("exact agreement"), _("share of answers on which both said the same")),
     "within_one": (_("within one level"), _("share of answers on which they are at most one level apart")),
@@ -55,15 +53,14 @@ STATISTICS: dict[str, tuple[str | Promise, str | Promise]] = {
     "f1": (_("F1"), _("harmonic mean of precision and recall")),
     "balanced_accuracy": (_("balanced accuracy"), _("mean of acceptable and unacceptable ones found")),
 }
-FIRST = ("exact", "within_one", "mae", "bias", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic")
+FIRST_STATISTICS = ("exact", "within_one", "mae", "bias", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic")
 
 
 Figures = Mapping[str, Any]
 
 
-class Twin(NamedTuple):
-    """The table behind a picture: a heading for its first column and for the others; a row is its heading and its
-    cells."""
+class PlotTable(NamedTuple):
+    """Data table of a plot: a heading for its first column and for the others; a row is its heading and cells."""
 
     caption: str
     what: str
@@ -72,8 +69,9 @@ class Twin(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """How often experts (rows) and judge (columns) gave which level: a cell is its text and whether both agree.
-    ``grid`` is missing where there are too many categories for a picture; ``weighted``: cells are no whole answers."""
+    """Confusion matrix of experts (rows) and judge (columns); a cell is its text and whether both agree.
+
+    ``grid`` is ``None`` with too many categories for a plot. ``weighted``: cells are no whole answers."""
 
     labels: tuple[str, ...]
     rows: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...]
@@ -84,161 +82,180 @@ class Confusion(NamedTuple):
 
     @property
     def cells(self) -> list[tuple[Any, str]]:
-        """The grid's cells with their texts."""
         return list(zip(self.grid.cells, self.texts, strict=True)) if self.grid else []
 
 
 class Plot(NamedTuple):
-    """A picture with the table behind it, whose caption says in words what the picture shows."""
+    """Plot with its data table, whose caption describes the plot."""
 
     chart: JudgeAgainstExpert | ReliabilityPlot | Differences | Timeline
-    twin: Twin
+    twin: PlotTable
 
 
 class JudgePlots(NamedTuple):
-    """All plots of one judge; those that its scale does not have are ``None``: the confusion matrix, the judge's values
-    beside the experts' means, the reliability curve, judge minus expert overall and by category. ``unfolded``: shown
-    without asking."""
+    """Plots of one judge; ``None`` for those that its scale does not have.
+
+    They are the confusion matrix, the judge's values against the experts' means, the reliability curve, and the bias
+    overall
+    and by category. ``is_open``: the plots are expanded at first."""
 
     title: str
-    unfolded: bool
+    is_open: bool
     confusion: Confusion | None
-    places: Plot | None
+    scatter: Plot | None
     curve: Plot | None
     bias: Plot | None
 
     @property
-    def any(self) -> bool:
-        """Whether there is anything to see."""
-        return any((self.confusion, self.places, self.curve, self.bias))
+    def has_plots(self) -> bool:
+        return any((self.confusion, self.scatter, self.curve, self.bias))
 
 
 class TrendLine(NamedTuple):
-    """One metric over time, with a mark where the judge changed, its rubric, how its values come about, or the model
-    that answers under its name."""
+    """One metric over time, with marks for changes of the judge, its rubric, its method, or the model that answers."""
 
     title: str
     statistic: str
     plot: Plot
 
 
-def judge_plots(title: str, of: Figures, *, unfolded: bool) -> JudgePlots:
-    """The plots of a judge's agreement figures, in the form of the contract with categories."""
-    if not of["n"]:
-        return JudgePlots(title, unfolded, None, None, None, None)
-    scale = Scale.parse(of["scale"])
+def judge_plots(title: str, figures: Figures, *, is_open: bool) -> JudgePlots:
+    """Build the plots from a judge's agreement figures in their JSON form, by category."""
+    if not figures["n"]:
+        return JudgePlots(title, is_open, None, None, None, None)
+    scale = Scale.parse(figures["scale"])
     plane = None if scale.kind is ScaleKind.CLASS else Plane(scale.low, scale.high, scale.levels)
     return JudgePlots(
         title=title,
-        unfolded=unfolded,
-        confusion=_confusion(of, scale),
-        places=None if plane is None or scale.kind is ScaleKind.YES_NO else _places(of, scale, plane),
-        curve=None if plane is None else _curve(of, scale, plane),
-        bias=_bias(of, scale),
+        is_open=is_open,
+        confusion=_confusion_matrix(figures, scale),
+        scatter=None if plane is None or scale.kind is ScaleKind.YES_NO else _scatter_plot(figures, scale, plane),
+        curve=None if plane is None else _reliability_plot(figures, scale, plane),
+        bias=_bias_plot(figures, scale),
     )
 
 
-def _confusion(of: Figures, scale: Scale) -> Confusion | None:
-    matrix = of["confusion"]
+def _confusion_matrix(figures: Figures, scale: Scale) -> Confusion | None:
+    matrix = figures["confusion"]
     if matrix is None:
         return None
-    weighted = of["sampling"] == "weighted"
-    labels = tuple(numbers.on_scale(label, scale) for label in of["labels"])
+    weighted = figures["sampling"] == "weighted"
+    labels = tuple(numbers.on_scale(label, scale) for label in figures["labels"])
     decimals = 1 if weighted else 0
     rows = tuple(
-        (labels[i], tuple((numbers.plain(cell, decimals), i == j) for j, cell in enumerate(row)))
+        (labels[i], tuple((numbers.format_number(cell, decimals), i == j) for j, cell in enumerate(row)))
         for i, row in enumerate(matrix)
     )
-    same = sum(row[at] for at, row in enumerate(matrix))
+    agreeing = sum(row[index] for index, row in enumerate(matrix))
     text = _("Confusion matrix: both said the same on %(same)s of %(n)s answers")
     if weighted:
         text = _("Confusion matrix, answers weighted: both said the same on %(same)s of %(n)s")
-    name = str(text) % {"same": numbers.plain(same, decimals), "n": of["n"]}
+    name = str(text) % {"same": numbers.format_number(agreeing, decimals), "n": figures["n"]}
     texts = tuple(text for _, cells in rows for text, _ in cells)
     return Confusion(labels, rows, confusion_grid(matrix, labels), texts, name, weighted)
 
 
-def _places(of: Figures, scale: Scale, plane: Plane) -> Plot:
-    places = [(float(expert), float(judge), int(count)) for expert, judge, count in of["places"]]
-    above, below = (sum(c for e, j, c in places if (j - e) * sign > 0) for sign in (1, -1))
+def _scatter_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot:
+    points = [(float(expert), float(judge), int(count)) for expert, judge, count in figures["places"]]
+    above, below = (
+        sum(answer_count for expert_mean, judge_mean, answer_count in points if (judge_mean - expert_mean) * sign > 0)
+        for sign in (1, -1)
+    )
     name = gettext("Judge against experts: the judge gave more on %(above)d answers, less on %(below)d of %(n)d") % {
         "above": above,
         "below": below,
-        "n": sum(count for _, _, count in places),
+        "n": sum(count for _, _, count in points),
     }
     rows = tuple(
         (numbers.on_scale(expert, scale), (numbers.on_scale(judge, scale), str(count)))
-        for expert, judge, count in places
+        for expert, judge, count in points
     )
-    twin = Twin(name, gettext("Experts’ mean"), (gettext("Judge"), gettext("Answers")), rows)
-    return Plot(judge_against_expert(places, plane), twin)
+    table = PlotTable(name, gettext("Experts’ mean"), (gettext("Judge"), gettext("Answers")), rows)
+    return Plot(judge_against_expert(points, plane), table)
 
 
-def _curve(of: Figures, scale: Scale, plane: Plane) -> Plot | None:
-    points = of["reliability_curve"]
+def _reliability_plot(figures: Figures, scale: Scale, plane: Plane) -> Plot | None:
+    points = figures["reliability_curve"]
     if not points:
         return None
     name = gettext("Reliability curve: the experts’ mean where the judge gave a certain value")
     rows = tuple(
         (
-            numbers.plain(one["judge"]),
-            (numbers.plain(one["expert"]), numbers.interval(one["low"], one["high"]) or "–", str(one["n"])),
+            numbers.format_number(point["judge"]),
+            (
+                numbers.format_number(point["expert"]),
+                numbers.format_interval(point["low"], point["high"]) or "–",
+                str(point["n"]),
+            ),
         )
-        for one in points
+        for point in points
     )
     header = (gettext("Experts’ mean"), gettext("95% interval"), gettext("Answers"))
-    chart = reliability_plot([(one["judge"], one["expert"], one["low"], one["high"]) for one in points], plane)
-    return Plot(chart, Twin(name, gettext("Judge gave"), header, rows))
+    chart = reliability_plot(
+        [(point["judge"], point["expert"], point["low"], point["high"]) for point in points], plane
+    )
+    return Plot(chart, PlotTable(name, gettext("Judge gave"), header, rows))
 
 
-def _bias(of: Figures, scale: Scale) -> Plot | None:
-    if of["bias"] is None:
+def _bias_plot(figures: Figures, scale: Scale) -> Plot | None:
+    if figures["bias"] is None:
         return None
-    parts: Mapping[str, Figures] = of.get("by_category", {})
-    rows = [_difference(gettext("all answers"), of)]
-    if len(parts) > 1:
-        rows += [_difference(category_name(category), part) for category, part in parts.items()]
+    figures_by_category: Mapping[str, Figures] = figures.get("by_category", {})
+    rows = [_difference(gettext("all answers"), figures)]
+    if len(figures_by_category) > 1:
+        rows += [_difference(category_name(category), part) for category, part in figures_by_category.items()]
     header = (gettext("Judge minus experts"), gettext("95% interval"), gettext("Answers"))
     lines = tuple((row.label, (row.text or row.withheld, row.interval or "–", row.note)) for row in rows)
-    return Plot(differences(rows, scale.width), Twin(gettext("Bias by category"), gettext("Category"), header, lines))
+    return Plot(
+        differences(rows, scale.width), PlotTable(gettext("Bias by category"), gettext("Category"), header, lines)
+    )
 
 
-def _difference(label: str, of: Figures) -> Difference:
-    count = gettext("n = %(count)d") % {"count": of["n"]}
-    if of["bias"] is None:
-        return Difference(label, None, withheld=explain_reason(of["undefined"]["bias"]), note=count)
-    low, high = of["intervals"].get("bias", (None, None))
-    return Difference(label, of["bias"], low, high, numbers.signed(of["bias"]), numbers.interval(low, high), note=count)
+def _difference(label: str, figures: Figures) -> Difference:
+    count = gettext("n = %(count)d") % {"count": figures["n"]}
+    if figures["bias"] is None:
+        return Difference(label, None, withheld=explain_reason(figures["undefined"]["bias"]), note=count)
+    low, high = figures["intervals"].get("bias", (None, None))
+    return Difference(
+        label,
+        figures["bias"],
+        low,
+        high,
+        numbers.format_signed(figures["bias"]),
+        numbers.format_interval(low, high),
+        note=count,
+    )
 
 
 def over_time(trends: Trends) -> dict[str, Any]:
-    """The lines of every metric that has at least two points, in the order of the metrics, and how many runs are left
-    out: what ``review/agreement/_over_time.html`` shows."""
-    several = {metric: one for metric, one in sorted(trends.of_metric.items()) if len(one.points) > 1}
+    """Context of ``review/agreement/_over_time.html``: a line for every metric with at least two points, and the number
+    of runs
+    left out."""
+    trends_with_points = {metric: trend for metric, trend in sorted(trends.by_metric.items()) if len(trend.points) > 1}
     language = get_language() or "en"
-    lines = [_line(one.title.in_language(language), one) for one in several.values()]
-    return {"lines": lines, "left_out": len(trends.left_out)}
+    lines = [_trend_line(trend.title.in_language(language), trend) for trend in trends_with_points.values()]
+    return {"lines": lines, "left_out": len(trends.skipped_runs)}
 
 
-def _line(title: str, trend: Trend) -> TrendLine:
-    changes = ["", *(_change(before, after) for before, after in pairwise(trend.points))]
+def _trend_line(title: str, trend: Trend) -> TrendLine:
+    changes = ["", *(_change_text(previous, current) for previous, current in pairwise(trend.points))]
     moments = [
-        Moment(_day(one), one.value, one.low, one.high, change)
-        for one, change in zip(trend.points, changes, strict=True)
+        Moment(_period_text(point), point.value, point.low, point.high, change)
+        for point, change in zip(trend.points, changes, strict=True)
     ]
     rows = tuple(
         (
-            f"{_day(one)} · {one.name}",
+            f"{_period_text(point)} · {point.name}",
             (
-                "–" if one.value is None else numbers.plain(one.value),
-                numbers.interval(one.low, one.high) or "–",
-                str(one.n),
-                one.judge,
-                one.rubric or "–",
+                "–" if point.value is None else numbers.format_number(point.value),
+                numbers.format_interval(point.low, point.high) or "–",
+                str(point.n),
+                point.judge,
+                point.rubric or "–",
                 change or "–",
             ),
         )
-        for one, change in zip(trend.points, changes, strict=True)
+        for point, change in zip(trend.points, changes, strict=True)
     )
     header = (
         str(STATISTICS[trend.statistic][0]),
@@ -252,22 +269,22 @@ def _line(title: str, trend: Trend) -> TrendLine:
         "metric": title,
         "count": len(trend.points),
     }
-    return TrendLine(title, trend.statistic, Plot(timeline(moments), Twin(name, gettext("Run"), header, rows)))
+    return TrendLine(title, trend.statistic, Plot(timeline(moments), PlotTable(name, gettext("Run"), header, rows)))
 
 
-def _change(before: TrendPoint, after: TrendPoint) -> str:
-    judge, rubric = before.judge != after.judge, before.rubric != after.rubric
+def _change_text(previous: TrendPoint, current: TrendPoint) -> str:
+    judge, rubric = previous.judge != current.judge, previous.rubric != current.rubric
     if judge and rubric:
         return gettext("new judge and rubric")
     if judge:
         return gettext("new judge")
     if rubric:
         return gettext("new rubric")
-    if before.method != after.method:
+    if previous.method != current.method:
         return gettext("other way to a value")
-    told = before.served and after.served
-    return gettext("another model answered") if told and before.served != after.served else ""
+    both_served = previous.served and current.served
+    return gettext("another model answered") if both_served and previous.served != current.served else ""
 
 
-def _day(point: TrendPoint) -> str:
+def _period_text(point: TrendPoint) -> str:
     return point.period or formats.date_format(timezone.localtime(point.at), "SHORT_DATE_FORMAT")

@@ -1,4 +1,4 @@
-"""Addresses of agreement."""
+"""URL patterns of agreement."""
 
 from __future__ import annotations
 

@@ -11,37 +11,37 @@ from evaluation.core.roles import Action
 from evaluation.models import Run
 from review.agreement.pages import agreement_page
 from review.agreement.plots import over_time
-from review.comparisons.trend import trends_of
-from review.figure_cache.reading import agreement_at_once, agreement_figures
+from review.comparisons.trend import load_trends
+from review.figure_cache.reading import agreement_figures, agreement_without_waiting
 
 
 @signed_in_get
 def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every agreement figure of a run; with intervals where they have been computed, else they are fetched later."""
-    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    kept, waiting = agreement_at_once(found)
-    if kept.value is None:
-        return render(request, "review/reports/in_making.html", {"title": found})
-    page = agreement_page(found, kept.value.figures, examples=kept.value.examples, waiting=waiting)
-    return render(request, "review/agreement/agreement.html", {"page": page, "kept": kept})
+    """Show every agreement figure of a run. Intervals that are not computed yet are fetched later."""
+    run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    cached, waiting = agreement_without_waiting(run)
+    if cached.value is None:
+        return render(request, "review/reports/in_making.html", {"title": run})
+    page = agreement_page(run, cached.value.figures, examples=cached.value.examples, waiting=waiting)
+    return render(request, "review/agreement/agreement.html", {"page": page, "kept": cached})
 
 
 @signed_in_get
 def run_agreement_intervals(request: HttpRequest, pk: int) -> HttpResponse:
-    """The figures of the page with their intervals, which takes seconds the first time."""
-    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    kept = agreement_figures(found)
-    if kept.value is None:
+    """Show the figures with their intervals, which takes seconds the first time."""
+    run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    cached = agreement_figures(run)
+    if cached.value is None:
         raise Http404
-    page = agreement_page(found, kept.value.figures, examples=kept.value.examples, waiting=False)
+    page = agreement_page(run, cached.value.figures, examples=cached.value.examples, waiting=False)
     return render(request, "review/agreement/_figures.html", {"page": page})
 
 
 @signed_in_get
 def run_agreement_over_time(request: HttpRequest, pk: int) -> HttpResponse:
-    """The agreement of earlier runs over the same question set; a worker is asked for what is missing."""
-    found = access.fetch(Run.objects.select_related("answer_set__question_set"), request.user, Action.VIEW, pk)
-    trends = trends_of(found)
-    for one in trends.left_out:
-        agreement_figures(one)
+    """Show the agreement of earlier runs over the same question set; request the missing figures."""
+    run = access.fetch(Run.objects.select_related("answer_set__question_set"), request.user, Action.VIEW, pk)
+    trends = load_trends(run)
+    for earlier_run in trends.skipped_runs:
+        agreement_figures(earlier_run)
     return render(request, "review/agreement/_over_time.html", over_time(trends))

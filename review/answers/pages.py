@@ -1,5 +1,4 @@
-"""The answer page (question and answer, what every scorer said with reasons, what counts, the whole history), and the
-rows of a run's answers."""
+"""Answer page with scores, reasons, effective values and history, and rows of a run's answers."""
 
 from __future__ import annotations
 
@@ -14,32 +13,46 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.errors import UnknownName
 from evaluation.core.graph import Graph, Relation, read_graph
 from evaluation.core.samples import QuestionSpec, Status
-from evaluation.criteria.services import rubric_of
+from evaluation.criteria.services import rubric_for_metric
 from evaluation.judges.shipping import BASELINE
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_reason
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
-from review.agreement.answers import Event, EventKind, Selected
-from review.charts.path import Drawing, drawn
+from review.agreement.answers import EventKind, HistoryEvent, SelectedAnswer
+from review.charts.path import Drawing, draw_path
 from review.evidence.answers import RunAnswer
-from review.evidence.carried import Origin
-from review.evidence.effective import RunValues, Source
+from review.evidence.carried import RatingOrigin
+from review.evidence.effective import RunValues, ValueSource
 from review.evidence.rating_input import FlagKind, OverrideReason
 from review.ratings.card import CardMetric, Passage, card_metric
-from review.ratings.forms import Decided
+from review.ratings.forms import DecisionInput
 from review.ratings.pages.card import FLAGS
-from review.ratings.pages.item import MetricField, Piece, Span, judge_reason, metric_field, pieces, said, value_text
+from review.ratings.pages.item import (
+    MetricField,
+    TextPiece,
+    TextSpan,
+    judge_reason,
+    metric_field,
+    split_at_spans,
+    value_or_label,
+    value_text,
+)
 from review.ratings.pages.reveal import REASONS
 
 STATUS = {"failed": _("failed"), "not_applicable": _("not applicable")}
-MARKS = {Source.OVERRIDE: "expert", Source.REVIEW: "expert", Source.JUDGE: "judge", Source.RULE: "rule"}
+MARKS = {
+    ValueSource.OVERRIDE: "expert",
+    ValueSource.REVIEW: "expert",
+    ValueSource.JUDGE: "judge",
+    ValueSource.RULE: "rule",
+}
 SOURCES = {
-    Source.JUDGE: _("judge"),
-    Source.RULE: _("rule"),
-    Source.REVIEW: _("experts"),
-    Source.OVERRIDE: _("decided by a lead or assigned expert"),
-    Source.NONE: _("no value"),
+    ValueSource.JUDGE: _("judge"),
+    ValueSource.RULE: _("rule"),
+    ValueSource.REVIEW: _("experts"),
+    ValueSource.OVERRIDE: _("decided by a lead or assigned expert"),
+    ValueSource.NONE: _("no value"),
 }
 EVENTS: Mapping[EventKind, tuple[str, str | Promise]] = {
     EventKind.SCORE: ("judge", _("score")),
@@ -56,7 +69,7 @@ EVENTS: Mapping[EventKind, tuple[str, str | Promise]] = {
 
 
 class ScoreView(NamedTuple):
-    """What one scorer said of one metric; ``note`` says how the value came about where the scorer did not say it."""
+    """A scorer's value of a metric. ``note`` explains a value that the judge did not state itself."""
 
     score: Score
     by: str
@@ -66,72 +79,74 @@ class ScoreView(NamedTuple):
 
 
 class MetricView(NamedTuple):
-    """A metric of the answer: the value that counts (with the mark of who gave it), whose it is or why there is none,
-    and what was said; ``origin`` is the equal answer to which it was given. ``field`` asks for an override;
-    ``overridden`` tells that a decision stands, which can be taken back. ``idle``: it does not apply to the answer."""
+    """A metric of the answer: its effective value, where that comes from or why it is missing, and all scores.
+
+    ``mark`` is the shape of the value's author. ``origin`` is the equal answer that was rated. ``field`` is the
+    override form field. ``overridden``: a decision can be taken back. ``idle``: the metric does not apply."""
 
     metric: MetricDefinition
     mark: str
     value: str
-    told: str
+    provenance: str
     unresolved: bool
     scores: tuple[ScoreView, ...]
     field: MetricField
     overridden: bool
-    origin: Origin | None
+    origin: RatingOrigin | None
     idle: bool
 
 
-class Line(NamedTuple):
-    """One event of the history. ``mark`` is the shape of who said it; ``run`` is told where there are several."""
+class HistoryLine(NamedTuple):
+    """An event of the history. ``mark`` is the shape of its author. ``run`` is set if there are several runs."""
 
-    event: Event
+    event: HistoryEvent
     mark: str
-    what: str
+    title: str
     run: str
-    who: str
+    author: str
     value: str
-    why: str
+    reason: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPage:
-    """An answer as seen from a run. ``marked`` is the raw text with what rules found in it; ``contexts`` is ``None``
-    where the system does not retrieve; ``may_view``: the reader may open the run. ``refused`` is what an override held
-    that was refused, for the reason in ``error``. ``graph`` is what the system said of its way through a graph."""
+    """An answer as seen from a run.
+
+    ``marked`` is the raw text with the findings of rules. ``contexts`` is ``None`` if the system does not retrieve.
+    ``may_view``: the reader may open the run. ``refused`` is a rejected override, for the reason in ``error``.
+    ``graph`` is the system's path through a graph."""
 
     answer: Answer
     run: Run
     other_runs: Sequence[Run]
     question: QuestionSpec
-    marked: tuple[Piece, ...]
+    marked: tuple[TextPiece, ...]
     contexts: tuple[Passage, ...] | None
     metrics: tuple[MetricView, ...]
-    history: tuple[Line, ...]
+    history: tuple[HistoryLine, ...]
     may_override: bool
     may_view: bool
-    refused: Decided | None
+    refused: DecisionInput | None
     error: str
     graph: Graph | None = None
 
     @property
     def in_use(self) -> list[MetricView]:
-        """The metrics that say something of the answer, or have yet to."""
-        return [one for one in self.metrics if not one.idle]
+        """Metrics that apply to the answer or are pending."""
+        return [metric for metric in self.metrics if not metric.idle]
 
     @property
     def idle(self) -> list[MetricView]:
-        """Those that do not apply to it."""
-        return [one for one in self.metrics if one.idle]
+        return [metric for metric in self.metrics if metric.idle]
 
     @property
     def paths(self) -> list[tuple[Drawing, tuple[Relation, ...]]]:
-        """The paths that the system told, as pictures and as relations."""
-        return [(drawn(path), path) for path in self.graph.paths[:MOST_PATHS]] if self.graph else []
+        """Paths that the system reported, as drawings and as relations."""
+        return [(draw_path(path), path) for path in self.graph.paths[:MAX_PATHS]] if self.graph else []
 
 
-MOST_PATHS = 5
+MAX_PATHS = 5
 
 
 def answer_page(
@@ -140,35 +155,35 @@ def answer_page(
     other_runs: Sequence[Run],
     values: RunValues,
     scores: Sequence[Score],
-    events: Sequence[Event],
+    events: Sequence[HistoryEvent],
     *,
     may_override: bool,
     may_view: bool,
-    refused: Decided | None = None,
+    refused: DecisionInput | None = None,
     error: str = "",
 ) -> AnswerPage:
-    """The page of an answer, from what the run made of it."""
     language = get_language() or "en"
     findings = [finding for score in scores for finding in score.findings.all()]
-    runs = {one.pk: str(one) for one in (run, *other_runs)} if other_runs else {}
+    runs = {listed_run.pk: str(listed_run) for listed_run in (run, *other_runs)} if other_runs else {}
     metrics = []
     for pk, metric in values.metrics.items():
-        if (one := values.values[pk].get(answer.pk)) is None:
+        if (effective := values.values[pk].get(answer.pk)) is None:
             continue
         entered = refused.entered if refused and refused.metric == metric else ""
-        told = "" if one.source is Source.NONE else str(SOURCES[one.source])
+        provenance = "" if effective.source is ValueSource.NONE else str(SOURCES[effective.source])
         metrics.append(
             MetricView(
                 metric=metric,
-                mark=MARKS.get(one.source, ""),
-                value=value_text(one, metric.read_scale()),
-                told=told + (explain_reason(one.reason) if said(one) is None and one.reason else ""),
-                unresolved=one.unresolved,
+                mark=MARKS.get(effective.source, ""),
+                value=value_text(effective, metric.read_scale()),
+                provenance=provenance
+                + (explain_reason(effective.reason) if value_or_label(effective) is None and effective.reason else ""),
+                unresolved=effective.unresolved,
                 scores=tuple(_score(row, metric) for row in scores if row.metric_id == metric.pk),
-                field=metric_field(as_asked(metric, language), entered),
-                overridden=one.source is Source.OVERRIDE,
-                origin=one.carried,
-                idle=one.status is Status.NOT_APPLICABLE and not (refused and refused.metric == metric),
+                field=metric_field(with_rubric_texts(metric, language), entered),
+                overridden=effective.source is ValueSource.OVERRIDE,
+                origin=effective.carried,
+                idle=effective.status is Status.NOT_APPLICABLE and not (refused and refused.metric == metric),
             )
         )
     return AnswerPage(
@@ -176,10 +191,10 @@ def answer_page(
         run=run,
         other_runs=other_runs,
         question=answer.question.read(),
-        marked=pieces(answer.text, _spans(findings)) if any(f.start is not None for f in findings) else (),
+        marked=split_at_spans(answer.text, _spans(findings)) if any(f.start is not None for f in findings) else (),
         contexts=_contexts(answer) if answer.retrieves else None,
         metrics=tuple(metrics),
-        history=tuple(_line(event, runs.get(event.run_id or 0, "")) for event in reversed(events)),
+        history=tuple(_history_line(event, runs.get(event.run_id or 0, "")) for event in reversed(events)),
         may_override=may_override,
         may_view=may_view,
         refused=refused,
@@ -196,7 +211,7 @@ def _score(row: Score, metric: MetricDefinition) -> ScoreView:
     return ScoreView(
         score=row,
         by=row.author or by,
-        value=str(STATUS[row.status]) if said(row) is None else value_text(row, metric.read_scale()),
+        value=str(STATUS[row.status]) if value_or_label(row) is None else value_text(row, metric.read_scale()),
         note=_note(row, metric),
         reason=judge_reason(row.reason) if row.status == "scored" else explain_reason(row.reason),
     )
@@ -205,29 +220,31 @@ def _score(row: Score, metric: MetricDefinition) -> ScoreView:
 def _note(row: Score, metric: MetricDefinition) -> str:
     if row.detail.get("method") != "expected":
         return ""
-    told = {
+    params = {
         "said": numbers.on_scale(row.detail["said"], metric.read_scale()),
-        "mass": numbers.share(row.detail["mass"]),
+        "mass": numbers.format_share(row.detail["mass"]),
     }
-    return gettext("expected over token probabilities (%(mass)s of them covered); the judge said %(said)s") % told
+    return gettext("expected over token probabilities (%(mass)s of them covered); the judge said %(said)s") % params
 
 
-def as_asked(metric: MetricDefinition, language: str) -> CardMetric:
-    """The metric with question and level texts of the criterion's or the shipped rubric, where it has one."""
-    stored = rubric_of(metric, language)
+def with_rubric_texts(metric: MetricDefinition, language: str) -> CardMetric:
+    """The metric with question and level texts of its custom or shipped rubric, if it has one."""
+    stored = rubric_for_metric(metric, language)
     if stored is not None:
         rubric = stored.rubric
         return card_metric(metric, rubric.metric(metric.name), language, rubric.language)
     try:
-        asked = shipped_rubric(metric.rubric_family, language).metric(metric.name) if metric.rubric_family else None
+        metric_texts = (
+            shipped_rubric(metric.rubric_family, language).metric(metric.name) if metric.rubric_family else None
+        )
     except UnknownName:
-        asked = None
-    return card_metric(metric, asked, language, language)
+        metric_texts = None
+    return card_metric(metric, metric_texts, language, language)
 
 
-def _spans(findings: Iterable[Finding]) -> list[Span]:
+def _spans(findings: Iterable[Finding]) -> list[TextSpan]:
     return [
-        Span(f.start, f.end, f"{f.kind}: {f.verdict or f.text}")
+        TextSpan(f.start, f.end, f"{f.kind}: {f.verdict or f.text}")
         for f in findings
         if f.start is not None and f.end is not None
     ]
@@ -238,23 +255,23 @@ def _contexts(answer: Answer) -> tuple[Passage, ...]:
     return tuple(Passage(row.position + 1, row.source or row.chunk_id, row.text, "") for row in rows)
 
 
-def _line(event: Event, run: str) -> Line:
-    mark, what = EVENTS[event.kind]
+def _history_line(event: HistoryEvent, run: str) -> HistoryLine:
+    mark, title = EVENTS[event.kind]
     if event.kind is EventKind.SCORE and not event.who:
         mark = "rule"
     text = judge_reason(event.text) if event.kind is EventKind.SCORE else event.text
-    return Line(event, mark, str(what), run, _who(event), _value(event), _why(event), text)
+    return HistoryLine(event, mark, str(title), run, _author_name(event), _value_text(event), _reason_text(event), text)
 
 
-def _value(event: Event) -> str:
+def _value_text(event: HistoryEvent) -> str:
     if event.status == "cannot_judge":
         return gettext("cannot judge")
-    if said(event) is None:
+    if value_or_label(event) is None:
         return ""
-    return value_text(event, event.metric.read_scale()) if event.metric else str(said(event))
+    return value_text(event, event.metric.read_scale()) if event.metric else str(value_or_label(event))
 
 
-def _why(event: Event) -> str:
+def _reason_text(event: HistoryEvent) -> str:
     if event.code in set(OverrideReason):
         return str(REASONS[OverrideReason(event.code)])
     if event.code in set(FlagKind):
@@ -262,14 +279,14 @@ def _why(event: Event) -> str:
     return explain_reason(event.code) if event.code else ""
 
 
-def _who(event: Event) -> str:
+def _author_name(event: HistoryEvent) -> str:
     if event.kind is EventKind.SCORE and event.who.partition("@")[0] == BASELINE:
         return str(_("offline baseline"))
     return event.who or str(_("rule"))
 
 
 class AnswerRow(NamedTuple):
-    """An answer with the value that counts and whose it is."""
+    """An answer with its effective value and the value's source."""
 
     answer: RunAnswer
     value: str
@@ -277,20 +294,19 @@ class AnswerRow(NamedTuple):
     source: str
 
 
-def answer_row(one: Selected, metric: MetricDefinition | None) -> AnswerRow:
-    """An answer as a row."""
-    effective = one.effective
-    source = effective.source if effective else Source.NONE
-    if metric is None or said(effective) is None:
+def answer_row(selected: SelectedAnswer, metric: MetricDefinition | None) -> AnswerRow:
+    effective = selected.effective
+    source = effective.source if effective else ValueSource.NONE
+    if metric is None or value_or_label(effective) is None:
         value = explain_reason(effective.reason) if effective and effective.reason else gettext("no value")
     else:
         value = value_text(effective, metric.read_scale())
-    told = gettext("experts, of an equal answer") if effective and effective.carried else str(SOURCES[source])
-    return AnswerRow(one.answer, value, MARKS.get(source, ""), told)
+    provenance = gettext("experts, of an equal answer") if effective and effective.carried else str(SOURCES[source])
+    return AnswerRow(selected.answer, value, MARKS.get(source, ""), provenance)
 
 
-def choices_of(metric: MetricDefinition) -> list[tuple[str, str]]:
-    """The values a decision can give, with their titles; none where a number of the scale is asked for."""
+def decision_choices(metric: MetricDefinition) -> list[tuple[str, str]]:
+    """Values that a decision can choose, with titles. Empty if the scale takes any number."""
     scale = metric.read_scale()
     if scale.labels:
         return [(label, label) for label in scale.labels]

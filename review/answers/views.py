@@ -1,5 +1,4 @@
-"""The page of an answer and decisions about its scores; the answers of a run, filtered; and one decision about many of
-them, with a preview before it counts."""
+"""Views of an answer, a run's answers, and overrides of one or many answers."""
 
 from __future__ import annotations
 
@@ -15,22 +14,30 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_get, signed_in_post
-from evaluation.core.canonical import composed, whole_number
-from evaluation.core.errors import Refused
+from evaluation.core.canonical import normalize_nfc, parse_int
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import Answer, Run, Score, User
-from evaluation.scoring.writing import current
-from review.agreement.answers import Event, EventKind, Selection, Wanted, history, narrowed, select
-from review.answers.pages import SOURCES, answer_page, answer_row, choices_of
-from review.decisions.overrides import effect_of, may_override, override, override_many, revert
-from review.evidence.answers import expose, expose_answers
-from review.evidence.effective import RunValues, Source, effective_values
+from evaluation.scoring.writing import current_scores
+from review.agreement.answers import (
+    AnswerFilter,
+    AnswerSelection,
+    EventKind,
+    HistoryEvent,
+    answer_history,
+    restrict_selection,
+    select_answers,
+)
+from review.answers.pages import SOURCES, answer_page, answer_row, decision_choices
+from review.decisions.overrides import may_override, override, override_many, preview_overrides, revert
+from review.evidence.answers import record_answer_exposure, record_exposure
+from review.evidence.effective import RunValues, ValueSource, effective_values
 from review.figure_cache.reading import listed_answers
 from review.queues.access import answer_to_override
-from review.queues.forms import ids_of
-from review.ratings.forms import Decided, finite, read_decision
+from review.queues.forms import posted_ids
+from review.ratings.forms import DecisionInput, finite_number, read_decision
 from review.reports.estimates import reviewed_score
 
 OTHERS_WORDS = {EventKind.INITIAL, EventKind.FINAL, EventKind.FLAG, EventKind.ESCALATE, EventKind.SKIP, EventKind.UNDO}
@@ -41,101 +48,102 @@ NAMES = ("metric", "low", "high", "label", "source", "category", "q")
 
 @signed_in_get
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
-    """An answer with everything said of it. Whoever may still have to rate it is recorded as having seen the judge."""
+    """Show an answer with its scores and history. Reviewers who have yet to rate it are no longer blind."""
     return _page(request, _fetch(request, pk), request.GET.get("run", ""))
 
 
 @signed_in_post
 def override_score(request: HttpRequest, pk: int) -> HttpResponse:
-    """Put a person's value above everything said before, with a reason."""
+    """Override a metric's value, with a reason."""
 
-    def step(found: Answer, one: Decided, by: User) -> None:
-        override(found, one.metric, value=one.value, label=one.label, reason=one.reason, by=by)
+    def step(answer: Answer, decision: DecisionInput, by: User) -> None:
+        override(answer, decision.metric, value=decision.value, label=decision.label, reason=decision.reason, by=by)
 
     return _decide(request, pk, step, gettext("Your value counts from now on; the others stay in the history."))
 
 
 @signed_in_post
 def revert_score(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take back the newest decision that stands."""
+    """Take back the newest decision in force."""
 
-    def step(found: Answer, one: Decided, by: User) -> None:
-        revert(found, one.metric, reason=one.reason, by=by)
+    def step(answer: Answer, decision: DecisionInput, by: User) -> None:
+        revert(answer, decision.metric, reason=decision.reason, by=by)
 
     return _decide(request, pk, step, gettext("Taken back; what stood before stands again."))
 
 
-def _decide(request: HttpRequest, pk: int, step: Callable[[Answer, Decided, User], None], done: str) -> HttpResponse:
-    """Do what was decided and go back to the answer, or say on its page why it is refused."""
-    found, run = answer_to_override(request.user, pk), request.POST.get("run", "")
-    decided, seen_from = read_decision(request.POST), _run(found, run)
-    before = _reviewed(request, seen_from)
+def _decide(
+    request: HttpRequest, pk: int, apply: Callable[[Answer, DecisionInput, User], None], done: str
+) -> HttpResponse:
+    """Apply a decision and return to the answer, or show the reason for a refusal."""
+    answer, run_id = answer_to_override(request.user, pk), request.POST.get("run", "")
+    decision, page_run = read_decision(request.POST), _run(answer, run_id)
+    score_before = _reviewed(request, page_run)
     try:
-        step(found, decided, person(request))
-    except Refused as refused:
-        return _page(request, found, run, decided, explain_refusal(refused))
-    messages.success(request, f"{done} {_effect(before, _reviewed(request, seen_from))}")
-    return redirect(f"{reverse('answer', args=[found.pk])}?run={seen_from.pk}")
+        apply(answer, decision, person(request))
+    except DomainError as refused:
+        return _page(request, answer, run_id, decision, explain_refusal(refused))
+    messages.success(request, f"{done} {_effect_sentence(score_before, _reviewed(request, page_run))}")
+    return redirect(f"{reverse('answer', args=[answer.pk])}?run={page_run.pk}")
 
 
 def _reviewed(request: HttpRequest, run: Run) -> float | None:
-    """The reviewed score of the run; ``None`` where there is none, or the person sees no runs."""
+    """Reviewed score of the run. ``None`` without one, or if the user may not view runs."""
     return reviewed_score(run).value if access.may(person(request), run.project_id, Action.VIEW) else None
 
 
-def _effect(before: float | None, after: float | None) -> str:
-    """What decisions did to the reviewed score, and did not do to agreement."""
-    said = gettext("Agreement does not move: a decision is made in sight of the judge and so is not blind.")
-    if before is None or after is None:
-        return said
-    scores = {"before": numbers.plain(before, 3), "after": numbers.plain(after, 3)}
-    moved = gettext("Reviewed score of the run: %(before)s before, %(after)s now.") % scores
-    return f"{moved} {said}"
+def _effect_sentence(score_before: float | None, score_after: float | None) -> str:
+    """Effect of decisions on the reviewed score, and why agreement does not change."""
+    agreement_note = gettext("Agreement does not move: a decision is made in sight of the judge and so is not blind.")
+    if score_before is None or score_after is None:
+        return agreement_note
+    scores = {"before": numbers.format_number(score_before, 3), "after": numbers.format_number(score_after, 3)}
+    score_note = gettext("Reviewed score of the run: %(before)s before, %(after)s now.") % scores
+    return f"{score_note} {agreement_note}"
 
 
 def _fetch(request: HttpRequest, pk: int) -> Answer:
-    """The answer for who sees runs, and for the experts who have rated it."""
+    """Fetch the answer for users who may view runs and for experts who rated it."""
     rows = Answer.objects.select_related("question", "answer_set__system_version__system")
     try:
         return access.fetch(rows, request.user, Action.VIEW, pk)
     except PermissionDenied:
-        found = rows.get(pk=pk)
-        if may_override(person(request), found):
-            return found
+        answer = rows.get(pk=pk)
+        if may_override(person(request), answer):
+            return answer
         raise Http404 from None
 
 
-def _run(found: Answer, wanted: str) -> Run:
-    """The run the page is seen from: the named one, else the newest over the answer set."""
-    runs = _over(found)
-    if wanted:
-        runs = runs.filter(pk=whole_number(wanted) or 0)
+def _run(answer: Answer, run_id: str) -> Run:
+    """The requested run, else the newest over the answer set."""
+    runs = _runs_over(answer)
+    if run_id:
+        runs = runs.filter(pk=parse_int(run_id) or 0)
     run = runs.first()
     if run is None:
         raise Http404
     return run
 
 
-def _over(found: Answer) -> QuerySet[Run]:
-    """The runs over the answer set, newest first."""
-    return Run.objects.select_related(Run.NAMED_BY).filter(answer_set_id=found.answer_set_id).order_by("-pk")
+def _runs_over(answer: Answer) -> QuerySet[Run]:
+    return Run.objects.select_related(Run.NAME_RELATION).filter(answer_set_id=answer.answer_set_id).order_by("-pk")
 
 
 def _page(
-    request: HttpRequest, found: Answer, wanted: str, refused: Decided | None = None, error: str = ""
+    request: HttpRequest, answer: Answer, run_id: str, refused: DecisionInput | None = None, error: str = ""
 ) -> HttpResponse:
-    me, run = person(request), _run(found, wanted)
-    expose(me, found, "answer page")
-    may_view = access.may(me, found.answer_set.project_id, Action.VIEW)
-    values = effective_values(run, {found.pk})
+    user, run = person(request), _run(answer, run_id)
+    record_exposure(user, answer, "answer page")
+    may_view = access.may(user, answer.answer_set.project_id, Action.VIEW)
+    values = effective_values(run, {answer.pk})
     page = answer_page(
-        found,
+        answer,
         run,
-        list(_over(found).exclude(pk=run.pk)[:10]),
+        list(_runs_over(answer).exclude(pk=run.pk)[:10]),
         values,
-        list(_scores(run, found)),
-        _events(me, found, values, may_view=may_view),
-        may_override=may_override(me, found),
+        list(_scores(run, answer)),
+        _events(user, answer, values, may_view=may_view),
+        may_override=may_override(user, answer),
         may_view=may_view,
         refused=refused,
         error=error,
@@ -143,134 +151,150 @@ def _page(
     return render(request, "review/answers/answer.html", {"page": page}, status=409 if refused else 200)
 
 
-def _scores(run: Run, found: Answer) -> QuerySet[Score]:
-    rows = current(Score.objects.filter(run=run, answer=found)).select_related(
+def _scores(run: Run, answer: Answer) -> QuerySet[Score]:
+    rows = current_scores(Score.objects.filter(run=run, answer=answer)).select_related(
         "metric", "judge_version", "rubric_version"
     )
     return rows.prefetch_related("findings").order_by("metric__name", "pk")
 
 
-def _events(me: User, found: Answer, values: RunValues, *, may_view: bool) -> list[Event]:
-    """The history; an expert without a right to runs sees nobody else's ratings."""
-    origins = [one.carried for of in values.heard.values() for one in of.values() if one.carried]
-    events = history(found, origins, reader=me)
+def _events(user: User, answer: Answer, values: RunValues, *, may_view: bool) -> list[HistoryEvent]:
+    """History of the answer. Experts who may not view runs do not see ratings by others."""
+    origins = [
+        effective.carried
+        for by_answer in values.human_values.values()
+        for effective in by_answer.values()
+        if effective.carried
+    ]
+    events = answer_history(answer, origins, reader=user)
     if may_view:
         return events
-    return [event for event in events if event.kind not in OTHERS_WORDS or event.user_id == me.pk]
+    return [event for event in events if event.kind not in OTHERS_WORDS or event.user_id == user.pk]
 
 
 @signed_in_get
 def run_answers(request: HttpRequest, pk: int) -> HttpResponse:
-    """The answers that match, a page at a time. They tell what the judge said, which is recorded."""
+    """List matching answers, paginated. They reveal judge values, so the view is recorded."""
     run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     return _list(request, run, request.GET)
 
 
 @signed_in_post
 def run_override(request: HttpRequest, pk: int) -> HttpResponse:
-    """First how many answers a decision would change; with ``confirm`` it counts."""
+    """Preview how many answers a decision changes, or apply it with ``confirm``."""
     run = access.fetch(Run.objects.all(), request.user, Action.OVERRIDE, pk)
-    wanted = wanted_from(request.POST)
-    found = select(run, wanted)
-    ticked = ids_of(request.POST, "answers")
-    if ticked:
-        found = narrowed(found, sorted(ticked))
-    if found.metric is None:
+    answer_filter = read_filter(request.POST)
+    selection = select_answers(run, answer_filter)
+    checked_ids = posted_ids(request.POST, "answers")
+    if checked_ids:
+        selection = restrict_selection(selection, sorted(checked_ids))
+    if selection.metric is None:
         raise Http404
     data = request.POST.copy()
-    data["metric"] = str(found.metric.pk)
-    decided = read_decision(data)
+    data["metric"] = str(selection.metric.pk)
+    decision = read_decision(data)
     try:
         if request.POST.get("confirm"):
-            return _confirmed(request, run, found, decided)
-        return _preview(request, run, found, decided, sorted(ticked))
-    except Refused as refused:
+            return _confirmed(request, run, selection, decision)
+        return _preview(request, run, selection, decision, sorted(checked_ids))
+    except DomainError as refused:
         return _list(request, run, request.POST, explain_refusal(refused))
 
 
-def _confirmed(request: HttpRequest, run: Run, found: Selection, decided: Decided) -> HttpResponse:
-    if request.POST.get("mark", "") != found.mark:
-        raise Refused("selection_changed")
-    ids = [one.answer.answer_id for one in found.rows]
-    before = _reviewed(request, run)
+def _confirmed(request: HttpRequest, run: Run, selection: AnswerSelection, decision: DecisionInput) -> HttpResponse:
+    if request.POST.get("mark", "") != selection.fingerprint:
+        raise DomainError("selection_changed")
+    ids = [row.answer.answer_id for row in selection.rows]
+    score_before = _reviewed(request, run)
     done = override_many(
-        run, decided.metric, ids, value=decided.value, label=decided.label, reason=decided.reason, by=person(request)
+        run,
+        decision.metric,
+        ids,
+        value=decision.value,
+        label=decision.label,
+        reason=decision.reason,
+        by=person(request),
     )
     count = len(done.answers)
-    said = ngettext("Your value counts for %(count)d answer.", "Your value counts for %(count)d answers.", count)
-    messages.success(request, f"{said % {'count': count}} {_effect(before, _reviewed(request, run))}")
-    return redirect(reverse("run-answers", args=[run.pk]) + query_of(request.POST))
+    text = ngettext("Your value counts for %(count)d answer.", "Your value counts for %(count)d answers.", count)
+    messages.success(request, f"{text % {'count': count}} {_effect_sentence(score_before, _reviewed(request, run))}")
+    return redirect(reverse("run-answers", args=[run.pk]) + query_string(request.POST))
 
 
-def _preview(request: HttpRequest, run: Run, found: Selection, decided: Decided, ticked: list[int]) -> HttpResponse:
-    if not decided.reason.strip():
-        raise Refused("reason_required")
-    ids = [one.answer.answer_id for one in found.rows]
-    effect = effect_of(run, decided.metric, ids, value=decided.value, label=decided.label, by=person(request))
-    touched = set(effect.answers)
-    examples = [one for one in found.rows if one.answer.answer_id in touched][:EXAMPLES]
-    expose_answers(request.user, [one.answer.answer_id for one in examples], "run answers")
-    shown = {
+def _preview(
+    request: HttpRequest, run: Run, selection: AnswerSelection, decision: DecisionInput, checked_ids: list[int]
+) -> HttpResponse:
+    if not decision.reason.strip():
+        raise DomainError("reason_required")
+    ids = [row.answer.answer_id for row in selection.rows]
+    effect = preview_overrides(
+        run, decision.metric, ids, value=decision.value, label=decision.label, by=person(request)
+    )
+    changed_ids = set(effect.answers)
+    examples = [row for row in selection.rows if row.answer.answer_id in changed_ids][:EXAMPLES]
+    record_answer_exposure(request.user, [row.answer.answer_id for row in examples], "run answers")
+    context = {
         "run": run,
-        "decided": decided,
+        "decided": decision,
         "effect": effect,
-        "rows": [answer_row(one, decided.metric) for one in examples],
-        "mark": found.mark,  # of the selection that was seen
-        "chosen": ticked,  # none for all that match
-        "query": query_of(request.POST),
+        "rows": [answer_row(row, decision.metric) for row in examples],
+        # Detects a selection that changed since the preview.
+        "mark": selection.fingerprint,
+        # Empty for all matching answers.
+        "chosen": checked_ids,
+        "query": query_string(request.POST),
         "filters": _filters(request.POST),
     }
-    return render(request, "review/answers/run_override.html", shown)
+    return render(request, "review/answers/run_override.html", context)
 
 
 def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> HttpResponse:
-    wanted = wanted_from(data)
-    number = whole_number(data.get("page", "1"), 6) or 1
-    kept = listed_answers(run, wanted, (number - 1) * LISTED, LISTED)
-    if (found := kept.value) is None:
+    answer_filter = read_filter(data)
+    number = parse_int(data.get("page", "1"), 6) or 1
+    cached_listing = listed_answers(run, answer_filter, (number - 1) * LISTED, LISTED)
+    if (listing := cached_listing.value) is None:
         return render(request, "review/reports/in_making.html", {"title": run})
-    more = found.count > number * LISTED
-    expose_answers(request.user, [one.answer.answer_id for one in found.rows], "run answers")
+    more = listing.count > number * LISTED
+    record_answer_exposure(request.user, [row.answer.answer_id for row in listing.rows], "run answers")
     page = {
         "run": run,
-        "kept": kept,
-        "found": found,
-        "wanted": wanted,
-        "rows": [answer_row(one, found.metric) for one in found.rows],
+        "kept": cached_listing,
+        "listing": listing,
+        "answer_filter": answer_filter,
+        "rows": [answer_row(row, listing.metric) for row in listing.rows],
         "sources": SOURCES.items(),
-        "choices": choices_of(found.metric) if found.metric else (),
-        "may_override": access.may(request.user, run.project_id, Action.OVERRIDE) and found.metric is not None,
+        "choices": decision_choices(listing.metric) if listing.metric else (),
+        "may_override": access.may(request.user, run.project_id, Action.OVERRIDE) and listing.metric is not None,
         "filters": _filters(data),
-        "back": query_of(data, page=str(number - 1)) if number > 1 else "",
-        "on": query_of(data, page=str(number + 1)) if more else "",
+        "back": query_string(data, page=str(number - 1)) if number > 1 else "",
+        "on": query_string(data, page=str(number + 1)) if more else "",
         "error": error,
     }
     return render(request, "review/answers/run_answers.html", page, status=409 if error else 200)
 
 
 def _filters(data: QueryDict) -> tuple[tuple[str, str], ...]:
-    """The filters as hidden fields; the criterion has a field of its own."""
-    kept = QueryDict(query_of(data).removeprefix("?"))
-    return tuple((name, value) for name, value in kept.items() if isinstance(value, str) and name != "metric")
+    """Filters as hidden fields, except the metric, which has a visible field."""
+    params = QueryDict(query_string(data).removeprefix("?"))
+    return tuple((name, value) for name, value in params.items() if isinstance(value, str) and name != "metric")
 
 
-def wanted_from(data: QueryDict) -> Wanted:
-    """What is asked for; a value that is none is passed over."""
+def read_filter(data: QueryDict) -> AnswerFilter:
+    """Read the filters. Invalid values are ignored."""
     source = data.get("source", "")
-    return Wanted(
+    return AnswerFilter(
         metric=data.get("metric", "")[:100],
-        low=finite(data.get("low", "")),
-        high=finite(data.get("high", "")),
+        low=finite_number(data.get("low", "")),
+        high=finite_number(data.get("high", "")),
         label=data.get("label", "")[:200],
-        source=source if source in set(Source) else "",
-        category=composed(data.get("category", ""))[:200],
+        source=source if source in set(ValueSource) else "",
+        category=normalize_nfc(data.get("category", ""))[:200],
         words=data.get("q", "").strip()[:200],
     )
 
 
-def query_of(data: QueryDict, **more: str) -> str:
-    """The filters as a query string again."""
-    kept = QueryDict(mutable=True)
-    kept.update({name: text for name in NAMES if (text := data.get(name, ""))})
-    kept.update({name: value for name, value in more.items() if value})
-    return f"?{kept.urlencode()}"
+def query_string(data: QueryDict, **overrides: str) -> str:
+    params = QueryDict(mutable=True)
+    params.update({name: text for name in NAMES if (text := data.get(name, ""))})
+    params.update({name: value for name, value in overrides.items() if value})
+    return f"?{params.urlencode()}"

@@ -1,9 +1,8 @@
-"""Anchors: up to 100 answers of the hold-out that an accepted judge judges again, on schedule or when a lead asks.
+"""Anchors: up to 100 hold-out answers that an accepted judge judges again, on schedule or on request.
 
-The reference is what both versions gave in the hold-out test itself, so that a judge that moves right after it is
-noticed at the first check. Checks judge the anchors by the version in force, and how far its verdicts moved since the
-reference is tested for every metric. A judge that moved has no licence from then on. Both versions' references tell how
-much of a change of score came with the new prompt.
+The reference is the verdicts of both versions in the hold-out test, so that a shift right after it is found at the
+first check. A check judges the anchors by the active version and tests each metric for drift since the reference. A
+judge that drifted loses its approval. The references of both versions estimate the effect of the new prompt on scores.
 """
 
 from __future__ import annotations
@@ -21,84 +20,84 @@ from django.utils import timezone
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.samples import Result
-from evaluation.criteria.rubrics import slot_of, standings
+from evaluation.criteria.rubrics import rubric_scope, version_statuses
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, User
 from evaluation.worker.jobs import AT_ONCE, Lease, job
-from review.calibration.accepting import hold_out_items, sealed_verdicts, versions_of
-from review.calibration.turns import Left, judge_left, model_of
-from review.calibration.workbench import Bench
+from review.calibration.accepting import hold_out_items, judging_versions, sealed_verdicts
+from review.calibration.turns import RemainingWork, judge_remaining, recorded_models
+from review.calibration.workbench import Workbench
 from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
-from review.statistics.acceptance import shift_of
+from review.statistics.acceptance import verdict_shift
 
-MOST, LEAST = 100, 20  # anchors
+# Largest and smallest number of anchors of a check.
+MAX_ANCHORS, MIN_ANCHORS = 100, 20
 YEAR = timedelta(days=365)
 PROOFS = LookResult.objects.filter(outcome=LookResult.Outcome.ACCEPTED).select_related(
     "look__gold_set__project", "look__judge_version__endpoint", "look__candidate", "look__active"
 )
 
 
-def proofs_in_force(proofs: QuerySet[LookResult] = PROOFS) -> list[LookResult]:
-    """The acceptances by which versions are in force, not older than licences are."""
+def active_proofs(proofs: QuerySet[LookResult] = PROOFS) -> list[LookResult]:
+    """Return the accepted tests of active versions that are not older than ``CONCORD_LICENCE_DAYS``."""
     since = timezone.now() - timedelta(days=settings.CONCORD_LICENCE_DAYS)
     newest: dict[tuple[int, str, int], LookResult] = {}
-    for one in proofs.filter(created_at__gte=since).order_by("pk"):
-        newest[one.look.project_id, one.look.judge_version.name, one.look.candidate_id] = one
-    return [one for one in newest.values() if _in_force(one)]
+    for proof in proofs.filter(created_at__gte=since).order_by("pk"):
+        newest[proof.look.project_id, proof.look.judge_version.name, proof.look.candidate_id] = proof
+    return [proof for proof in newest.values() if _is_active(proof)]
 
 
-def _in_force(proof: LookResult) -> bool:
-    look = proof.look
-    return standings(slot_of(look.judge_version, look.candidate.family)).active.pk == look.candidate_id
+def _is_active(proof: LookResult) -> bool:
+    test = proof.look
+    return version_statuses(rubric_scope(test.judge_version, test.candidate.family)).active.pk == test.candidate_id
 
 
-def proof_of(judge: JudgeVersion, rubric: RubricVersion) -> LookResult | None:
-    """The newest acceptance of a version for the judges of the name."""
-    of_name = PROOFS.filter(look__project=judge.project_id, look__judge_version__name=judge.name)
-    return of_name.filter(look__candidate=rubric).order_by("-pk").first()
+def latest_proof(judge: JudgeVersion, rubric: RubricVersion) -> LookResult | None:
+    """Return the newest accepted test of a version for judges of this name."""
+    proofs = PROOFS.filter(look__project=judge.project_id, look__judge_version__name=judge.name)
+    return proofs.filter(look__candidate=rubric).order_by("-pk").first()
 
 
-def proves(judge: JudgeVersion, bench: Bench) -> bool:
-    """Whether what the judge works by in the bench's family was proved on its gold set. Two queries."""
-    active = standings(slot_of(judge, bench.family)).active
-    proof = proof_of(judge, active)
-    return proof is not None and proof.look.lineage == bench.gold_set.name
+def is_proven(judge: JudgeVersion, workbench: Workbench) -> bool:
+    """Return whether the judge's active version was proven on the workbench's gold set. Two queries."""
+    active = version_statuses(rubric_scope(judge, workbench.family)).active
+    proof = latest_proof(judge, active)
+    return proof is not None and proof.look.lineage == workbench.gold_set.name
 
 
 @transaction.atomic
 def begin_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
-    """The next check of an acceptance, or the one that has not ended.
+    """Create the next check of an accepted test, or return the unfinished one.
 
-    :raises Refused: ``anchors_not_in_force`` where another version is; ``anchors_too_few`` with fewer than 20 answers
-        of which the hold-out test had a verdict.
-    """
-    look = proof.look
-    lock_project(look.project_id)
-    newest = proof.checks.order_by("-number").first() or keep_reference(proof)
+    :raises Refused: ``anchors_not_in_force`` if another version is active; ``anchors_too_few`` with fewer than 20
+        answers with a verdict in the hold-out test."""
+    test = proof.look
+    lock_project(test.project_id)
+    newest = proof.checks.order_by("-number").first() or store_reference(proof)
     if newest.ended_at is None:
         return newest
-    if not _in_force(proof):
-        raise Refused("anchors_not_in_force", rubric=str(look.candidate))
-    if (found := _reference(proof).values("answer").distinct().count()) < LEAST:
-        raise Refused("anchors_too_few", answers=found, least=LEAST)
-    check = AnchorCheck.objects.create(result=proof, number=newest.number + 1, step=_step(proof))
+    if not _is_active(proof):
+        raise DomainError("anchors_not_in_force", rubric=str(test.candidate))
+    if (answer_count := _reference_verdicts(proof).values("answer").distinct().count()) < MIN_ANCHORS:
+        raise DomainError("anchors_too_few", answers=answer_count, least=MIN_ANCHORS)
+    check = AnchorCheck.objects.create(result=proof, number=newest.number + 1, step=_next_step(proof))
     check_anchors.add(check.pk)
-    audit.record(by, "anchors.begun", look, number=check.number, step=check.step)
+    audit.record(by, "anchors.begun", test, number=check.number, step=check.step)
     return check
 
 
 @transaction.atomic
-def keep_reference(proof: LookResult) -> AnchorCheck:
-    """The reference of an acceptance: what the versions gave of the anchors in the hold-out test. Made once."""
-    look = proof.look
-    lock_project(look.project_id)
-    if (made := proof.checks.filter(number=0).first()) is not None:
-        return made
+def store_reference(proof: LookResult) -> AnchorCheck:
+    """Store the verdicts of the hold-out test on the anchors as reference, once."""
+    test = proof.look
+    lock_project(test.project_id)
+    if (reference := proof.checks.filter(number=0).first()) is not None:
+        return reference
     model = proof.licences.values_list("model", flat=True).first() or ""
     check = AnchorCheck.objects.create(result=proof, number=0, step=0, model=model, ended_at=timezone.now())
-    for rubric in versions_of(look):
-        verdicts = sealed_verdicts(look, rubric)
+    for rubric in judging_versions(test):
+        verdicts = sealed_verdicts(test, rubric)
         AnchorVerdict.objects.bulk_create(
             AnchorVerdict(
                 check_of=check,
@@ -108,60 +107,59 @@ def keep_reference(proof: LookResult) -> AnchorCheck:
                 group=item.group,
                 value=verdicts[item.answer_id].get(item.metric.name),
             )
-            for item in _chosen(proof)
+            for item in _anchor_items(proof)
             if item.answer_id in verdicts
         )
     return check
 
 
-def _reference(proof: LookResult) -> QuerySet[AnchorVerdict]:
+def _reference_verdicts(proof: LookResult) -> QuerySet[AnchorVerdict]:
     return AnchorVerdict.objects.filter(check_of__result=proof, check_of__number=0)
 
 
-def _step(proof: LookResult) -> int:
-    """The how-manieth test for drift this is of the judges of the name with the family within a year. Those of any year
-    then have steps of at least 1, 2, 3 …, the levels of which add up to less than 5%."""
-    look = proof.look
+def _next_step(proof: LookResult) -> int:
+    """Return the number of this drift test for the judge and family within a year.
+
+    The tests of any year have steps of at least 1, 2, 3 …, whose levels add up to less than 5%."""
+    test = proof.look
     return 1 + (
         AnchorCheck.objects.filter(
-            result__look__project=look.project_id,
-            result__look__judge_version__name=look.judge_version.name,
-            result__look__candidate__family=look.candidate.family,
+            result__look__project=test.project_id,
+            result__look__judge_version__name=test.judge_version.name,
+            result__look__candidate__family=test.candidate.family,
             number__gt=0,
             created_at__gt=timezone.now() - YEAR,
         ).count()
     )
 
 
-def _chosen(proof: LookResult) -> list[GoldItem]:
-    """The labels whose answers are the anchors: of the hold-out that was tested, in an order by the gold set's hash."""
-    look = proof.look
-    by_metric = hold_out_items(look.gold_set, look.candidate, look.since)
-    items = [item for several in by_metric.values() for item in several]
-    order = {item.answer_id: content_hash([look.gold_set.content_hash, item.answer_id]) for item in items}
-    taken = set(sorted(order, key=lambda answer: order[answer])[:MOST])
-    return [item for item in items if item.answer_id in taken]
+def _anchor_items(proof: LookResult) -> list[GoldItem]:
+    """Return the labels of the anchors: tested hold-out answers in an order given by the gold set's hash."""
+    test = proof.look
+    by_metric = hold_out_items(test.gold_set, test.candidate, test.since)
+    items = [item for metric_items in by_metric.values() for item in metric_items]
+    order = {item.answer_id: content_hash([test.gold_set.content_hash, item.answer_id]) for item in items}
+    answer_ids = set(sorted(order, key=lambda answer: order[answer])[:MAX_ANCHORS])
+    return [item for item in items if item.answer_id in answer_ids]
 
 
-def check_now(proof: LookResult, *, by: User | None) -> AnchorCheck:
-    """Judge the anchors here and now, or go on with a check that was interrupted.
+def run_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
+    """Judge the anchors now, or continue an interrupted check.
 
-    :raises Refused: see :func:`begin_check`; ``judge_away``, which leaves the check open; ``look_in_hands``.
-    """
+    :raises Refused: see :func:`begin_check`; ``judge_away``, which leaves the check open; ``look_in_hands``."""
     check = begin_check(proof, by=by)
     with check_anchors.claimed(check.pk) as lease:
         if lease is None:
-            raise Refused("look_in_hands", look=str(proof.look))
+            raise DomainError("look_in_hands", look=str(proof.look))
         lease.done = _judge_anchors(check, lease)
     return AnchorCheck.objects.get(pk=check.pk)
 
 
 @transaction.atomic
-def ask_for_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
-    """Have a worker judge the anchors, or go on with a check that stands still.
+def request_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
+    """Request a check from a worker, or resume a stalled one.
 
-    :raises Refused: see :func:`begin_check`.
-    """
+    :raises Refused: see :func:`begin_check`."""
     check = begin_check(proof, by=by)
     check_anchors.enqueue(check.pk)
     return check
@@ -169,80 +167,85 @@ def ask_for_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
 
 @job("anchor_check")
 def check_anchors(check_id: int, lease: Lease) -> timedelta | None:
-    """Judge the anchors of a check."""
     check = AnchorCheck.objects.get(pk=check_id)
     return None if check.ended_at or _judge_anchors(check, lease) else AT_ONCE
 
 
 def begin_due_checks() -> None:
-    """Begin the checks that are due; none is by itself where ``CONCORD_ANCHOR_DAYS`` is 0."""
+    """Create the checks that are due; none if ``CONCORD_ANCHOR_DAYS`` is 0."""
     if settings.CONCORD_ANCHOR_DAYS:
         since = timezone.now() - timedelta(days=settings.CONCORD_ANCHOR_DAYS)
         due = PROOFS.annotate(newest=Max("checks__created_at")).filter(Q(newest=None) | Q(newest__lt=since))
-        for proof in proofs_in_force(due):
-            with suppress(Refused):  # too few anchors: the page says so
+        for proof in active_proofs(due):
+            # The page reports a judge with too few anchors.
+            with suppress(DomainError):
                 begin_check(proof, by=None)
 
 
 def _judge_anchors(check: AnchorCheck, lease: Lease) -> bool:
-    """Whether the check has ended."""
+    """Judge the anchors until the lease ends; return whether the check has ended."""
     proof = PROOFS.get(pk=check.result_id)
-    metrics, groups = _anchors(proof)
+    metrics, groups = _reference_anchors(proof)
 
-    def keep(rubric: RubricVersion, answer: Answer, _: int, results: Mapping[str, Result]) -> None:
-        of = {"check_of": check, "rubric_version": rubric, "answer": answer, "group": groups[answer.pk]}
-        rows = [AnchorVerdict(metric=one, value=results[one.name].value, **of) for one in metrics]
+    def store(rubric: RubricVersion, answer: Answer, _: int, results: Mapping[str, Result]) -> None:
+        columns = {"check_of": check, "rubric_version": rubric, "answer": answer, "group": groups[answer.pk]}
+        rows = [AnchorVerdict(metric=metric, value=results[metric.name].value, **columns) for metric in metrics]
         AnchorVerdict.objects.bulk_create(rows, ignore_conflicts=True)
 
-    done = judge_left(lease, proof.look.judge_version, lambda: _left(check, proof, set(groups)), keep)
-    AnchorCheck.objects.filter(pk=check.pk).update(model=model_of(lease))
-    if done:
-        _close(check, proof)
-    return done
+    has_ended = judge_remaining(
+        lease, proof.look.judge_version, lambda: _remaining_verdicts(check, proof, set(groups)), store
+    )
+    AnchorCheck.objects.filter(pk=check.pk).update(model=recorded_models(lease))
+    if has_ended:
+        _close_check(check, proof)
+    return has_ended
 
 
-def _anchors(proof: LookResult) -> tuple[list[MetricDefinition], dict[int, str]]:
-    """The metrics that are told, and the group of each anchor: those of the reference, which chooses them."""
-    rows = _reference(proof)
-    names = MetricDefinition.objects.filter(pk__in=rows.values("metric"))
-    return list(names), dict(rows.values_list("answer_id", "group"))
+def _reference_anchors(proof: LookResult) -> tuple[list[MetricDefinition], dict[int, str]]:
+    """Return the metrics of the reference and the group of each anchor."""
+    rows = _reference_verdicts(proof)
+    metrics = MetricDefinition.objects.filter(pk__in=rows.values("metric"))
+    return list(metrics), dict(rows.values_list("answer_id", "group"))
 
 
-def _left(check: AnchorCheck, proof: LookResult, anchors: set[int]) -> Iterator[Left]:
+def _remaining_verdicts(check: AnchorCheck, proof: LookResult, anchors: set[int]) -> Iterator[RemainingWork]:
     rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=proof.look.candidate)
     if missing := sorted(anchors - set(rows.values_list("answer_id", flat=True))):
         yield proof.look.candidate, 1, missing
 
 
 @transaction.atomic
-def _close(check: AnchorCheck, proof: LookResult) -> None:
-    """Test for drift, and end the check."""
+def _close_check(check: AnchorCheck, proof: LookResult) -> None:
+    """Test for drift and end the check."""
     if not AnchorCheck.objects.filter(pk=check.pk, ended_at=None).update(ended_at=timezone.now()):
         return
-    before, now = (_said(proof, number) for number in (0, check.number))
+    before, now = (_check_values(proof, number) for number in (0, check.number))
     metrics = sorted({metric for metric, _ in now})
     for metric in metrics:
-        both = sorted(answer for of, answer in now.keys() & before.keys() if of == metric)
-        if len(both) < LEAST:
-            continue  # nothing is told by so few; the page says how many there were
-        was, is_now = ([of[metric, answer][0] for answer in both] for of in (before, now))
-        found = shift_of(was, is_now, [now[metric, answer][1] for answer in both], check.step, len(metrics))
+        shared = sorted(answer for metric_id, answer in now.keys() & before.keys() if metric_id == metric)
+        if len(shared) < MIN_ANCHORS:
+            # Too few for a test; the page shows their number.
+            continue
+        old_values, new_values = ([values[metric, answer][0] for answer in shared] for values in (before, now))
+        shift = verdict_shift(
+            old_values, new_values, [now[metric, answer][1] for answer in shared], check.step, len(metrics)
+        )
         AnchorShift.objects.create(
             check_of=check,
             metric_id=metric,
-            answers=found.n,
-            groups=found.groups,
-            change=found.change,
-            low=found.low,
-            high=found.high,
-            moved=found.moved,
+            answers=shift.n,
+            groups=shift.groups,
+            change=shift.change,
+            low=shift.low,
+            high=shift.high,
+            moved=shift.moved,
         )
-        if found.moved:
-            audit.record(None, "anchors.moved", proof.look, number=check.number, change=round(found.change, 6))
+        if shift.moved:
+            audit.record(None, "anchors.moved", proof.look, number=check.number, change=round(shift.change, 6))
 
 
-def _said(proof: LookResult, number: int) -> dict[tuple[int, int], tuple[float, str]]:
-    """Metric and answer -> the value that the proved version gave in a check, with the answer's group."""
+def _check_values(proof: LookResult, number: int) -> dict[tuple[int, int], tuple[float, str]]:
+    """Return value and group by metric and answer, as the proven version judged in a check."""
     rows = AnchorVerdict.objects.filter(
         check_of__result=proof, check_of__number=number, rubric_version=proof.look.candidate, value__isnull=False
     )
@@ -253,8 +256,8 @@ def _said(proof: LookResult, number: int) -> dict[tuple[int, int], tuple[float, 
 
 
 @dataclass(frozen=True, slots=True)
-class ShiftTold:
-    """How far the judge moved on a metric since the reference, in units of its scale."""
+class ShiftSummary:
+    """Drift of the judge on a metric since the reference, in units of its scale."""
 
     metric: str
     answers: int
@@ -265,9 +268,10 @@ class ShiftTold:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckTold:
-    """A check: ``number`` 0 is the reference. ``at`` is when it ended; while it has not, ``waits_for`` is the code of
-    why it stands still, where it does."""
+class CheckSummary:
+    """A check: ``number`` 0 is the reference. ``at`` is its end date.
+
+    While it has not ended, ``waits_for`` is the code of the reason if it is stalled."""
 
     judge: str
     rubric: str
@@ -276,25 +280,26 @@ class CheckTold:
     model: str
     anchors: int
     waits_for: str
-    shifts: list[ShiftTold]
+    shifts: list[ShiftSummary]
 
 
-def told_of(checks: QuerySet[AnchorCheck]) -> list[CheckTold]:
-    """What checks tell, each proof's in their order. Three queries."""
+def summarize_checks(checks: QuerySet[AnchorCheck]) -> list[CheckSummary]:
+    """Summarize checks, ordered by proof and number. Three queries."""
     rows = checks.select_related("result__look__judge_version", "result__look__candidate")
     counted = rows.annotate(anchors=Count("verdicts__answer", distinct=True), waits_for=check_anchors.problem())
     return [
-        CheckTold(
-            judge=one.result.look.judge_version.name,
-            rubric=str(one.result.look.candidate),
-            number=one.number,
-            at=one.ended_at.date().isoformat() if one.ended_at else "",
-            model=one.model,
-            anchors=one.anchors,
-            waits_for=one.waits_for,
+        CheckSummary(
+            judge=check.result.look.judge_version.name,
+            rubric=str(check.result.look.candidate),
+            number=check.number,
+            at=check.ended_at.date().isoformat() if check.ended_at else "",
+            model=check.model,
+            anchors=check.anchors,
+            waits_for=check.waits_for,
             shifts=[
-                ShiftTold(of.metric.name, of.answers, of.change, of.low, of.high, of.moved) for of in one.shifts.all()
+                ShiftSummary(shift.metric.name, shift.answers, shift.change, shift.low, shift.high, shift.moved)
+                for shift in check.shifts.all()
             ],
         )
-        for one in counted.prefetch_related("shifts__metric").order_by("result", "number")
+        for check in counted.prefetch_related("shifts__metric").order_by("result", "number")
     ]

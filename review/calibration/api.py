@@ -1,4 +1,4 @@
-"""REST of gold sets, prompt calibrations and searches."""
+"""REST API of gold sets, hold-out tests and searches."""
 
 from __future__ import annotations
 
@@ -28,20 +28,28 @@ from rest_framework.serializers import (
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.accounts.access import Person, fetch
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
-from evaluation.criteria.rubrics import LONGEST_REASON, rubrics_for
+from evaluation.criteria.rubrics import MAX_REASON_LENGTH, usable_rubrics
 from evaluation.models import HoldOutOpening, JudgeVersion, RubricVersion, Run
-from evaluation.rest.endpoints import RowsViewSet, StrictSerializer, part, person, verb, written, written_by
-from evaluation.rest.requests import PagesInOrder
-from review.calibration.accepting import MOST_REPEATS, Foreseen, foresee
-from review.calibration.anchors import PROOFS, CheckTold, ask_for_check, told_of
-from review.calibration.freezing import LONGEST_NAME, freeze, grow, secret_seed
-from review.calibration.looking import ask_for_look, take_look
-from review.calibration.opening import open_hold_outs, openings_of
-from review.calibration.overview import GoldOverview, families_in, overview, shown_items
-from review.calibration.retiring import HeldOut, hold_out_figures, retire
-from review.calibration.searching import MOST_ROUNDS, advance_search, ask_for_search, open_search
+from evaluation.rest.endpoints import (
+    RowsViewSet,
+    StrictSerializer,
+    detail_action,
+    detail_view,
+    request_user,
+    responds_with,
+    serialize,
+)
+from evaluation.rest.requests import PagesOldestFirst
+from review.calibration.accepting import MAX_REPEATS, HoldoutForecast, forecast_holdout_test
+from review.calibration.anchors import PROOFS, CheckSummary, request_check, summarize_checks
+from review.calibration.freezing import MAX_NAME_CHARS, freeze, grow, secret_seed
+from review.calibration.looking import advance_holdout_test, request_holdout_test
+from review.calibration.opening import hold_out_openings, open_hold_outs
+from review.calibration.overview import GoldOverview, labelled_families, overview, readable_labels
+from review.calibration.retiring import HoldoutResult, holdout_results, retire
+from review.calibration.searching import MAX_ROUNDS, advance_search, open_search, request_search
 from review.models import AnchorCheck, GoldSet, Look, Search
 from review.statistics.acceptance import Claim
 
@@ -56,7 +64,7 @@ class GoldSetSerializer(ModelSerializer[GoldSet]):
 
 
 class GoldOverviewSerializer(DataclassSerializer[GoldOverview]):
-    """What a gold set holds and lacks, and what its looks have spent; ``changed`` is empty where it is as frozen."""
+    """Content, shortfall and test count of a gold set; ``changed`` is empty if it is as frozen."""
 
     class Meta:
         dataclass = GoldOverview
@@ -80,54 +88,58 @@ class GoldLabelSerializer(Serializer[Any]):
 
 
 class FreezeSerializer(StrictSerializer):
-    """Which ratings to freeze: those of a run's answers, of all metrics or of those named."""
+    """Ratings to freeze: those of a run's answers, of all metrics or of the named ones."""
 
     run = IntegerField(min_value=1)
-    name = CharField(max_length=LONGEST_NAME)
+    name = CharField(max_length=MAX_NAME_CHARS)
     metrics = ListField(child=CharField(max_length=64), default=list, max_length=100)
 
 
 class GrowSerializer(StrictSerializer):
-    """Whose ratings to add."""
+    """Run whose ratings are added."""
 
     run = IntegerField(min_value=1)
 
 
-class ForWhomSerializer(StrictSerializer):
-    """A version of a judge prompt for the judges of a name, by the id of one of their versions; ``added_since``: only
-    groups that this version of the gold set or a later one brought."""
+class JudgeRubricSerializer(StrictSerializer):
+    """A rubric version and a judge, by the id of any of its versions.
+
+    ``added_since``: use only groups added by this version of the gold set or later."""
 
     rubric = IntegerField(min_value=1)
     judge = IntegerField(min_value=1)
     added_since = IntegerField(default=1, min_value=1)
 
 
-class LookAskedSerializer(ForWhomSerializer):
-    """A look to take: what the version is to show, and how often each answer is judged. ``beside``: a judge proved on
-    the gold set, by the id of a version, from which this one must not fall off."""
+class HoldoutTestRequestSerializer(JudgeRubricSerializer):
+    """A hold-out test: its claim, and how often each answer is judged.
+
+    ``beside``: id of a judge version proven on the gold set, which this judge must not fall below."""
 
     gold_set = IntegerField(min_value=1)
-    claim = ChoiceField(choices=[str(one) for one in Claim], default=str(Claim.BETTER))
-    repeat = IntegerField(default=1, min_value=1, max_value=MOST_REPEATS)
+    claim = ChoiceField(choices=[str(claim) for claim in Claim], default=str(Claim.BETTER))
+    repeat = IntegerField(default=1, min_value=1, max_value=MAX_REPEATS)
     beside = IntegerField(default=None, allow_null=True, min_value=1)
 
 
-class ForeseenSerializer(DataclassSerializer[Foreseen]):
-    """What the next look could tell of a metric, by verdicts on validation answers alone."""
+class HoldoutForecastSerializer(DataclassSerializer[HoldoutForecast]):
+    """Forecast of the next hold-out test on a metric, from verdicts on validation only."""
 
     class Meta:
-        dataclass = Foreseen
+        dataclass = HoldoutForecast
 
 
 class RetireSerializer(StrictSerializer):
-    """Why nobody is to look at it any more; kept for ever."""
+    """Reason for retiring a gold set; it is stored permanently."""
 
-    reason = CharField(max_length=LONGEST_REASON)
+    reason = CharField(max_length=MAX_REASON_LENGTH)
 
 
 class OpeningSerializer(ModelSerializer[HoldOutOpening]):
-    """A lead opened the sealed labels of a lineage. Until ``ended_at`` (null while the lineage is in use) this person
-    may not draft or propose versions of the rubric ``families``."""
+    """A lead's opening of the sealed labels of a lineage.
+
+    Until ``ended_at`` (null while the lineage is in use) this person may not draft or propose versions of the rubric
+    ``families``."""
 
     opened_by = CharField(source="created_by.username", read_only=True)
 
@@ -137,24 +149,26 @@ class OpeningSerializer(ModelSerializer[HoldOutOpening]):
         read_only_fields = fields
 
 
-class HeldOutSerializer(DataclassSerializer[HeldOut]):
-    """What a look saw of a metric, in squared units of its scale, with the 95% interval of ``lower_by``."""
+class HoldoutResultSerializer(DataclassSerializer[HoldoutResult]):
+    """Result of a hold-out test on a metric, in squared units of its scale, with the 95% interval of ``lower_by``."""
 
     class Meta:
-        dataclass = HeldOut
+        dataclass = HoldoutResult
 
 
-class CheckSerializer(DataclassSerializer[CheckTold]):
-    """A check whether the judge moved since it was proved; ``number`` 0 is the reference. ``at`` is empty while it is
-    under way, ``waits_for`` then the code of why it stands still, where it does."""
+class AnchorCheckSerializer(DataclassSerializer[CheckSummary]):
+    """A drift check of a judge; ``number`` 0 is the reference.
+
+    ``at`` is empty while it is under way; ``waits_for`` is the code of the reason if it is stalled."""
 
     class Meta:
-        dataclass = CheckTold
+        dataclass = CheckSummary
 
 
-class LookSerializer(ModelSerializer[Look]):
-    """A look: what was tested, and whether it was accepted; ``outcome`` is null while it is under way;
-    ``waits_for`` is then the code of why it stands still, where it does."""
+class HoldoutTestSerializer(ModelSerializer[Look]):
+    """A hold-out test and its outcome.
+
+    ``outcome`` is null while it is under way; ``waits_for`` is the code of the reason if it is stalled."""
 
     judge = CharField(source="judge_version.name", read_only=True)
     candidate = CharField(read_only=True)
@@ -177,11 +191,11 @@ class LookSerializer(ModelSerializer[Look]):
 GOLD_SETS = GoldSet.objects.select_related("project")
 
 
-def _for_lead(user: Person, pk: int) -> GoldSet:
+def _fetch_as_lead(user: Person, pk: int) -> GoldSet:
     return fetch(GOLD_SETS, user, Action.MANAGE_REVIEW, pk, path="project_id")
 
 
-def _run(user: Person, pk: int) -> Run:
+def _fetch_run(user: Person, pk: int) -> Run:
     return fetch(Run.objects.select_related("project"), user, Action.MANAGE_REVIEW, pk)
 
 
@@ -192,129 +206,139 @@ class GoldSetViewSet(RowsViewSet):
     path = "project_id"
     serializer_class = GoldSetSerializer
 
-    @written_by(GoldSetSerializer, status=201, body=FreezeSerializer)
+    @responds_with(GoldSetSerializer, status=201, body=FreezeSerializer)
     def create(self, request: Request) -> GoldSet:
         """Freeze the blind first ratings of a run's answers, and split them for good."""
-        asked = self.body()
-        run = _run(request.user, asked.pop("run"))
-        return freeze(run, by=person(request), seed=secret_seed(), **asked)
+        fields = self.body()
+        run = _fetch_run(request.user, fields.pop("run"))
+        return freeze(run, by=request_user(request), seed=secret_seed(), **fields)
 
-    @written_by(GoldOverviewSerializer)
+    @responds_with(GoldOverviewSerializer)
     def retrieve(self, request: Request, pk: int) -> GoldOverview:
-        """What it holds and lacks, and what its looks have spent."""
+        """Content and shortfall of the gold set, and its number of hold-out tests."""
         return overview(self.get_object())
 
-    @verb(_for_lead, GoldSetSerializer, body=GrowSerializer, status=201)
-    def grow(self, gold_set: GoldSet, asked: dict[str, Any]) -> GoldSet:
-        """The next version, with the labels of a run's answers that it does not hold yet."""
-        return grow(_run(self.request.user, asked["run"]), gold_set.name, by=person(self.request))
+    @detail_action(_fetch_as_lead, GoldSetSerializer, body=GrowSerializer, status=201)
+    def grow(self, gold_set: GoldSet, fields: dict[str, Any]) -> GoldSet:
+        """Create the next version with additional labels of a run's answers."""
+        return grow(_fetch_run(self.request.user, fields["run"]), gold_set.name, by=request_user(self.request))
 
-    @verb(_for_lead, GoldOverviewSerializer, body=RetireSerializer)
-    def retire(self, gold_set: GoldSet, asked: dict[str, Any]) -> GoldOverview:
-        """Retire the lineage for good: no looks any more, and what they saw is told."""
-        retire(gold_set, by=person(self.request), reason=asked["reason"])
+    @detail_action(_fetch_as_lead, GoldOverviewSerializer, body=RetireSerializer)
+    def retire(self, gold_set: GoldSet, fields: dict[str, Any]) -> GoldOverview:
+        """Retire the lineage permanently, and reveal the results of its hold-out tests."""
+        retire(gold_set, by=request_user(self.request), reason=fields["reason"])
         return overview(gold_set)
 
-    @verb(_for_lead, OpeningSerializer, many=True)
+    @detail_action(_fetch_as_lead, OpeningSerializer, many=True)
     def open(self, gold_set: GoldSet) -> list[HoldOutOpening]:
-        """Let the caller read sealed labels of the project, which is recorded and bars the caller from drafting and
-        proposing prompts that prove themselves on them."""
-        return open_hold_outs(gold_set.project, by=person(self.request))
+        """Let the caller read sealed labels of the project.
 
-    @part(OpeningSerializer, many=True)
+        It is recorded, and bars the caller from drafting and proposing prompts that are tested on them."""
+        return open_hold_outs(gold_set.project, by=request_user(self.request))
+
+    @detail_view(OpeningSerializer, many=True)
     def openings(self, request: Request, pk: int) -> list[HoldOutOpening]:
-        """Who opened the sealed labels of the lineage and when, newest first."""
-        return list(openings_of(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id")))
+        """Openings of the lineage's sealed labels, newest first."""
+        return list(hold_out_openings(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id")))
 
-    @part(HeldOutSerializer, many=True)
-    def hold_out(self, request: Request, pk: int) -> list[HeldOut]:
-        """What the looks of a retired lineage saw of its hold-out; refused before."""
-        return hold_out_figures(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id"))
+    @detail_view(HoldoutResultSerializer, many=True)
+    def hold_out(self, request: Request, pk: int) -> list[HoldoutResult]:
+        """Results of the hold-out tests of a retired lineage; refused before it is retired."""
+        return holdout_results(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id"))
 
-    @part(GoldLabelSerializer, many=True)
+    @detail_view(GoldLabelSerializer, many=True)
     def export(self, request: Request, pk: int) -> list[dict[str, object]]:
-        """The labels of examples and validation; those of the hold-out are given once the lineage is retired."""
-        return shown_items(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id"))
+        """Labels of examples and validation; also those of the hold-out once the lineage is retired."""
+        return readable_labels(fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id"))
 
-    @part(ForeseenSerializer, many=True, query=ForWhomSerializer)
-    def forecast(self, request: Request, pk: int) -> Sequence[Foreseen]:
-        """What a look could tell of a version, before one is spent."""
+    @detail_view(HoldoutForecastSerializer, many=True, query=JudgeRubricSerializer)
+    def forecast(self, request: Request, pk: int) -> Sequence[HoldoutForecast]:
+        """Forecast a hold-out test of a version."""
         gold_set = fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id")
-        asked = self.asked()
-        return foresee(gold_set, *_for_whom(gold_set, asked), since=asked["added_since"])
+        parameters = self.validated_query()
+        return forecast_holdout_test(
+            gold_set, *_fetch_judge_and_rubric(gold_set, parameters), since=parameters["added_since"]
+        )
 
 
-def _for_whom(gold_set: GoldSet, asked: Mapping[str, Any]) -> tuple[JudgeVersion, RubricVersion]:
-    """Judge and version of the gold set's project, which the caller may see.
+def _fetch_judge_and_rubric(gold_set: GoldSet, fields: Mapping[str, Any]) -> tuple[JudgeVersion, RubricVersion]:
+    """Fetch the judge and version from the gold set's project.
 
-    :raises ValidationError: naming the one that is not there.
-    """
+    :raises ValidationError: naming the field whose id does not exist."""
     judges = JudgeVersion.objects.filter(project=gold_set.project_id).select_related("endpoint", "project")
-    judge = judges.filter(pk=asked["judge"]).first()
-    rubric = rubrics_for([gold_set.project_id]).filter(pk=asked["rubric"]).first()
+    judge = judges.filter(pk=fields["judge"]).first()
+    rubric = usable_rubrics([gold_set.project_id]).filter(pk=fields["rubric"]).first()
     if judge is None or rubric is None:
         missing = "judge" if judge is None else "rubric"
         raise ValidationError({missing: [_("The project has none with this id.")]})
     return judge, rubric
 
 
-def _look_for_lead(user: Person, pk: int) -> Look:
+def _fetch_test_as_lead(user: Person, pk: int) -> Look:
     return fetch(Look.objects.select_related("candidate"), user, Action.ACTIVATE, pk, path="project_id")
 
 
 class CalibrationViewSet(RowsViewSet):
-    """Looks at hold-outs, newest first. A POST by a lead has a worker take one; ``outcome`` is what it answers."""
+    """Hold-out tests, newest first. A POST by a lead requests one from a worker."""
 
     rows: ClassVar[QuerySet[Any]] = Look.objects.select_related(
         "gold_set", "judge_version", "candidate", "active", "against", "result"
-    ).annotate(waits_for=take_look.problem())
+    ).annotate(waits_for=advance_holdout_test.problem())
     path = "project_id"
-    serializer_class = LookSerializer
+    serializer_class = HoldoutTestSerializer
 
-    @written_by(LookSerializer, status=202, body=LookAskedSerializer)
+    @responds_with(HoldoutTestSerializer, status=202, body=HoldoutTestRequestSerializer)
     def create(self, request: Request) -> Look:
-        """Take a look, or go on with the same one that stands still. It counts from now on."""
-        asked = self.body()
-        gold_set = fetch(GOLD_SETS, request.user, Action.ACTIVATE, asked["gold_set"], path="project_id")
-        judge, rubric = _for_whom(gold_set, asked)
-        beside = None if asked["beside"] is None else _for_whom(gold_set, asked | {"judge": asked["beside"]})[0]
-        about = {"claim": Claim(asked["claim"]), "repeat": asked["repeat"], "since": asked["added_since"]}
-        look = ask_for_look(gold_set, judge, rubric, by=person(request), beside=beside, **about)
-        made: Look = self.rows.get(pk=look.pk)
-        return made
+        """Request a hold-out test, or resume a stalled one with the same parameters. It counts from the request."""
+        fields = self.body()
+        gold_set = fetch(GOLD_SETS, request.user, Action.ACTIVATE, fields["gold_set"], path="project_id")
+        judge, rubric = _fetch_judge_and_rubric(gold_set, fields)
+        reference_judge = (
+            None
+            if fields["beside"] is None
+            else _fetch_judge_and_rubric(gold_set, fields | {"judge": fields["beside"]})[0]
+        )
+        options = {"claim": Claim(fields["claim"]), "repeat": fields["repeat"], "since": fields["added_since"]}
+        test = request_holdout_test(
+            gold_set, judge, rubric, by=request_user(request), reference_judge=reference_judge, **options
+        )
+        created: Look = self.rows.get(pk=test.pk)
+        return created
 
-    @verb(_look_for_lead, CheckSerializer, status=202)
-    def check(self, look: Look) -> CheckTold:
-        """Have a worker judge the anchors of an acceptance again."""
-        proof = PROOFS.filter(look=look).first()
+    @detail_action(_fetch_test_as_lead, AnchorCheckSerializer, status=202)
+    def check(self, test: Look) -> CheckSummary:
+        """Have a worker judge the anchors of an accepted test again."""
+        proof = PROOFS.filter(look=test).first()
         if proof is None:
-            raise Refused("anchors_not_proved", rubric=str(look.candidate))
-        begun = ask_for_check(proof, by=person(self.request))
-        return told_of(AnchorCheck.objects.filter(pk=begun.pk))[0]
+            raise DomainError("anchors_not_proved", rubric=str(test.candidate))
+        check = request_check(proof, by=request_user(self.request))
+        return summarize_checks(AnchorCheck.objects.filter(pk=check.pk))[0]
 
-    @part(CheckSerializer, pages=PagesInOrder)
+    @detail_view(AnchorCheckSerializer, pages=PagesOldestFirst)
     def checks(self, request: Request, pk: int) -> Response:
-        """One page of the checks whether the judge moved since, the reference first."""
+        """Drift checks of the test, the reference first."""
         page = self.paginate_queryset(AnchorCheck.objects.filter(result__look=self.get_object())) or []
-        found = told_of(AnchorCheck.objects.filter(pk__in=[one.pk for one in page]))
-        return self.get_paginated_response(written(CheckSerializer, found, many=True))
+        summaries = summarize_checks(AnchorCheck.objects.filter(pk__in=[row.pk for row in page]))
+        return self.get_paginated_response(serialize(AnchorCheckSerializer, summaries, many=True))
 
 
-class SearchAskedSerializer(StrictSerializer):
-    """What to better: a family for the judges of a name, on the open labels of a gold set; ``rounds`` of a rewriting;
-    ``budget`` in US dollars over all its calls."""
+class SearchRequestSerializer(StrictSerializer):
+    """A search: a rubric family and judge to improve on the open labels of a gold set.
+
+    ``rounds`` applies to rewriting; ``budget`` is in US dollars over all calls."""
 
     gold_set = IntegerField(min_value=1)
     judge = IntegerField(min_value=1)
     family = CharField(max_length=100)
     strategy = ChoiceField(choices=Search.Strategy.choices)
-    rounds = IntegerField(default=3, min_value=1, max_value=MOST_ROUNDS)
+    rounds = IntegerField(default=3, min_value=1, max_value=MAX_ROUNDS)
     budget = DecimalField(max_digits=12, decimal_places=4, min_value=0, default=None, allow_null=True)
 
 
 class SearchSerializer(ModelSerializer[Search]):
-    """A search: ``outcome`` is null while it is under way, ``waits_for`` then the code of why it stands still, where it
-    does; ``version`` is the one it offered, ``figures`` what validation told of each version."""
+    """A search. ``outcome`` is null while it is under way; ``waits_for`` is the code of the reason if it is stalled.
+
+    ``version`` is the proposed version; ``figures`` are the validation figures of each version."""
 
     project = IntegerField(source="gold_set.project_id", read_only=True)
     gold_set = CharField(read_only=True)
@@ -336,12 +360,12 @@ class SearchSerializer(ModelSerializer[Search]):
         read_only_fields = fields
 
     def get_runs(self, search: Search) -> list[int]:
-        """The runs in which it has versions judged, the oldest first."""
-        return [one.run_id for one in search.runs.all()]
+        """Return the ids of its runs, oldest first."""
+        return [search_run.run_id for search_run in search.runs.all()]
 
 
 class SearchViewSet(RowsViewSet):
-    """Searches for better judge prompts, newest first. A POST by an evaluator has workers go on one."""
+    """Searches for better judge prompts, newest first. A POST by an evaluator requests one from workers."""
 
     rows: ClassVar[QuerySet[Any]] = (
         Search.objects.select_related("gold_set", "judge_version", "active", "result__version")
@@ -351,20 +375,20 @@ class SearchViewSet(RowsViewSet):
     path = "gold_set__project_id"
     serializer_class = SearchSerializer
 
-    @written_by(SearchSerializer, status=202, body=SearchAskedSerializer)
+    @responds_with(SearchSerializer, status=202, body=SearchRequestSerializer)
     def create(self, request: Request) -> Search:
-        """Begin a search, or go on with the same one that stands still."""
-        asked = self.body()
+        """Start a search, or resume a stalled one with the same parameters."""
+        fields = self.body()
         rows = GoldSet.objects.select_related("project")
-        gold_set = fetch(rows, request.user, Action.EVALUATE, asked["gold_set"], path="project_id")
+        gold_set = fetch(rows, request.user, Action.EVALUATE, fields["gold_set"], path="project_id")
         judges = JudgeVersion.objects.filter(project=gold_set.project_id).select_related("endpoint", "project")
-        judge = judges.filter(pk=asked["judge"]).first()
+        judge = judges.filter(pk=fields["judge"]).first()
         if judge is None:
             raise ValidationError({"judge": [_("The project has none with this id.")]})
-        if asked["family"] not in families_in(gold_set):
+        if fields["family"] not in labelled_families(gold_set):
             raise ValidationError({"family": [_("The gold set has no labels of such a rubric.")]})
-        more = {"by": person(request), "rounds": asked["rounds"], "budget": asked["budget"] or None}
-        search = open_search(gold_set, judge, asked["family"], asked["strategy"], **more)
-        ask_for_search(search)
-        made: Search = self.rows.get(pk=search.pk)
-        return made
+        options = {"by": request_user(request), "rounds": fields["rounds"], "budget": fields["budget"] or None}
+        search = open_search(gold_set, judge, fields["family"], fields["strategy"], **options)
+        request_search(search)
+        created: Search = self.rows.get(pk=search.pk)
+        return created

@@ -1,5 +1,6 @@
-"""How much of a change of score between two runs is their judge's: by anchors that were judged for both
-(``review/calibration/anchors.py``)."""
+"""Share of a score change between two runs that is due to the judge, from anchors judged for both runs.
+
+See ``review/calibration/anchors.py``."""
 
 from __future__ import annotations
 
@@ -10,71 +11,86 @@ from datetime import datetime
 
 from evaluation.models import Run
 from review.models import AnchorCheck, AnchorVerdict
-from review.statistics.acceptance import shift_of
+from review.statistics.acceptance import verdict_shift
 
-LEAST = 20  # anchors that both judged
-_Reading = dict[int, dict[int, tuple[float, str]]]  # metric -> anchor -> value and group
+# Anchors that both must have judged.
+MIN_ANCHORS = 20
+# Metric -> anchor -> value and group.
+_AnchorValues = dict[int, dict[int, tuple[float, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """A mean change with the ends of its 95% interval (``None`` where nothing varies), over ``answers`` anchors."""
+class JudgeShift:
+    """A mean change with its 95% interval (``None`` where nothing varies), over ``answers`` anchors."""
 
     change: float
     low: float | None
     high: float | None
     answers: int
 
-    def left_of(self, value: float, low: float | None, high: float | None) -> Moved:
-        """What this leaves of a change of score, as the system's; both were told by different answers, so that half
-        widths add up by their squares."""
+    def system_change(self, value: float, low: float | None, high: float | None) -> JudgeShift:
+        """Return the rest of a score change, as the system's own.
+
+        Score change and shift are estimated on different answers, so their half-widths add in squares."""
         ends = ((low, high), (self.low, self.high))
         halves = [(top - bottom) / 2.0 for bottom, top in ends if bottom is not None and top is not None]
-        left, half = value - self.change, math.hypot(*halves)
-        return Moved(left, left - half, left + half, self.answers) if halves else Moved(left, None, None, self.answers)
+        remainder, half = value - self.change, math.hypot(*halves)
+        return (
+            JudgeShift(remainder, remainder - half, remainder + half, self.answers)
+            if halves
+            else JudgeShift(remainder, None, None, self.answers)
+        )
 
 
-def judge_moved(ours: Run, baseline: Run) -> Mapping[int, Moved]:
-    """By metric: this run's judge minus the baseline's on the same anchors, on the metric's scale. Nothing where both
-    were judged by one version at the time of one check. One query where no anchors were judged."""
-    rows = _HELD.filter(result__look__project=ours.project_id).distinct()
-    held = [(pk, ended, judge, rubric) for pk, ended, judge, rubric in rows if ended]
-    chosen = {run.pk: _checks(run, held) for run in (ours, baseline)} if held else {}
-    if not all(chosen.values()) or not chosen or chosen[ours.pk] == chosen[baseline.pk]:
+def judge_shifts(current: Run, baseline: Run) -> Mapping[int, JudgeShift]:
+    """Return this run's judge minus the baseline's on the same anchors, by metric, on the metric's scale.
+
+    Empty if one version judged both at the time of one check. One query where no anchors were judged."""
+    rows = _ENDED_CHECKS.filter(result__look__project=current.project_id).distinct()
+    checks = [(pk, ended, judge, rubric) for pk, ended, judge, rubric in rows if ended]
+    chosen_checks = {run.pk: _choose_checks(run, checks) for run in (current, baseline)} if checks else {}
+    if not all(chosen_checks.values()) or not chosen_checks or chosen_checks[current.pk] == chosen_checks[baseline.pk]:
         return {}
-    now, before = (_read(chosen[run.pk]) for run in (ours, baseline))
-    found = {}
-    for metric in sorted(now.keys() & before.keys()):
-        both = sorted(now[metric].keys() & before[metric].keys())
-        if len(both) >= LEAST:
-            values = [[of[metric][answer][0] for answer in both] for of in (before, now)]
-            shift = shift_of(values[0], values[1], [now[metric][answer][1] for answer in both], 1, 1)
-            found[metric] = Moved(shift.change, shift.low, shift.high, shift.n)
-    return found
+    current_values, baseline_values = (_read_values(chosen_checks[run.pk]) for run in (current, baseline))
+    shifts = {}
+    for metric in sorted(current_values.keys() & baseline_values.keys()):
+        shared = sorted(current_values[metric].keys() & baseline_values[metric].keys())
+        if len(shared) >= MIN_ANCHORS:
+            values = [
+                [readings[metric][answer][0] for answer in shared] for readings in (baseline_values, current_values)
+            ]
+            shift = verdict_shift(values[0], values[1], [current_values[metric][answer][1] for answer in shared], 1, 1)
+            shifts[metric] = JudgeShift(shift.change, shift.low, shift.high, shift.n)
+    return shifts
 
 
-#: Check, when it ended, name of the judge, version that judged.
-_HELD = AnchorCheck.objects.filter(ended_at__isnull=False).values_list(
+# Check, its end, judge name, and the version that judged.
+_ENDED_CHECKS = AnchorCheck.objects.filter(ended_at__isnull=False).values_list(
     "pk", "ended_at", "result__look__judge_version__name", "verdicts__rubric_version"
 )
 
 
-def _checks(run: Run, held: Sequence[tuple[int, datetime, str, int]]) -> set[tuple[int, int]]:
-    """The checks in which the run's versions judged anchors, with the version: of each the last one before the run was
-    made, else the first after."""
-    seats = run.judges.filter(primary=True).values_list("judge_version__name", "rubric_version")
-    found = set()
-    for judge, rubric in seats:
-        away = [((ended - run.created_at).total_seconds(), pk) for pk, ended, *of in held if of == [judge, rubric]]
-        if away:
-            found.add((min(away, key=lambda one: (one[0] > 0, abs(one[0])))[1], rubric))
-    return found
+def _choose_checks(run: Run, checks: Sequence[tuple[int, datetime, str, int]]) -> set[tuple[int, int]]:
+    """Return the checks in which the run's versions judged anchors, with the version.
+
+    For each version the last check before the run was created, otherwise the first one after."""
+    run_judges = run.judges.filter(primary=True).values_list("judge_version__name", "rubric_version")
+    chosen = set()
+    for judge, rubric in run_judges:
+        distances = [
+            ((ended - run.created_at).total_seconds(), pk)
+            for pk, ended, *judge_and_rubric in checks
+            if judge_and_rubric == [judge, rubric]
+        ]
+        if distances:
+            chosen.add((min(distances, key=lambda candidate: (candidate[0] > 0, abs(candidate[0])))[1], rubric))
+    return chosen
 
 
-def _read(checks: set[tuple[int, int]]) -> _Reading:
-    found: _Reading = {}
+def _read_values(checks: set[tuple[int, int]]) -> _AnchorValues:
+    readings: _AnchorValues = {}
     for check, rubric in checks:
         rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=rubric, value__isnull=False)
         for metric, answer, value, group in rows.values_list("metric_id", "answer_id", "value", "group"):
-            found.setdefault(metric, {})[answer] = (float(value or 0.0), group)
-    return found
+            readings.setdefault(metric, {})[answer] = (float(value or 0.0), group)
+    return readings

@@ -1,4 +1,4 @@
-"""Freezing labels: which ratings enter, what an answer's label and weight are, and the next version of a lineage."""
+"""Gold set versions: selects ratings, computes labels and weights, and adds versions to a lineage."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from django.db.models import Q
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.scales import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Project, Run, SealedAnswer, User
-from evaluation.worker.lifecycle import seal_of
-from review.evidence.changes import touch_project
-from review.evidence.effective import said_of, samples_behind
+from evaluation.worker.lifecycle import seal_key
+from review.evidence.changes import invalidate_project_figures
+from review.evidence.effective import load_evidence, run_samples
 from review.evidence.experts import ExpertRating, agreement_ratings
-from review.evidence.sampling import weigh
-from review.evidence.seals import Form, in_form, sealed_answers
+from review.evidence.sampling import weight_answers
+from review.evidence.seals import LabelForm, fixed_label_form, sealed_answers
 from review.models import Exposure, GoldItem, GoldRetirement, GoldSet, Rating
-from review.statistics.gold_split import Group, Split, split_groups
+from review.statistics.gold_split import AnswerGroup, Split, split_groups
 
-LONGEST_NAME = 100
-UNKNOWN = -1.0
+MAX_NAME_CHARS = 100
+UNKNOWN_LABEL = -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """An answer's label on a metric, before it has a part. ``ratings`` are (key, value) of the ratings behind it."""
+class GoldLabel:
+    """An answer's label on a metric before it is assigned to a split. ``ratings`` are (key, value) pairs."""
 
     answer_id: int
     metric: MetricDefinition
@@ -44,242 +44,254 @@ class Labelled:
     seen: bool
 
 
-def labels_in(run: Run, metrics: Collection[str] = ()) -> list[Labelled]:
-    """The labels that the ratings of a run's answers give, by metric and answer: of metrics with numbers, from the
-    first ratings that were given blind and not for show. Adjudications do not enter: a dispute that was chosen because
-    the judge differed would draw the label to or from the judge."""
-    with in_form(Form.FULL):
-        said = said_of(run)
-    samples = samples_behind(run, said)
-    by_key = agreement_ratings(row for row in said.ratings if not row.example)
-    found: list[Labelled] = []
-    for pk in sorted({metric for _, metric in by_key}, key=lambda pk: said.names[pk]):
-        metric = said.metrics[pk]
+def collect_labels(run: Run, metrics: Collection[str] = ()) -> list[GoldLabel]:
+    """Return the labels from blind first ratings of a run's answers, by metric and answer, for numeric metrics.
+
+    Example ratings are left out. Adjudications are, too: disputes chosen because the judge differed would bias the
+    label."""
+    with fixed_label_form(LabelForm.FULL):
+        evidence = load_evidence(run)
+    samples = run_samples(run, evidence)
+    by_key = agreement_ratings(row for row in evidence.ratings if not row.example)
+    labels: list[GoldLabel] = []
+    for pk in sorted({metric for _, metric in by_key}, key=lambda pk: evidence.names[pk]):
+        metric = evidence.metrics[pk]
         if metric.read_scale().kind is ScaleKind.CLASS or (metrics and metric.name not in metrics):
             continue
-        ratings = {answer: by_key[answer, pk] for answer in said.answers if (answer, pk) in by_key}
-        weighting = weigh(ratings, samples.places(pk, said.ratings))
-        seen = _seen_by_raters(run, ratings)
-        for at, answer in enumerate(weighting.answers):
-            given = tuple((one.pk, one.value) for one in ratings[answer] if one.value is not None)
-            if not given:
+        ratings = {answer: by_key[answer, pk] for answer in evidence.answers if (answer, pk) in by_key}
+        weighting = weight_answers(ratings, samples.inclusions(pk, evidence.ratings))
+        seen = _answers_with_judge_seen(run, ratings)
+        for index, answer in enumerate(weighting.answers):
+            rating_values = tuple((rating.pk, rating.value) for rating in ratings[answer] if rating.value is not None)
+            if not rating_values:
                 continue
-            about = said.answers[answer]
-            found.append(
-                Labelled(
+            answer_info = evidence.answers[answer]
+            labels.append(
+                GoldLabel(
                     answer_id=answer,
                     metric=metric,
-                    label=math.fsum(value for _, value in given) / len(given),
-                    ratings=given,
-                    weight=1.0 if weighting.weights is None else weighting.weights[at],
-                    group=about.group,
-                    category=about.category,
+                    label=math.fsum(value for _, value in rating_values) / len(rating_values),
+                    ratings=rating_values,
+                    weight=1.0 if weighting.weights is None else weighting.weights[index],
+                    group=answer_info.group,
+                    category=answer_info.category,
                     seen=answer in seen,
                 )
             )
-    return found
+    return labels
 
 
-def _seen_by_raters(run: Run, ratings: Mapping[int, Sequence[ExpertRating]]) -> set[int]:
-    """Answers of which one of the raters was shown a judge's value, whenever that was. Two queries."""
-    of_answer = {answer: [one.pk for one in several] for answer, several in ratings.items()}
-    everybody = [pk for several in of_answer.values() for pk in several]
-    rows = Rating.objects.filter(pk__in=everybody, reviewer__isnull=False)
+def _answers_with_judge_seen(run: Run, ratings: Mapping[int, Sequence[ExpertRating]]) -> set[int]:
+    """Return the answers of which a rater has ever seen a judge's value. Two queries."""
+    rating_ids = {answer: [rating.pk for rating in answer_ratings] for answer, answer_ratings in ratings.items()}
+    all_ids = [pk for answer_keys in rating_ids.values() for pk in answer_keys]
+    rows = Rating.objects.filter(pk__in=all_ids, reviewer__isnull=False)
     revealed = set(rows.filter(assignment__revealed_at__isnull=False).values_list("answer_id", flat=True))
-    of_set = Run.objects.filter(answer_set=run.answer_set_id).values("pk")
-    shown = Q(scope="answer", object_id__in=list(of_answer)) | Q(scope="run", object_id__in=of_set)
+    run_ids = Run.objects.filter(answer_set=run.answer_set_id).values("pk")
+    exposure_filter = Q(scope="answer", object_id__in=list(rating_ids)) | Q(scope="run", object_id__in=run_ids)
     exposed: dict[int, set[tuple[str, int]]] = {}
-    for user, scope, about in Exposure.objects.filter(shown).values_list("user_id", "scope", "object_id"):
-        exposed.setdefault(user, set()).add((scope, about))
+    for user, scope, object_id in Exposure.objects.filter(exposure_filter).values_list("user_id", "scope", "object_id"):
+        exposed.setdefault(user, set()).add((scope, object_id))
     for answer, user in rows.values_list("answer_id", "reviewer_id"):
-        of_user = exposed.get(user or 0, set())
-        if ("answer", answer) in of_user or any(scope == "run" for scope, _ in of_user):
+        user_exposures = exposed.get(user or 0, set())
+        if ("answer", answer) in user_exposures or any(scope == "run" for scope, _ in user_exposures):
             revealed.add(answer)
     return revealed
 
 
 def ratings_hash(ratings: Iterable[tuple[int, float]]) -> str:
-    """SHA-256 of the ratings behind a label, by key and value."""
+    """Return the SHA-256 of the ratings behind a label, by key and value."""
     return content_hash([[pk, float(value)] for pk, value in sorted(ratings)])
 
 
-def set_hash(before: str, items: Iterable[GoldItem]) -> str:
-    """SHA-256 of a version: of the one before it and of every item with the ratings behind it."""
+def set_hash(previous_hash: str, items: Iterable[GoldItem]) -> str:
+    """Return the SHA-256 of a version: the previous version's hash and every item with its ratings."""
     rows = [
         [
-            one.answer_id,
-            one.metric_id,
-            one.label,
-            one.ratings_hash,
-            one.weight,
-            one.split,
-            one.group,
-            one.category,
-            one.since,
-            one.seen,
+            item.answer_id,
+            item.metric_id,
+            item.label,
+            item.ratings_hash,
+            item.weight,
+            item.split,
+            item.group,
+            item.category,
+            item.since,
+            item.seen,
         ]
-        for one in sorted(items, key=lambda one: (one.answer_id, one.metric_id))
+        for item in sorted(items, key=lambda item: (item.answer_id, item.metric_id))
     ]
-    return content_hash([before, rows])
+    return content_hash([previous_hash, rows])
 
 
-def lineage_of(project_id: int, name: str) -> list[GoldSet]:
-    """The versions of a name, oldest first."""
+def lineage_versions(project_id: int, name: str) -> list[GoldSet]:
+    """Return all versions of a gold set, oldest first."""
     return list(GoldSet.objects.filter(project=project_id, name=name).order_by("version"))
 
 
 def is_retired(project_id: int, name: str) -> bool:
-    """Whether nobody may look at the hold-out of the lineage any more."""
     return GoldRetirement.objects.filter(project=project_id, lineage=name).exists()
 
 
 def secret_seed() -> int:
-    """A random seed for a split. Equal labels are split in its order, so whoever knows it could narrow down labels."""
+    """Return a random seed for a split. It is secret because equal labels are ordered by it."""
     return secrets.randbelow(2**31)
 
 
 @transaction.atomic
 def freeze(run: Run, name: str, *, by: User | None, metrics: Collection[str] = (), seed: int = 0) -> GoldSet:
-    """The first version of a gold set, of the labels of a run's answers.
+    """Create the first version of a gold set from the labels of a run's answers.
 
-    :raises Refused: ``gold_exists`` for a name that is taken, ``gold_name`` for one that is empty or too long,
-        ``gold_no_labels`` where no rating may enter.
-    """
+    :raises Refused: ``gold_exists`` for a used name, ``gold_name`` for an empty or too long one, ``gold_no_labels``
+        without usable ratings."""
     lock_project(run.project_id)
-    if not name.strip() or len(name) > LONGEST_NAME:
-        raise Refused("gold_name", limit=LONGEST_NAME)
-    if lineage_of(run.project_id, name):
-        raise Refused("gold_exists", name=name)
-    return _store(run, name, [], labels_in(run, metrics), by, seed)
+    if not name.strip() or len(name) > MAX_NAME_CHARS:
+        raise DomainError("gold_name", limit=MAX_NAME_CHARS)
+    if lineage_versions(run.project_id, name):
+        raise DomainError("gold_exists", name=name)
+    return _store_version(run, name, [], collect_labels(run, metrics), by, seed)
 
 
 @transaction.atomic
 def grow(run: Run, name: str, *, by: User | None) -> GoldSet:
-    """The next version of a gold set: all that the newest one holds, unchanged and in its part, and the labels of the
-    run's answers that it does not hold, of the metrics it is about. Groups that are new go to all three parts.
+    """Create the next version of a gold set with additional labels of a run's answers.
 
-    :raises Refused: ``gold_unknown``, ``gold_retired``, ``gold_no_labels`` where there is nothing new.
-    """
+    Existing items keep their label and split. New groups are distributed over all three splits.
+
+    :raises Refused: ``gold_unknown``, ``gold_retired``, ``gold_no_labels`` without new labels."""
     lock_project(run.project_id)
-    versions = lineage_of(run.project_id, name)
+    versions = lineage_versions(run.project_id, name)
     if not versions:
-        raise Refused("gold_unknown", name=name)
+        raise DomainError("gold_unknown", name=name)
     if is_retired(run.project_id, name):
-        raise Refused("gold_retired", gold=name)
-    held = list(versions[-1].items.select_related("metric"))
-    there = {(one.answer_id, one.metric_id) for one in held}
-    metrics = {one.metric.name for one in held}
-    new = [one for one in labels_in(run, metrics) if (one.answer_id, one.metric.pk) not in there]
-    return _store(run, name, versions, new, by, versions[-1].seed, held)
+        raise DomainError("gold_retired", gold=name)
+    existing_items = list(versions[-1].items.select_related("metric"))
+    existing_keys = {(item.answer_id, item.metric_id) for item in existing_items}
+    metrics = {item.metric.name for item in existing_items}
+    new = [label for label in collect_labels(run, metrics) if (label.answer_id, label.metric.pk) not in existing_keys]
+    return _store_version(run, name, versions, new, by, versions[-1].seed, existing_items)
 
 
-def _store(
+def _store_version(
     run: Run,
     name: str,
     versions: Sequence[GoldSet],
-    new: Sequence[Labelled],
+    new_labels: Sequence[GoldLabel],
     by: User | None,
     seed: int,
-    held: Sequence[GoldItem] = (),
+    existing_items: Sequence[GoldItem] = (),
 ) -> GoldSet:
-    if not new:
-        raise Refused("gold_no_labels")
+    if not new_labels:
+        raise DomainError("gold_no_labels")
     project, number = run.project, len(versions) + 1
-    parts = {one.group: (one.split, one.since) for one in held}
-    with in_form(Form.OPEN):
+    parts = {item.group: (item.split, item.since) for item in existing_items}
+    with fixed_label_form(LabelForm.OPEN):
         sealed = sealed_answers(run.project_id, run.answer_set_id)
-    added = split_groups(_groups((one for one in new if one.group not in parts), sealed), seed + number)
-    parts |= {group: (part, number) for group, part in added.items()}
-    items = [_again(one) for one in held] + [_item(one, *parts[one.group]) for one in new]
-    before = versions[-1].content_hash if versions else ""
-    digest = set_hash(before, items)
-    made = GoldSet.objects.create(
+    new_splits = split_groups(_groups((item for item in new_labels if item.group not in parts), sealed), seed + number)
+    parts |= {group: (part, number) for group, part in new_splits.items()}
+    items = [_copy_item(item) for item in existing_items] + [
+        _gold_item(item, *parts[item.group]) for item in new_labels
+    ]
+    previous_hash = versions[-1].content_hash if versions else ""
+    digest = set_hash(previous_hash, items)
+    gold_set = GoldSet.objects.create(
         project=project, name=name, version=number, seed=seed, content_hash=digest, created_by=by
     )
-    for one in items:
-        one.gold_set = made
+    for item in items:
+        item.gold_set = gold_set
     GoldItem.objects.bulk_create(items, batch_size=500)
-    touch_project(project)
-    _seal(project, {one.answer_id for one in items if one.split == Split.HOLD_OUT})
-    audit.record(by, "gold.frozen", made, hash=digest, version=number)
-    return made
+    invalidate_project_figures(project)
+    _seal(project, {item.answer_id for item in items if item.split == Split.HOLD_OUT})
+    audit.record(by, "gold.frozen", gold_set, hash=digest, version=number)
+    return gold_set
 
 
-def _groups(labels: Iterable[Labelled], sealed: Collection[int]) -> dict[str, Group]:
-    """The groups to split. Labels that another gold set seals count as unknown: which part an answer goes to must not
-    depend on them, else the parts of many sets would tell them."""
-    several: dict[str, list[Labelled]] = {}
-    for one in labels:
-        several.setdefault(one.group, []).append(one)
+def _groups(labels: Iterable[GoldLabel], sealed: Collection[int]) -> dict[str, AnswerGroup]:
+    """Return the groups to split.
+
+    Labels sealed by another gold set count as unknown: otherwise the splits of many sets would reveal them."""
+    by_group: dict[str, list[GoldLabel]] = {}
+    for label in labels:
+        by_group.setdefault(label.group, []).append(label)
     return {
-        group: Group(
-            answers=len({one.answer_id for one in ones}),
-            category=Counter(one.category for one in ones).most_common(1)[0][0],
-            label=_mean([_on_unit_scale(one) for one in ones if one.answer_id not in sealed]),
+        group: AnswerGroup(
+            answers=len({label.answer_id for label in group_labels}),
+            category=Counter(label.category for label in group_labels).most_common(1)[0][0],
+            label=_mean_label([_on_unit_scale(label) for label in group_labels if label.answer_id not in sealed]),
         )
-        for group, ones in several.items()
+        for group, group_labels in by_group.items()
     }
 
 
-def _mean(values: Sequence[float]) -> float:
-    """The mean of labels on the unit scale; without any a value off the scale."""
-    return math.fsum(values) / len(values) if values else UNKNOWN
+def _mean_label(values: Sequence[float]) -> float:
+    """Return the mean of labels on the unit scale; ``UNKNOWN_LABEL`` without any."""
+    return math.fsum(values) / len(values) if values else UNKNOWN_LABEL
 
 
-def _on_unit_scale(one: Labelled) -> float:
-    scale = one.metric.read_scale()
-    return (one.label - scale.low) / (scale.high - scale.low)
+def _on_unit_scale(label: GoldLabel) -> float:
+    scale = label.metric.read_scale()
+    return (label.label - scale.low) / (scale.high - scale.low)
 
 
-def _item(one: Labelled, split: str, since: int) -> GoldItem:
+def _gold_item(label: GoldLabel, split: str, since: int) -> GoldItem:
     return GoldItem(
-        answer_id=one.answer_id,
-        metric=one.metric,
-        label=one.label,
-        raters=len(one.ratings),
-        ratings=[list(rating) for rating in one.ratings],
-        ratings_hash=ratings_hash(one.ratings),
-        weight=one.weight,
+        answer_id=label.answer_id,
+        metric=label.metric,
+        label=label.label,
+        raters=len(label.ratings),
+        ratings=[list(rating) for rating in label.ratings],
+        ratings_hash=ratings_hash(label.ratings),
+        weight=label.weight,
         split=split,
-        group=one.group,
-        category=one.category,
+        group=label.group,
+        category=label.category,
         since=since,
-        seen=one.seen,
+        seen=label.seen,
     )
 
 
-def _again(held: GoldItem) -> GoldItem:
-    """The item as a row of the next version."""
-    same = {field.attname: getattr(held, field.attname) for field in GoldItem._meta.concrete_fields}
+def _copy_item(item: GoldItem) -> GoldItem:
+    """Copy an item for the next version."""
+    fields = {column.attname: getattr(item, column.attname) for column in GoldItem._meta.concrete_fields}
     for name in ("id", "gold_set_id", "created_at"):
-        del same[name]
-    return GoldItem(**same)
+        del fields[name]
+    return GoldItem(**fields)
 
 
 def _seal(project: Project, answer_ids: Collection[int]) -> None:
-    """Keep drafts and candidates from judging the hold-out, and every copy of it."""
+    """Bar drafts and candidates from judging hold-out answers and copies of them."""
     answers = Answer.objects.filter(pk__in=answer_ids).select_related("question")
     SealedAnswer.objects.bulk_create(
         [
             SealedAnswer(project=project, question_hash=question, text_hash=text)
-            for question, text in sorted({seal_of(answer) for answer in answers})
+            for question, text in sorted({seal_key(answer) for answer in answers})
         ],
         ignore_conflicts=True,
     )
 
 
-def changed_in(gold_set: GoldSet) -> list[str]:
-    """What is not as it was frozen: codes ``set`` (the items do not give the version's hash), ``rating ANSWER METRIC``
-    (a rating behind the label is gone or says something else), ``label ANSWER METRIC`` (it is not their mean)."""
+def find_changes(gold_set: GoldSet) -> list[str]:
+    """Return codes of changes since the version was frozen.
+
+    ``set``: the items do not match the version's hash. ``rating ANSWER METRIC``: a rating behind the label was removed
+    or changed. ``label ANSWER METRIC``: the label is not the mean of its ratings."""
     items = list(gold_set.items.select_related("metric"))
-    before = [one for one in lineage_of(gold_set.project_id, gold_set.name) if one.version < gold_set.version]
-    found = [] if set_hash(before[-1].content_hash if before else "", items) == gold_set.content_hash else ["set"]
-    keys = [pk for one in items for pk, _ in one.ratings]
-    now = dict(Rating.objects.filter(pk__in=keys).values_list("pk", "value"))
-    for one in items:
-        said = [(pk, value) for pk, _ in one.ratings if (value := now.get(pk)) is not None]
-        if len(said) != one.raters or ratings_hash(said) != one.ratings_hash:
-            found.append(f"rating {one.answer_id} {one.metric.name}")
-        elif abs(math.fsum(value for _, value in said) / len(said) - one.label) > 1e-9:
-            found.append(f"label {one.answer_id} {one.metric.name}")
-    return found
+    earlier_versions = [
+        version
+        for version in lineage_versions(gold_set.project_id, gold_set.name)
+        if version.version < gold_set.version
+    ]
+    changes = (
+        []
+        if set_hash(earlier_versions[-1].content_hash if earlier_versions else "", items) == gold_set.content_hash
+        else ["set"]
+    )
+    keys = [pk for item in items for pk, _ in item.ratings]
+    current_values = dict(Rating.objects.filter(pk__in=keys).values_list("pk", "value"))
+    for item in items:
+        rating_values = [(pk, value) for pk, _ in item.ratings if (value := current_values.get(pk)) is not None]
+        if len(rating_values) != item.raters or ratings_hash(rating_values) != item.ratings_hash:
+            changes.append(f"rating {item.answer_id} {item.metric.name}")
+        elif abs(math.fsum(value for _, value in rating_values) / len(rating_values) - item.label) > 1e-9:
+            changes.append(f"label {item.answer_id} {item.metric.name}")
+    return changes

@@ -1,5 +1,4 @@
-"""Taking a look: who has it in hands, asking the judge as far as that is not done, and the end. A command works on one
-itself; pages and REST ask for one, which is a job of workers."""
+"""Hold-out tests: run one now (commands) or request one from workers (pages and REST)."""
 
 from __future__ import annotations
 
@@ -9,24 +8,24 @@ from functools import partial
 
 from django.db import transaction
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import JudgeVersion, RubricVersion, User
 from evaluation.worker.jobs import AT_ONCE, Lease, job
 from review.calibration.accepting import (
-    Answered,
-    close_look,
+    HoldoutSummary,
+    close_holdout_test,
     hold_out_items,
-    keep_sealed,
-    open_look,
-    versions_of,
+    judging_versions,
+    open_holdout_test,
+    store_sealed_verdicts,
 )
-from review.calibration.anchors import keep_reference
-from review.calibration.turns import Left, judge_left, model_of
+from review.calibration.anchors import store_reference
+from review.calibration.turns import RemainingWork, judge_remaining, recorded_models
 from review.models import GoldSet, Look, LookResult, SealedVerdict
 from review.statistics.acceptance import Claim
 
 
-def accept(
+def run_holdout_test(
     gold_set: GoldSet,
     judge: JudgeVersion,
     candidate: RubricVersion,
@@ -35,25 +34,26 @@ def accept(
     claim: Claim = Claim.BETTER,
     repeat: int = 1,
     since: int = 1,
-    beside: JudgeVersion | None = None,
-) -> Answered:
-    """Take a look here and now, or go on with the same one that was interrupted.
+    reference_judge: JudgeVersion | None = None,
+) -> HoldoutSummary:
+    """Run a hold-out test now, or continue an interrupted one with the same parameters.
 
-    :raises Refused: see :func:`open_look`; ``judge_away`` where the judge cannot be asked, which leaves the look open;
-        ``look_in_hands`` where somebody is at it.
-    """
+    :raises Refused: see :func:`open_holdout_test`; ``judge_away`` if the judge cannot be reached, which leaves the test
+        open; ``look_in_hands`` while another worker runs it."""
     with transaction.atomic():
-        look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, beside=beside)
-        take_look.add(look.pk)
-    with take_look.claimed(look.pk) as lease:
-        if lease is None or (answered := _judge_hold_out(look, lease)) is None:
-            raise Refused("look_in_hands", look=str(look))
+        test = open_holdout_test(
+            gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, reference_judge=reference_judge
+        )
+        advance_holdout_test.add(test.pk)
+    with advance_holdout_test.claimed(test.pk) as lease:
+        if lease is None or (summary := _judge_hold_out(test, lease)) is None:
+            raise DomainError("look_in_hands", look=str(test))
         lease.done = True
-        return answered
+        return summary
 
 
 @transaction.atomic
-def ask_for_look(
+def request_holdout_test(
     gold_set: GoldSet,
     judge: JudgeVersion,
     candidate: RubricVersion,
@@ -62,39 +62,42 @@ def ask_for_look(
     claim: Claim = Claim.BETTER,
     repeat: int = 1,
     since: int = 1,
-    beside: JudgeVersion | None = None,
+    reference_judge: JudgeVersion | None = None,
 ) -> Look:
-    """Have a worker take a look, or go on with the same one that stands still.
+    """Request a hold-out test from a worker, or resume a stalled one with the same parameters.
 
-    :raises Refused: see :func:`open_look`.
-    """
-    look = open_look(gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, beside=beside)
-    take_look.enqueue(look.pk)
-    return look
+    :raises Refused: see :func:`open_holdout_test`."""
+    test = open_holdout_test(
+        gold_set, judge, candidate, by=by, claim=claim, repeat=repeat, since=since, reference_judge=reference_judge
+    )
+    advance_holdout_test.enqueue(test.pk)
+    return test
 
 
 @job("look")
-def take_look(look_id: int, lease: Lease) -> timedelta | None:
-    """Judge the hold-out, and end the look."""
-    look = Look.objects.select_related("gold_set", "judge_version__endpoint").get(pk=look_id)
-    return AT_ONCE if _judge_hold_out(look, lease) is None else None
+def advance_holdout_test(look_id: int, lease: Lease) -> timedelta | None:
+    """Judge the hold-out and close the test."""
+    test = Look.objects.select_related("gold_set", "judge_version__endpoint").get(pk=look_id)
+    return AT_ONCE if _judge_hold_out(test, lease) is None else None
 
 
-def _judge_hold_out(look: Look, lease: Lease) -> Answered | None:
-    """How the look ended; ``None`` where time ran out before, or another worker has it."""
-    items = hold_out_items(look.gold_set, look.candidate, look.since).values()
-    held = {one.answer_id for several in items for one in several}
-    if not judge_left(lease, look.judge_version, lambda: _left(look, held), partial(keep_sealed, look)):
+def _judge_hold_out(test: Look, lease: Lease) -> HoldoutSummary | None:
+    """Return the test's outcome; ``None`` if time ran out or another worker has the job."""
+    items = hold_out_items(test.gold_set, test.candidate, test.since).values()
+    answer_ids = {item.answer_id for metric_items in items for item in metric_items}
+    if not judge_remaining(
+        lease, test.judge_version, lambda: _remaining_verdicts(test, answer_ids), partial(store_sealed_verdicts, test)
+    ):
         return None
-    answered = close_look(look, model_of(lease))
-    if answered.outcome == LookResult.Outcome.ACCEPTED:
-        keep_reference(LookResult.objects.get(look=look))
-    return answered
+    summary = close_holdout_test(test, recorded_models(lease))
+    if summary.outcome == LookResult.Outcome.ACCEPTED:
+        store_reference(LookResult.objects.get(look=test))
+    return summary
 
 
-def _left(look: Look, held: set[int]) -> Iterator[Left]:
-    for rubric in versions_of(look):
-        for repeat in range(1, look.repeat + 1):
-            rows = SealedVerdict.objects.filter(look=look, rubric_version=rubric, repeat=repeat)
-            if missing := sorted(held - set(rows.values_list("answer_id", flat=True))):
+def _remaining_verdicts(test: Look, answer_ids: set[int]) -> Iterator[RemainingWork]:
+    for rubric in judging_versions(test):
+        for repeat in range(1, test.repeat + 1):
+            rows = SealedVerdict.objects.filter(look=test, rubric_version=rubric, repeat=repeat)
+            if missing := sorted(answer_ids - set(rows.values_list("answer_id", flat=True))):
                 yield rubric, repeat, missing

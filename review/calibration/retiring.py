@@ -1,4 +1,4 @@
-"""Retiring a gold set: nobody looks at it any more, and what its looks saw of the hold-out is told from then on."""
+"""Retirement of gold sets: no further hold-out tests, and the results of earlier ones become readable."""
 
 from __future__ import annotations
 
@@ -11,48 +11,51 @@ from django.utils import timezone
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
-from evaluation.core.errors import Refused
-from evaluation.criteria.rubrics import LONGEST_REASON
+from evaluation.core.errors import DomainError
+from evaluation.criteria.rubrics import MAX_REASON_LENGTH
 from evaluation.models import HoldOutOpening, User
-from review.calibration.accepting import compared_on, hold_out_items, sealed_verdicts
+from review.calibration.accepting import compare_losses, hold_out_items, sealed_verdicts
 from review.calibration.freezing import is_retired
-from review.evidence.changes import touch_project
-from review.evidence.seals import Form, in_form, readable
+from review.evidence.changes import invalidate_project_figures
+from review.evidence.seals import LabelForm, fixed_label_form, readable
 from review.models import GoldRetirement, GoldSet, Look
-from review.statistics.acceptance import Compared
+from review.statistics.acceptance import LossComparison
 
 
 @transaction.atomic
 def retire(gold_set: GoldSet, *, by: User | None, reason: str) -> GoldRetirement:
-    """Retire the lineage for good. Its answers stay locked for drafts; licences stand.
+    """Retire the lineage permanently. Its answers stay locked for drafts; approvals stay valid.
 
-    :raises Refused: ``reason_required``, ``reason_too_long``, ``gold_retired``; ``look_open`` while one is under way.
-    """
+    :raises Refused: ``reason_required``, ``reason_too_long``, ``gold_retired``; ``look_open`` while a hold-out test is
+        unfinished."""
     lock_project(gold_set.project_id)
     reason = reason.strip()
     if not reason:
-        raise Refused("reason_required")
-    if len(reason) > LONGEST_REASON:
-        raise Refused("reason_too_long", length=len(reason), limit=LONGEST_REASON)
+        raise DomainError("reason_required")
+    if len(reason) > MAX_REASON_LENGTH:
+        raise DomainError("reason_too_long", length=len(reason), limit=MAX_REASON_LENGTH)
     if is_retired(gold_set.project_id, gold_set.name):
-        raise Refused("gold_retired", gold=gold_set.name)
-    waiting = _looks(gold_set).filter(result=None).first()
-    if waiting is not None:
-        raise Refused("look_open", look=str(waiting), rubric=str(waiting.candidate))
-    made = GoldRetirement.objects.create(project=gold_set.project, lineage=gold_set.name, reason=reason, created_by=by)
+        raise DomainError("gold_retired", gold=gold_set.name)
+    open_test = _holdout_tests(gold_set).filter(result=None).first()
+    if open_test is not None:
+        raise DomainError("look_open", look=str(open_test), rubric=str(open_test.candidate))
+    retirement = GoldRetirement.objects.create(
+        project=gold_set.project, lineage=gold_set.name, reason=reason, created_by=by
+    )
     openings = HoldOutOpening.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
     openings.update(ended_at=timezone.now())
-    touch_project(gold_set.project)
+    invalidate_project_figures(gold_set.project)
     audit.record(by, "gold.retired", gold_set, hash=gold_set.content_hash)
-    return made
+    return retirement
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut:
-    """What a look saw of a metric: the mean squared distances to the labels of both versions on ``answers`` hold-out
-    answers in ``groups``, and by how much lower the candidate's is, with the 95% interval (t over groups; the ends
-    ``None`` where nothing varies). A missing verdict of the candidate counts as the scale's width squared, as in the
-    look."""
+class HoldoutResult:
+    """Result of a hold-out test on a metric.
+
+    The losses are mean squared distances to the labels on ``answers`` hold-out answers in ``groups`` groups.
+    ``lower_by`` is the candidate's improvement with its 95% interval (t over groups); the ends are ``None`` where
+    nothing varies. As in the test, a missing verdict of the candidate counts as the squared width of the scale."""
 
     look: str
     candidate: str
@@ -68,53 +71,60 @@ class HeldOut:
     high: float | None
 
 
-def hold_out_figures(gold_set: GoldSet) -> list[HeldOut]:
-    """What every look saw, the oldest first.
+def holdout_results(gold_set: GoldSet) -> list[HoldoutResult]:
+    """Return the results of all hold-out tests of a retired lineage, oldest first.
 
-    :raises Refused: ``gold_not_retired`` while looks may still be taken.
-    """
+    :raises Refused: ``gold_not_retired``."""
     if not is_retired(gold_set.project_id, gold_set.name):
-        raise Refused("gold_not_retired", gold=gold_set.name)
-    looks = _looks(gold_set).filter(result__isnull=False).order_by("number")
-    return [one for look in looks for one in _seen_by(look)]
+        raise DomainError("gold_not_retired", gold=gold_set.name)
+    tests = _holdout_tests(gold_set).filter(result__isnull=False).order_by("number")
+    return [result for test in tests for result in _results_of_test(test)]
 
 
-def _looks(gold_set: GoldSet) -> QuerySet[Look]:
+def _holdout_tests(gold_set: GoldSet) -> QuerySet[Look]:
     names = ("gold_set", "candidate", "active", "best", "against__candidate", "against__judge_version", "result")
     rows = Look.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
     return rows.select_related(*names)
 
 
-def _seen_by(look: Look) -> list[HeldOut]:
-    ours = sealed_verdicts(look, look.candidate)
-    before = look.against
-    theirs = sealed_verdicts(before, before.candidate) if before else sealed_verdicts(look, look.active)
-    against = f"{before.judge_version.name}: {before.candidate}" if before else str(look.active)
-    with in_form(Form.OPEN):
+def _results_of_test(test: Look) -> list[HoldoutResult]:
+    candidate_verdicts = sealed_verdicts(test, test.candidate)
+    earlier_test = test.against
+    against_verdicts = (
+        sealed_verdicts(earlier_test, earlier_test.candidate) if earlier_test else sealed_verdicts(test, test.active)
+    )
+    against = f"{earlier_test.judge_version.name}: {earlier_test.candidate}" if earlier_test else str(test.active)
+    with fixed_label_form(LabelForm.OPEN):
         # Another gold set can still lock some of the answers.
-        shown = set(readable(look.gold_set.items.all()).values_list("pk", flat=True))
-    found = []
-    for name, items in hold_out_items(look.gold_set, look.candidate, look.since).items():
-        kept = [one for one in items if one.pk in shown and (not before or one.answer_id in theirs)]
-        compared, _ = compared_on(kept, ours, theirs, theirs, items[0].metric)
-        if len(compared.groups):
-            found.append(_told(look, against, name, compared))
-    return found
+        readable_ids = set(readable(test.gold_set.items.all()).values_list("pk", flat=True))
+    results = []
+    for name, items in hold_out_items(test.gold_set, test.candidate, test.since).items():
+        compared_items = [
+            item
+            for item in items
+            if item.pk in readable_ids and (not earlier_test or item.answer_id in against_verdicts)
+        ]
+        comparison, _ = compare_losses(
+            compared_items, candidate_verdicts, against_verdicts, against_verdicts, items[0].metric
+        )
+        if len(comparison.groups):
+            results.append(_holdout_result(test, against, name, comparison))
+    return results
 
 
-def _told(look: Look, against: str, metric: str, one: Compared) -> HeldOut:
-    gain = one.gain
+def _holdout_result(test: Look, against: str, metric: str, comparison: LossComparison) -> HoldoutResult:
+    gain = comparison.gain
     low, high = gain.interval
-    return HeldOut(
-        look=str(look),
-        candidate=str(look.candidate),
+    return HoldoutResult(
+        look=str(test),
+        candidate=str(test.candidate),
         against=against,
-        outcome=str(look.result.outcome),
+        outcome=str(test.result.outcome),
         metric=metric,
-        answers=len(one.groups),
+        answers=len(comparison.groups),
         groups=gain.groups,
-        candidate_loss=one.loss,
-        against_loss=float(np.average(one.active, weights=one.weights)),
+        candidate_loss=comparison.loss,
+        against_loss=float(np.average(comparison.active, weights=comparison.weights)),
         lower_by=float(gain.mean),
         low=low,
         high=high,

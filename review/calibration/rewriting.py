@@ -1,85 +1,87 @@
-"""The calls of a search by which a model rewrites a rubric: each is written down before it is made, and what it gave
-and cost after it; a reply that is there is not asked for again."""
+"""Calls of a search in which a model rewrites a rubric.
+
+Each call is recorded before it is sent and its reply after it; a stored reply is reused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.drafting import check_draft
 from evaluation.judging.prompt import data_blocks
-from evaluation.judging.rewriting import rewriting_call, rewritten
+from evaluation.judging.rewriting import apply_rewriting, rewriting_call
 from evaluation.judging.rubric import Rubric
 from evaluation.models import RubricVersion, Run
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.draining import rung_of
-from evaluation.scoring.side_calls import Ledger, hear_all
-from review.calibration.workbench import Bench, Disagreement, Wanted, comments_on, disagreements
+from evaluation.runs.draining import response_format_of
+from evaluation.scoring.side_calls import CallLedger, run_calls
+from review.calibration.workbench import Disagreement, DisagreementFilter, Workbench, disagreements, ratings_behind
 from review.models import Search, SearchCall, SearchReply
 from review.statistics.gold_split import Split
 
-CASES = 8
-LONGEST_CASES = 24_000  # characters of all cases
+MAX_CASES = 8
+# Limit for all cases together.
+MAX_CASES_CHARS = 24_000
 
 
-def rewrite(search: Search, phase: int, bench: Bench, version: RubricVersion, run: Run) -> Rubric | None:
-    """The version as the judge's model writes it anew after the largest disagreements on the examples part, asked as in
-    the run; ``None`` where there are none, no reply could be read, or what it says is no draft.
+def rewrite(search: Search, phase: int, workbench: Workbench, version: RubricVersion, run: Run) -> Rubric | None:
+    """Have the judge's model rewrite the version from its largest disagreements on examples, with the run's settings.
 
-    :raises Refused: ``judge_away`` where the model cannot be asked now.
-    """
-    cases = _cases(bench, version)
+    Return ``None`` without disagreements, without a readable reply, or if the reply is no valid draft.
+
+    :raises Refused: ``judge_away`` if the model cannot be reached."""
+    cases = _disagreement_cases(workbench, version)
     if not cases:
         return None
     judge = search.judge_version
-    rung = rung_of(run, judge)
-    call = rewriting_call(version.rubric, cases, model=judge.model, parameters=judge.parameters, rung=rung)
-    heard = dict(hear_all(_ledger(search, phase), judge, {str(phase): call}, rung=rung))[str(phase)]
-    if heard.outcome is not Outcome.OK:
+    rung = response_format_of(run, judge)
+    call = rewriting_call(version.rubric, cases, model=judge.model, parameters=judge.parameters, response_format=rung)
+    reply = dict(run_calls(_ledger(search, phase), judge, {str(phase): call}, response_format=rung))[str(phase)]
+    if reply.outcome is not Outcome.OK:
         return None
-    rubric = rewritten(version.rubric, heard.parts)
+    rubric = apply_rewriting(version.rubric, reply.parts)
     try:
         check_draft(rubric)
-    except Refused:
+    except DomainError:
         return None
     return rubric
 
 
-def _cases(bench: Bench, version: RubricVersion) -> list[dict[str, Any]]:
-    """The largest disagreements of a version on examples, one an answer, as the model is shown them."""
-    found: dict[int, Disagreement] = {}
-    for one in disagreements(bench, version, Wanted()):
-        if one.item.split == Split.EXAMPLES and one.by.pk == version.pk:
-            found.setdefault(one.item.answer_id, one)
-    chosen = list(found.values())[:CASES]
-    comments = comments_on([one.item for one in chosen])
-    given = family_for(version.rubric).given
-    inputs = {name for spec in given for name in (*spec.inputs, *spec.optional_inputs)}
+def _disagreement_cases(workbench: Workbench, version: RubricVersion) -> list[dict[str, Any]]:
+    """Return the version's largest disagreements on examples, one for each answer, as shown to the model."""
+    by_answer: dict[int, Disagreement] = {}
+    for disagreement in disagreements(workbench, version, DisagreementFilter()):
+        if disagreement.item.split == Split.EXAMPLES and disagreement.version.pk == version.pk:
+            by_answer.setdefault(disagreement.item.answer_id, disagreement)
+    chosen = list(by_answer.values())[:MAX_CASES]
+    comments = ratings_behind([disagreement.item for disagreement in chosen])
+    specs = family_for(version.rubric).produced_metrics
+    inputs = {name for spec in specs for name in (*spec.inputs, *spec.optional_inputs)}
     cases, length = list[dict[str, Any]](), 0
-    for one in chosen:
-        case = data_blocks(one.item.answer.question.read(), one.item.answer.read(), inputs) | {
-            "metric": one.item.metric.name,
-            "judge": {"value": one.given.value, "reason": one.given.reason},
-            "experts": [value for _, value in one.item.ratings],
-            "why": list(_comments(comments.get((one.item.answer_id, one.item.metric_id), ()))),
+    for disagreement in chosen:
+        case = data_blocks(disagreement.item.answer.question.read(), disagreement.item.answer.read(), inputs) | {
+            "metric": disagreement.item.metric.name,
+            "judge": {"value": disagreement.score.value, "reason": disagreement.score.reason},
+            "experts": [value for _, value in disagreement.item.ratings],
+            "why": list(_comment_texts(comments.get((disagreement.item.answer_id, disagreement.item.metric_id), ()))),
         }
         length += len(str(case))
-        if length > LONGEST_CASES and cases:
+        if length > MAX_CASES_CHARS and cases:
             break
         cases.append(case)
     return cases
 
 
-def _comments(rows: Iterable[Any]) -> Iterable[str]:
+def _comment_texts(rows: Iterable[Any]) -> Iterable[str]:
     return (row.comment for row in rows if row.comment)
 
 
-def _ledger(search: Search, phase: int) -> Ledger:
-    kept = SearchReply.objects.filter(attempt__search=search, attempt__phase=phase).order_by("pk")
-    return Ledger(
+def _ledger(search: Search, phase: int) -> CallLedger:
+    replies = SearchReply.objects.filter(attempt__search=search, attempt__phase=phase).order_by("pk")
+    return CallLedger(
         begin=lambda step: SearchCall.objects.create(search=search, phase=int(step)).pk,
-        kept=lambda: ((str(phase), outcome, raw) for outcome, raw in kept.values_list("outcome", "raw")),
+        load_replies=lambda: ((str(phase), outcome, raw) for outcome, raw in replies.values_list("outcome", "raw")),
         replies=SearchReply,
     )

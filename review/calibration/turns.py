@@ -1,4 +1,4 @@
-"""What is left to be judged in a turn, for looks and checks."""
+"""Remaining verdicts of hold-out tests and anchor checks, judged within a worker's time budget."""
 
 from __future__ import annotations
 
@@ -6,38 +6,41 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from evaluation.core.samples import Result
 from evaluation.models import Answer, JudgeVersion, RubricVersion
-from evaluation.scoring.aside import judged_aside, reach
+from evaluation.scoring.aside import find_response_format, judge_without_storing
 from evaluation.worker.jobs import Lease
 
-Left = tuple[RubricVersion, int, Sequence[int]]
+RemainingWork = tuple[RubricVersion, int, Sequence[int]]
 """What is still to be judged: by which version, the how-manieth time, which answers."""
-Keep = Callable[[RubricVersion, Answer, int, Mapping[str, Result]], None]
+StoreVerdicts = Callable[[RubricVersion, Answer, int, Mapping[str, Result]], None]
 
 
-def judge_left(lease: Lease, judge: JudgeVersion, left: Callable[[], Iterable[Left]], keep: Keep) -> bool:
-    """Have judged what is left, as far as the turn's time goes; whether nothing is left now.
+def judge_remaining(
+    lease: Lease, judge: JudgeVersion, remaining: Callable[[], Iterable[RemainingWork]], store: StoreVerdicts
+) -> bool:
+    """Judge the remaining answers until the lease ends; return whether none remain.
 
-    :raises Refused: ``judge_away``; what was heard before is kept.
-    """
-    if not (waiting := list(left())):
+    :raises Refused: ``judge_away``; verdicts received before are stored."""
+    if not (batches := list(remaining())):
         return True
-    wanted = Answer.objects.filter(pk__in={pk for *_, missing in waiting for pk in missing})
-    answers = wanted.select_related("question").prefetch_related("contexts").in_bulk()
-    found = reach(judge)
-    _note_model(lease, found.model)
-    for rubric, repeat, missing in waiting:
-        several = [answers[pk] for pk in missing]
-        for answer, results in judged_aside(judge, rubric.rubric, several, rung=found.rung, more=lease.more):
-            keep(rubric, answer, repeat, results)
-    return not any(left())
+    rows = Answer.objects.filter(pk__in={pk for *_, missing in batches for pk in missing})
+    answers = rows.select_related("question").prefetch_related("contexts").in_bulk()
+    probe = find_response_format(judge)
+    _record_model(lease, probe.model)
+    for rubric, repeat, missing in batches:
+        batch = [answers[pk] for pk in missing]
+        for answer, results in judge_without_storing(
+            judge, rubric.rubric, batch, response_format=probe.response_format, may_start=lease.more
+        ):
+            store(rubric, answer, repeat, results)
+    return not any(remaining())
 
 
-def model_of(lease: Lease) -> str:
-    """The models that answered under the judge's name so far."""
+def recorded_models(lease: Lease) -> str:
+    """Return the models that answered for the judge so far, comma-separated."""
     return str(lease.job.notes.get("model", ""))
 
 
-def _note_model(lease: Lease, model: str) -> None:
-    names = list(filter(None, model_of(lease).split(", ")))
+def _record_model(lease: Lease, model: str) -> None:
+    names = list(filter(None, recorded_models(lease).split(", ")))
     if model and model not in names:
         lease.note(model=", ".join([*names, model])[:400])

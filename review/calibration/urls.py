@@ -1,4 +1,4 @@
-"""Addresses of calibration."""
+"""URLs of calibration."""
 
 from __future__ import annotations
 

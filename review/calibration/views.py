@@ -1,5 +1,6 @@
-"""The workbench of judge prompts: gold sets are frozen and grow, drafts are written beside their disagreements, tried,
-run on validation, offered, and looked at. Of a hold-out no page tells anything but its size and a look's word."""
+"""Views of the judge prompt workbench: gold sets, drafts, validation runs, searches and hold-out tests.
+
+Pages reveal only the size of a hold-out and the outcome of its tests."""
 
 from __future__ import annotations
 
@@ -17,336 +18,355 @@ from django.utils.translation import gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import may, person, signed_in_get, signed_in_post
-from evaluation.core.canonical import whole_number
-from evaluation.core.errors import InvalidFile, Refused, UnknownName
+from evaluation.core.canonical import parse_int
+from evaluation.core.errors import DomainError, InvalidFile, UnknownName
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import draft, opened_lineage, propose
 from evaluation.judging.rubric import parse_rubric
-from evaluation.messages.sentences import explain, explain_refusal, in_words
+from evaluation.messages.sentences import explain, explain_refusal, translate_parser_message
 from evaluation.models import JudgeVersion, RubricVersion, Run
-from review.calibration.anchors import ask_for_check, proof_of
+from review.calibration.anchors import latest_proof, request_check
 from review.calibration.freezing import freeze, grow, is_retired, secret_seed
-from review.calibration.looking import ask_for_look
-from review.calibration.opening import open_hold_outs, openings_of
-from review.calibration.overview import families_in, overview
-from review.calibration.pages import NOTHING, Entered, Tried, tried_of, workbench_page
-from review.calibration.retiring import HeldOut, hold_out_figures, retire
-from review.calibration.searching import MOST_ROUNDS, ask_for_search, open_search
-from review.calibration.workbench import Bench, bench_of, try_on, validate
-from review.evidence.answers import expose_answers
-from review.evidence.scorers import titles_of
-from review.evidence.seals import Form, form_of
+from review.calibration.looking import request_holdout_test
+from review.calibration.opening import hold_out_openings, open_hold_outs
+from review.calibration.overview import labelled_families, overview
+from review.calibration.pages import EMPTY_DRAFT, DraftInput, TrialResult, trial_result, workbench_page
+from review.calibration.retiring import HoldoutResult, holdout_results, retire
+from review.calibration.searching import MAX_ROUNDS, open_search, request_search
+from review.calibration.workbench import Workbench, load_workbench, start_validation_runs, try_version
+from review.evidence.answers import record_answer_exposure
+from review.evidence.scorers import metric_titles
+from review.evidence.seals import LabelForm, label_form
 from review.models import GoldSet, Rating, Search
 from review.statistics.acceptance import Claim
 
-OFFERED_RUNS = 30
+MAX_RUN_CHOICES = 30
 GOLD_SETS = GoldSet.objects.select_related("project")
 
 
 @signed_in_get
 def calibration_list(request: HttpRequest) -> HttpResponse:
-    """The gold sets of one's projects, each in its newest version; leads freeze a new one from a rated run."""
+    """List the gold sets of the user's projects in their newest version; leads can freeze a new one."""
     projects = access.projects_with(request.user, Action.EVALUATE)
     if not projects.exists():
         raise PermissionDenied
-    newest = {(one.project_id, one.name): one for one in GOLD_SETS.filter(project__in=projects).order_by("version")}
-    gold_sets = [(one, overview(one)) for one in sorted(newest.values(), key=lambda one: -one.pk)]
-    shown = {
+    newest = {(row.project_id, row.name): row for row in GOLD_SETS.filter(project__in=projects).order_by("version")}
+    gold_sets = [(row, overview(row)) for row in sorted(newest.values(), key=lambda row: -row.pk)]
+    context = {
         "gold_sets": gold_sets,
-        "titles": titles_of(one.metric for _, gold in gold_sets for one in gold.metrics),
+        "titles": metric_titles(row.metric for _, gold in gold_sets for row in gold.metrics),
         "runs": _rated_runs(request),
     }
-    return render(request, "review/calibration/calibration.html", shown)
+    return render(request, "review/calibration/calibration.html", context)
 
 
 def _rated_runs(request: HttpRequest, project_id: int = 0) -> list[Run]:
-    """The newest run of each rated answer set in projects the person leads."""
+    """Return the newest run of each rated answer set in projects the user leads."""
     rated = Rating.objects.filter(phase="initial", blind=True).values("answer__answer_set")
     rows = access.visible(
-        Run.objects.select_related("answer_set__question_set", Run.NAMED_BY), request.user, Action.MANAGE_REVIEW
+        Run.objects.select_related("answer_set__question_set", Run.NAME_RELATION), request.user, Action.MANAGE_REVIEW
     )
     rows = rows.filter(answer_set__in=rated, **({"project": project_id} if project_id else {}))
     newest: dict[int, Run] = {}
     for run in rows.order_by("-pk"):
         newest.setdefault(run.answer_set_id, run)
-    return list(newest.values())[:OFFERED_RUNS]
+    return list(newest.values())[:MAX_RUN_CHOICES]
 
 
 @signed_in_post
 def calibration_freeze(request: HttpRequest) -> HttpResponse:
     """Freeze the blind first ratings of a run's answers as a gold set."""
-    run = _run(request)
+    run = _fetch_run(request)
     try:
-        made = freeze(run, request.POST.get("name", "").strip(), by=person(request), seed=secret_seed())
-    except Refused as refused:
+        gold_set = freeze(run, request.POST.get("name", "").strip(), by=person(request), seed=secret_seed())
+    except DomainError as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("calibration-list")
-    messages.success(request, gettext("%(gold)s is frozen and split.") % {"gold": made})
-    return redirect("calibration", made.pk)
+    messages.success(request, gettext("%(gold)s is frozen and split.") % {"gold": gold_set})
+    return redirect("calibration", gold_set.pk)
 
 
 @signed_in_post
 def calibration_grow(request: HttpRequest, pk: int) -> HttpResponse:
-    """The next version of a gold set, with the labels of a run's answers."""
+    """Create the next version of a gold set with the labels of a run's answers."""
     gold_set = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
-    run = _run(request)
+    run = _fetch_run(request)
     if run.project_id != gold_set.project_id:
         raise Http404
     try:
         gold_set = grow(run, gold_set.name, by=person(request))
         messages.success(request, gettext("%(gold)s is frozen and split.") % {"gold": gold_set})
-    except Refused as refused:
+    except DomainError as refused:
         messages.error(request, explain_refusal(refused))
     return redirect("calibration", gold_set.pk)
 
 
 @signed_in_post
 def calibration_retire(request: HttpRequest, pk: int) -> HttpResponse:
-    """Let nobody look at the hold-out any more, and tell what looks saw."""
+    """Retire a gold set, which reveals the results of its hold-out tests."""
     gold_set = access.fetch(GOLD_SETS, request.user, Action.MANAGE_REVIEW, pk, path="project_id")
     try:
         retire(gold_set, by=person(request), reason=request.POST.get("reason", ""))
         messages.success(request, gettext("%(gold)s is retired.") % {"gold": gold_set.name})
-    except Refused as refused:
+    except DomainError as refused:
         messages.error(request, explain_refusal(refused))
     return redirect("calibration", gold_set.pk)
 
 
 @signed_in_post
 def calibration_open(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a lead all figures with the sealed labels, which is recorded."""
+    """Open full figures with sealed labels for a lead, which is recorded."""
     gold_set = access.fetch(GOLD_SETS, request.user, Action.ACTIVATE, pk, path="project_id")
     try:
-        opened = open_hold_outs(gold_set.project, by=person(request))
+        openings = open_hold_outs(gold_set.project, by=person(request))
         message = gettext("You see full figures now. You cannot draft or propose prompts that are tested on %(gold)s.")
-        messages.success(request, message % {"gold": ", ".join(opening.lineage for opening in opened)})
-    except Refused as refused:
+        messages.success(request, message % {"gold": ", ".join(opening.lineage for opening in openings)})
+    except DomainError as refused:
         messages.error(request, explain_refusal(refused))
     return redirect("calibration", gold_set.pk)
 
 
-def _run(request: HttpRequest) -> Run:
-    wanted = whole_number(request.POST.get("run", ""), 18) or 0
-    return access.fetch(Run.objects.select_related("project"), request.user, Action.MANAGE_REVIEW, wanted)
+def _fetch_run(request: HttpRequest) -> Run:
+    run_id = parse_int(request.POST.get("run", ""), 18) or 0
+    return access.fetch(Run.objects.select_related("project"), request.user, Action.MANAGE_REVIEW, run_id)
 
 
-class NoBench(Exception):
-    """There is no judge that reads rubrics, or no label of a metric that one gives."""
+class NoWorkbench(Exception):
+    """No judge of the project reads rubrics, or no metric of a rubric is labelled."""
 
 
-def _judges(gold_set: GoldSet) -> list[JudgeVersion]:
-    """The newest version of each judge of the project that reads rubrics."""
+def _rubric_judges(gold_set: GoldSet) -> list[JudgeVersion]:
+    """Return the newest version of each judge that reads rubrics."""
     rows = JudgeVersion.objects.filter(project=gold_set.project_id).exclude(endpoint=None)
-    newest = {one.name: one for one in rows.select_related("endpoint", "project").order_by("version")}
+    newest = {judge.name: judge for judge in rows.select_related("endpoint", "project").order_by("version")}
     return [newest[name] for name in sorted(newest)]
 
 
-def _bench(gold_set: GoldSet, asked: QueryDict) -> tuple[Bench, RubricVersion, list[JudgeVersion], list[str]]:
-    """What the address names: judge, family and version; else the first judge and family, and the newest draft.
+def _load_workbench(
+    gold_set: GoldSet, query: QueryDict
+) -> tuple[Workbench, RubricVersion, list[JudgeVersion], list[str]]:
+    """Load the workbench of the requested judge, family and version; by default the first ones and the newest draft.
 
-    :raises Http404: for one that is not there.
-    :raises NoBench: where there is none.
-    """
-    judges, families = _judges(gold_set), families_in(gold_set)
+    :raises Http404: for an unknown judge or family.
+    :raises NoWorkbench: without a judge or labelled family."""
+    judges, families = _rubric_judges(gold_set), labelled_families(gold_set)
     if not judges or not families:
-        raise NoBench
-    judge = _chosen(judges, asked.get("judge", ""))
-    family = asked.get("family") or families[0]
+        raise NoWorkbench
+    judge = _find_judge(judges, query.get("judge", ""))
+    family = query.get("family") or families[0]
     if family not in families:
         raise Http404
-    bench = bench_of(gold_set, judge, family)
-    # the shipped version comes into being with the bench; a version of another language or family is none of it
-    known = [bench.active, *reversed(bench.versions)]
-    if wanted := asked.get("rubric", ""):
-        rubric = next((one for one in bench.versions if str(one.pk) == wanted), None)
-        return bench, rubric or bench.active, judges, families
+    workbench = load_workbench(gold_set, judge, family)
+    # Loading the workbench creates the shipped version. Versions of another language or family are left out.
+    versions = [workbench.active, *reversed(workbench.versions)]
+    if rubric_id := query.get("rubric", ""):
+        rubric = next((version for version in workbench.versions if str(version.pk) == rubric_id), None)
+        return workbench, rubric or workbench.active, judges, families
     return (
-        bench,
-        next((one for one in known if bench.stand.of(one) in {"draft", "candidate"}), known[0]),
+        workbench,
+        next(
+            (version for version in versions if workbench.statuses.status_of(version) in {"draft", "candidate"}),
+            versions[0],
+        ),
         judges,
         families,
     )
 
 
-def _chosen(judges: list[JudgeVersion], wanted: str) -> JudgeVersion:
-    if not wanted:
+def _find_judge(judges: list[JudgeVersion], judge_id: str) -> JudgeVersion:
+    if not judge_id:
         return judges[0]
-    found = next((one for one in judges if str(one.pk) == wanted), None)
-    if found is None:
+    judge = next((candidate for candidate in judges if str(candidate.pk) == judge_id), None)
+    if judge is None:
         raise Http404
-    return found
+    return judge
 
 
 @signed_in_get
 def calibration(request: HttpRequest, pk: int) -> HttpResponse:
-    """The workbench."""
     gold_set = access.fetch(GOLD_SETS, request.user, Action.EVALUATE, pk, path="project_id")
-    return _page(request, gold_set, request.GET)
+    return _render_workbench(request, gold_set, request.GET)
 
 
-def _page(
+def _render_workbench(
     request: HttpRequest,
     gold_set: GoldSet,
-    asked: QueryDict,
+    query: QueryDict,
     *,
-    entered: Entered = NOTHING,
-    tried: Tried | None = None,
+    draft_input: DraftInput = EMPTY_DRAFT,
+    trial: TrialResult | None = None,
     status: int = 200,
 ) -> HttpResponse:
     leads = may(request.user, gold_set.project_id, Action.ACTIVATE)
-    about = {
+    context = {
         "leads": leads,
         "runs": _rated_runs(request, gold_set.project_id) if leads else [],
-        "held": _held(gold_set),
-        "openings": openings_of(gold_set),
-        "sees_full": form_of(gold_set.project_id) is Form.FULL,
+        "retired_results": _retired_results(gold_set),
+        "openings": hold_out_openings(gold_set),
+        "sees_full": label_form(gold_set.project_id) is LabelForm.FULL,
     }
     try:
-        bench, version, judges, families = _bench(gold_set, asked)
-    except NoBench:
+        workbench, version, judges, families = _load_workbench(gold_set, query)
+    except NoWorkbench:
         gold = overview(gold_set)
-        shown = {"gold_set": gold_set, "gold": gold, "judges": _judges(gold_set)}
-        shown |= {"titles": titles_of(one.metric for one in gold.metrics)}
-        return render(request, "review/calibration/workbench_none.html", about | shown)
+        gold_context = {"gold_set": gold_set, "gold": gold, "judges": _rubric_judges(gold_set)}
+        gold_context |= {"titles": metric_titles(metric.metric for metric in gold.metrics)}
+        return render(request, "review/calibration/workbench_none.html", context | gold_context)
     page = workbench_page(
-        bench, version, judges=judges, families=families, asked=asked, leads=leads, entered=entered, tried=tried
+        workbench,
+        version,
+        judges=judges,
+        families=families,
+        query=query,
+        leads=leads,
+        draft_input=draft_input,
+        trial=trial,
     )
-    expose_answers(request.user, [one.one.item.answer_id for one in page.shown], "workbench")
+    record_answer_exposure(request.user, [case.disagreement.item.answer_id for case in page.cases], "workbench")
     return render(
         request,
         "review/calibration/workbench.html",
-        about
+        context
         | {
             "page": page,
-            "titles": titles_of(one.metric for one in page.gold.metrics),
-            "opened": opened_lineage(gold_set.project_id, bench.family, person(request)),
+            "titles": metric_titles(metric.metric for metric in page.gold.metrics),
+            "opened": opened_lineage(gold_set.project_id, workbench.family, person(request)),
         },
         status=status,
     )
 
 
-def _held(gold_set: GoldSet) -> list[HeldOut]:
-    """What looks saw of the hold-out, once the lineage is retired."""
-    return hold_out_figures(gold_set) if is_retired(gold_set.project_id, gold_set.name) else []
+def _retired_results(gold_set: GoldSet) -> list[HoldoutResult]:
+    """Return the results of hold-out tests of a retired lineage."""
+    return holdout_results(gold_set) if is_retired(gold_set.project_id, gold_set.name) else []
 
 
-def _act(action: Action) -> Callable[[Callable[..., HttpResponse | None]], Callable[..., HttpResponse]]:
-    """A POST on a version at the bench, which goes back there. What is refused is said on the page."""
+def _workbench_action(action: Action) -> Callable[[Callable[..., HttpResponse | None]], Callable[..., HttpResponse]]:
+    """Wrap a POST on a version: load the workbench, show refusals as messages, and redirect to the workbench."""
 
     def decorate(view: Callable[..., HttpResponse | None]) -> Callable[..., HttpResponse]:
         @signed_in_post
         @wraps(view)
-        def done(request: HttpRequest, pk: int) -> HttpResponse:
+        def wrapped(request: HttpRequest, pk: int) -> HttpResponse:
             gold_set = access.fetch(GOLD_SETS, request.user, action, pk, path="project_id")
             try:
-                bench, version, *_others = _bench(gold_set, request.POST)
-            except NoBench as nothing:
-                raise Http404 from nothing
+                workbench, version, *_others = _load_workbench(gold_set, request.POST)
+            except NoWorkbench as error:
+                raise Http404 from error
             try:
-                answered = view(request, bench, version)
-            except Refused as refused:
+                response = view(request, workbench, version)
+            except DomainError as refused:
                 messages.error(request, explain_refusal(refused))
-                answered = None
-            return answered or _back(bench, version)
+                response = None
+            return response or _redirect_to_workbench(workbench, version)
 
-        return done
+        return wrapped
 
     return decorate
 
 
-def _back(bench: Bench, version: RubricVersion) -> HttpResponse:
-    at = f"judge={bench.judge.pk}&family={bench.family}&rubric={version.pk}"
-    return redirect(f"{reverse('calibration', args=[bench.gold_set.pk])}?{at}")
+def _redirect_to_workbench(workbench: Workbench, version: RubricVersion) -> HttpResponse:
+    query = f"judge={workbench.judge.pk}&family={workbench.family}&rubric={version.pk}"
+    return redirect(f"{reverse('calibration', args=[workbench.gold_set.pk])}?{query}")
 
 
-@_act(Action.EVALUATE)
-def calibration_draft(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
-    """Keep the text as a draft."""
+@_workbench_action(Action.EVALUATE)
+def calibration_draft(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
+    """Save the text as a draft."""
     text, note = request.POST.get("text", ""), request.POST.get("note", "")
-    project, errors = bench.gold_set.project, list[str]()
+    project, errors = workbench.gold_set.project, list[str]()
     try:
         rubric = parse_rubric(text)
-        if (rubric.family, rubric.language) != (bench.family, bench.slot.language):
-            raise Refused("rubric_other_family", family=bench.family, language=bench.slot.language)
-        made = draft(project, rubric, by=person(request), note=note)
-        return _back(bench, made)
+        if (rubric.family, rubric.language) != (workbench.family, workbench.slot.language):
+            raise DomainError("rubric_other_family", family=workbench.family, language=workbench.slot.language)
+        saved_draft = draft(project, rubric, by=person(request), note=note)
+        return _redirect_to_workbench(workbench, saved_draft)
     except InvalidFile as refused:
         errors = [explain(problem) for problem in refused.problems]
     except UnknownName as unknown:
-        errors = [in_words(str(unknown))]
-    except Refused as refused:
+        errors = [translate_parser_message(str(unknown))]
+    except DomainError as refused:
         errors = [explain_refusal(refused)]
-    return _page(request, bench.gold_set, request.POST, entered=Entered(text, note, errors), status=400)
+    return _render_workbench(
+        request, workbench.gold_set, request.POST, draft_input=DraftInput(text, note, errors), status=400
+    )
 
 
-@_act(Action.EVALUATE)
-def calibration_try(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
-    """Have the judge judge one open answer by the version; nothing is kept."""
-    answer = whole_number(request.POST.get("answer", ""), 18) or 0
-    results = try_on(bench, version, answer)
-    question = next(one.answer.question.text for one in bench.items if one.answer_id == answer)
-    return _page(request, bench.gold_set, request.POST, tried=tried_of(question, bench, dict(results)))
+@_workbench_action(Action.EVALUATE)
+def calibration_try(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
+    """Judge one open answer by the version without storing the result."""
+    answer = parse_int(request.POST.get("answer", ""), 18) or 0
+    results = try_version(workbench, version, answer)
+    question = next(item.answer.question.text for item in workbench.items if item.answer_id == answer)
+    return _render_workbench(
+        request, workbench.gold_set, request.POST, trial=trial_result(question, workbench, dict(results))
+    )
 
 
-@_act(Action.EVALUATE)
-def calibration_run(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
-    """Judge examples and validation by the version and the one in force."""
-    runs = validate(bench, version, by=person(request))
-    said = gettext("Examples and validation are being judged: %(runs)s.")
-    messages.success(request, said % {"runs": ", ".join(f"#{run.pk}" for run in runs)})
+@_workbench_action(Action.EVALUATE)
+def calibration_run(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
+    """Judge examples and validation by the version and the active one."""
+    runs = start_validation_runs(workbench, version, by=person(request))
+    message = gettext("Examples and validation are being judged: %(runs)s.")
+    messages.success(request, message % {"runs": ", ".join(f"#{run.pk}" for run in runs)})
     return None
 
 
-@_act(Action.EVALUATE)
-def calibration_offer(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
-    """Offer the draft for acceptance."""
-    propose(version, bench.judge, by=person(request))
+@_workbench_action(Action.EVALUATE)
+def calibration_offer(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
+    """Propose the draft as a candidate."""
+    propose(version, workbench.judge, by=person(request))
     messages.success(request, gettext("It is a candidate now. A lead may take a look."))
     return None
 
 
 class SearchForm(forms.Form):
-    """How a machine is to look for a better version, and what that may cost."""
+    """Strategy, rounds and budget of a search."""
 
     strategy = forms.ChoiceField(choices=Search.Strategy.choices)
-    rounds = forms.IntegerField(min_value=1, max_value=MOST_ROUNDS, initial=3, required=False)
+    rounds = forms.IntegerField(min_value=1, max_value=MAX_ROUNDS, initial=3, required=False)
     budget = forms.DecimalField(max_digits=12, decimal_places=4, min_value=Decimal("0.0001"), required=False)
 
 
-@_act(Action.EVALUATE)
-def calibration_search(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
-    """Have a machine propose a version, or go on with a search that stands still."""
+@_workbench_action(Action.EVALUATE)
+def calibration_search(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
+    """Start a search, or resume a stalled one."""
     form = SearchForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return None
-    said = form.cleaned_data
-    more = {"by": person(request), "rounds": said["rounds"] or 1, "budget": said["budget"]}
-    search = open_search(bench.gold_set, bench.judge, bench.family, said["strategy"], **more)
-    ask_for_search(search)
+    fields = form.cleaned_data
+    options = {"by": person(request), "rounds": fields["rounds"] or 1, "budget": fields["budget"]}
+    search = open_search(workbench.gold_set, workbench.judge, workbench.family, fields["strategy"], **options)
+    request_search(search)
     messages.success(request, gettext("%(search)s is under way.") % {"search": search})
     return None
 
 
-@_act(Action.ACTIVATE)
-def calibration_check(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
-    """Judge the anchors of the version in force again."""
-    proof = proof_of(bench.judge, version)
+@_workbench_action(Action.ACTIVATE)
+def calibration_check(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
+    """Request an anchor check of the active version."""
+    proof = latest_proof(workbench.judge, version)
     if proof is None:
-        raise Refused("anchors_not_proved", rubric=str(version))
-    ask_for_check(proof, by=person(request))
+        raise DomainError("anchors_not_proved", rubric=str(version))
+    request_check(proof, by=person(request))
     messages.success(request, gettext("The anchors are being judged again; the page says whether the judge moved."))
     return None
 
 
-@_act(Action.ACTIVATE)
-def calibration_look(request: HttpRequest, bench: Bench, version: RubricVersion) -> HttpResponse | None:
-    """Take a look at the hold-out."""
-    claim, beside = Claim.BETTER, None
-    if (said := request.POST.get("claim", "")) == Claim.NOT_WORSE:
+@_workbench_action(Action.ACTIVATE)
+def calibration_look(request: HttpRequest, workbench: Workbench, version: RubricVersion) -> HttpResponse | None:
+    """Request a hold-out test."""
+    claim, reference_judge = Claim.BETTER, None
+    if (choice := request.POST.get("claim", "")) == Claim.NOT_WORSE:
         claim = Claim.NOT_WORSE
-    elif said.startswith("beside:"):
-        claim, beside = Claim.NOT_WORSE, _chosen(_judges(bench.gold_set), said.removeprefix("beside:"))
-    look = ask_for_look(bench.gold_set, bench.judge, version, by=person(request), claim=claim, beside=beside)
-    messages.success(request, gettext("%(look)s is under way; it answers with one word.") % {"look": look})
+    elif choice.startswith("beside:"):
+        claim, reference_judge = (
+            Claim.NOT_WORSE,
+            _find_judge(_rubric_judges(workbench.gold_set), choice.removeprefix("beside:")),
+        )
+    test = request_holdout_test(
+        workbench.gold_set, workbench.judge, version, by=person(request), claim=claim, reference_judge=reference_judge
+    )
+    messages.success(request, gettext("%(look)s is under way; it answers with one word.") % {"look": test})
     return None

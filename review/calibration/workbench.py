@@ -1,5 +1,6 @@
-"""What a person works on a judge prompt with: its disagreements with the labels of examples and validation, how far
-each version agrees on validation, and what that cost. Nothing here reads an answer of a hold-out."""
+"""Workbench for judge prompts: disagreements on open labels, agreement on validation by version, and costs.
+
+Nothing here reads hold-out answers."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from django.db import transaction
 from django.db.models import Avg, Count, Q, Sum
 
 from evaluation.accounts.access import lock_project
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.samples import Result
-from evaluation.criteria.rubrics import Slot, Standings, rubrics_for, slot_of, standings
+from evaluation.criteria.rubrics import RubricScope, VersionStatuses, rubric_scope, usable_rubrics, version_statuses
 from evaluation.judges.shipping import profile_row
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.drafting import plainly
+from evaluation.judging.drafting import visible_json
 from evaluation.judging.rubric import Rubric
 from evaluation.models import (
     Answer,
@@ -29,93 +30,94 @@ from evaluation.models import (
     RubricVersion,
     Run,
     Score,
-    Standing,
     User,
+    VersionStatus,
 )
 from evaluation.runs.budgets import check_budget
 from evaluation.runs.progress import CACHED, UNSENT
-from evaluation.scoring.aside import judged_aside, reach
-from evaluation.worker.lifecycle import RunConfig, make_run, seal_of, sealed_of, start
+from evaluation.scoring.aside import find_response_format, judge_without_storing
+from evaluation.worker.lifecycle import RunConfig, make_run, seal_key, sealed_answers, start
 from review.models import GoldItem, GoldSet, Rating
-from review.statistics.acceptance import evidence_of, losses
+from review.statistics.acceptance import mean_difference, squared_losses
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.pair import ConstantGuess, PairAgreement, best_constant_guess, compare
-from review.statistics.agreement.statistic import numbered
+from review.statistics.agreement.statistic import factorize
 from review.statistics.gold_split import Split
 
-Key = tuple[int, int]  # answer, metric
+# Answer and metric.
+AnswerMetricKey = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Bench:
-    """A gold set's open labels for one family of a judge's rubrics. ``items`` are those of examples and validation;
-    an answer that is sealed, if by another gold set, is not among them."""
+class Workbench:
+    """Open labels of a gold set for one rubric family of a judge.
+
+    ``items`` are the labels of examples and validation, without answers that any gold set of the project seals."""
 
     gold_set: GoldSet
     judge: JudgeVersion
     family: str
     items: tuple[GoldItem, ...]
-    stand: Standings
+    statuses: VersionStatuses
 
     @property
-    def slot(self) -> Slot:
-        """What a version would be in force for."""
-        return slot_of(self.judge, self.family)
+    def slot(self) -> RubricScope:
+        return rubric_scope(self.judge, self.family)
 
     @property
     def active(self) -> RubricVersion:
-        """The version in force."""
-        return self.stand.active
+        return self.statuses.active
 
     @cached_property
     def metrics(self) -> dict[int, MetricDefinition]:
-        """The labelled metrics of the family, by key."""
-        return {one.metric_id: one.metric for one in self.items}
+        """Labelled metrics of the family, by key."""
+        return {item.metric_id: item.metric for item in self.items}
 
     @cached_property
     def versions(self) -> list[RubricVersion]:
-        """All versions of the family in the judge's language, the oldest first."""
-        rows = rubrics_for([self.gold_set.project_id]).filter(family=self.family, language=self.slot.language)
+        """Versions of the family in the judge's language, oldest first."""
+        rows = usable_rubrics([self.gold_set.project_id]).filter(family=self.family, language=self.slot.language)
         return list(rows.select_related("created_by").order_by("version"))
 
     @cached_property
-    def verdicts(self) -> dict[int, dict[Key, Score]]:
-        """Version -> the newest score of each open label in runs of the judge. One query."""
+    def verdicts(self) -> dict[int, dict[AnswerMetricKey, Score]]:
+        """Newest score of each open label by rubric version, from runs of the judge. One query."""
         rows = Score.objects.filter(
             judge_version=self.judge,
             rubric_version__in=self.versions,
             metric__in=self.metrics,
-            answer__in={one.answer_id for one in self.items},
+            answer__in={item.answer_id for item in self.items},
         )
-        found: dict[int, dict[Key, Score]] = {}
+        scores: dict[int, dict[AnswerMetricKey, Score]] = {}
         for row in rows.order_by("id"):
-            found.setdefault(row.rubric_version_id or 0, {})[row.answer_id, row.metric_id] = row
-        return found
+            scores.setdefault(row.rubric_version_id or 0, {})[row.answer_id, row.metric_id] = row
+        return scores
 
-    def validation(self, metric: int) -> list[GoldItem]:
-        """The labels of a metric on which versions are compared."""
-        return [one for one in self.items if one.metric_id == metric and one.split == Split.VALIDATION]
+    def validation_items(self, metric: int) -> list[GoldItem]:
+        return [item for item in self.items if item.metric_id == metric and item.split == Split.VALIDATION]
 
 
-def bench_of(gold_set: GoldSet, judge: JudgeVersion, family: str) -> Bench:
-    """The bench. Four queries."""
-    names = [spec.name for spec in family_named(family).given]
+def load_workbench(gold_set: GoldSet, judge: JudgeVersion, family: str) -> Workbench:
+    """Load the workbench. Four queries."""
+    names = [spec.name for spec in family_named(family).produced_metrics]
     rows = gold_set.items.filter(metric__name__in=names).exclude(split=Split.HOLD_OUT)
-    sealed = sealed_of(gold_set.project_id)
-    found = rows.select_related("metric", "answer__question").order_by("id")
-    items = tuple(one for one in found if seal_of(one.answer) not in sealed)
-    return Bench(gold_set, judge, family, items, standings(slot_of(judge, family)))
+    sealed = sealed_answers(gold_set.project_id)
+    gold_items = rows.select_related("metric", "answer__question").order_by("id")
+    items = tuple(item for item in gold_items if seal_key(item.answer) not in sealed)
+    return Workbench(gold_set, judge, family, items, version_statuses(rubric_scope(judge, family)))
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """How a version agrees with the validation labels of a metric. ``loss`` is the weighted mean squared distance, with
-    the ends of its 95% interval (t over groups); ``None`` without verdicts, the ends also where nothing varies."""
+class ValidationMeasure:
+    """Agreement of a version with the validation labels of a metric.
+
+    ``loss`` is the weighted mean squared distance on ``n`` of ``total`` labels, with its 95% interval (t over groups).
+    All three are ``None`` without verdicts; the ends also where nothing varies."""
 
     metric: MetricDefinition
     n: int
-    of: int
+    total: int
     loss: float | None
     low: float | None
     high: float | None
@@ -124,222 +126,239 @@ class Measured:
 
     @property
     def statistic(self) -> str:
-        """The one statistic that a line over versions shows."""
+        """Name of the headline statistic of the metric's scale."""
         return headline_statistic(self.metric.read_scale())
 
     @property
     def headline(self) -> float | None:
-        """Its value."""
         return self.agreement.statistics[self.statistic].value
 
     @property
     def width(self) -> float:
-        """The largest loss there is."""
+        """Largest possible loss."""
         return self.metric.read_scale().width ** 2
 
 
-def measured(bench: Bench, version: RubricVersion, *, resamples: int = 0) -> list[Measured]:
-    """The agreement of a version on validation, by metric; with ``resamples`` all statistics have intervals."""
-    said = bench.verdicts.get(version.pk, {})
-    return [_measured(bench, metric, said, resamples) for metric in bench.metrics.values()]
+def measure_version(workbench: Workbench, version: RubricVersion, *, resamples: int = 0) -> list[ValidationMeasure]:
+    """Measure the agreement of a version on validation, by metric. Intervals need ``resamples``."""
+    scores = workbench.verdicts.get(version.pk, {})
+    return [_measure_metric(workbench, metric, scores, resamples) for metric in workbench.metrics.values()]
 
 
-def _measured(bench: Bench, metric: MetricDefinition, said: Mapping[Key, Score], resamples: int) -> Measured:
-    items, scale = bench.validation(metric.pk), metric.read_scale()
-    kept = [one for one in items if (row := said.get((one.answer_id, metric.pk))) and row.value is not None]
-    values = [said[one.answer_id, metric.pk].value for one in kept]
-    labels, weights = [one.label for one in kept], [one.weight for one in kept]
-    groups = [one.group for one in kept]
-    resampling = Resampling(resamples, groups=groups) if resamples and kept else None
+def _measure_metric(
+    workbench: Workbench, metric: MetricDefinition, scores: Mapping[AnswerMetricKey, Score], resamples: int
+) -> ValidationMeasure:
+    items, scale = workbench.validation_items(metric.pk), metric.read_scale()
+    judged_items = [
+        item for item in items if (row := scores.get((item.answer_id, metric.pk))) and row.value is not None
+    ]
+    values = [scores[item.answer_id, metric.pk].value for item in judged_items]
+    labels, weights = [item.label for item in judged_items], [item.weight for item in judged_items]
+    groups = [item.group for item in judged_items]
+    resampling = Resampling(resamples, groups=groups) if resamples and judged_items else None
     agreement = compare(values, labels, scale, weights, resampling=resampling)
     guess = best_constant_guess(labels, scale, weights) if resamples else None
-    if not kept:
-        return Measured(metric, 0, len(items), None, None, None, agreement, guess)
-    found = evidence_of(losses(values, labels, 0.0), np.array(weights), numbered(groups))
-    low, high = found.interval
+    if not judged_items:
+        return ValidationMeasure(metric, 0, len(items), None, None, None, agreement, guess)
+    evidence = mean_difference(squared_losses(values, labels, 0.0), np.array(weights), factorize(groups))
+    low, high = evidence.interval
     low = None if low is None else max(0.0, low)
-    return Measured(metric, len(kept), len(items), float(found.mean), low, high, agreement, guess)
+    return ValidationMeasure(metric, len(judged_items), len(items), float(evidence.mean), low, high, agreement, guess)
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What the calls of a version took: US dollars for 1,000 answers (``None`` where that of a call is unknown) and
-    seconds a call (``None`` where none was made)."""
+class CallCosts:
+    """Costs of a version's calls.
 
-    thousand: Decimal | None
-    seconds: float | None
+    ``per_thousand``: US dollars for 1,000 answers, ``None`` if the cost of a call is unknown. ``seconds_per_call``:
+    ``None`` without calls."""
+
+    per_thousand: Decimal | None
+    seconds_per_call: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version in the history."""
+    """Row of the version history."""
 
     version: RubricVersion
-    standing: Standing
-    measures: list[Measured]
-    spent: Spent | None
+    standing: VersionStatus
+    measures: list[ValidationMeasure]
+    costs: CallCosts | None
 
 
-def history(bench: Bench) -> list[VersionRow]:
-    """Every version with what validation and its calls tell, the oldest first. One query."""
-    spent = _spent(bench)
-    return [VersionRow(one, bench.stand.of(one), measured(bench, one), spent.get(one.pk)) for one in bench.versions]
+def version_history(workbench: Workbench) -> list[VersionRow]:
+    """Return all versions with their agreement and costs, oldest first. One query."""
+    costs = _call_costs(workbench)
+    return [
+        VersionRow(
+            version, workbench.statuses.status_of(version), measure_version(workbench, version), costs.get(version.pk)
+        )
+        for version in workbench.versions
+    ]
 
 
-def _spent(bench: Bench) -> dict[int, Spent]:
+def _call_costs(workbench: Workbench) -> dict[int, CallCosts]:
     unit = "attempt__unit"
     rubric = f"{unit}__run_judge__rubric_version"
     rows = Reply.objects.filter(
-        **{f"{unit}__run_judge__judge_version": bench.judge, f"{rubric}__in": bench.versions},
-        **{f"{unit}__answer__in": {one.answer_id for one in bench.items}},
+        **{f"{unit}__run_judge__judge_version": workbench.judge, f"{rubric}__in": workbench.versions},
+        **{f"{unit}__answer__in": {item.answer_id for item in workbench.items}},
     )
-    made = ~Q(outcome__in=UNSENT)
-    told = (
+    was_sent = ~Q(outcome__in=UNSENT)
+    totals = (
         rows.order_by()
         .values(rubric)
         .annotate(
             units=Count(unit, distinct=True),
             known=Sum("cost"),
             spared=Sum("saved"),
-            unknown=Count("id", filter=made & Q(cost=None) | Q(outcome=CACHED, saved=None)),
-            seconds=Avg("elapsed_seconds", filter=made),
+            unknown=Count("id", filter=was_sent & Q(cost=None) | Q(outcome=CACHED, saved=None)),
+            seconds=Avg("elapsed_seconds", filter=was_sent),
         )
     )
-    return {row[rubric]: _spent_of(row) for row in told}
+    return {row[rubric]: _row_costs(row) for row in totals}
 
 
-def _spent_of(row: Mapping[str, object]) -> Spent:
+def _row_costs(row: Mapping[str, object]) -> CallCosts:
     paid = Decimal(str(row["known"] or 0)) + Decimal(str(row["spared"] or 0))
-    thousand = None if row["unknown"] else paid * 1000 / int(str(row["units"]))
-    return Spent(thousand, None if row["seconds"] is None else float(str(row["seconds"])))
+    per_thousand = None if row["unknown"] else paid * 1000 / int(str(row["units"]))
+    return CallCosts(per_thousand, None if row["seconds"] is None else float(str(row["seconds"])))
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which disagreements: of a metric by its key, a category (``None``: of all), where the judge gave more (1), less
-    (-1) or either (0), at least so far apart in units of the scale."""
+class DisagreementFilter:
+    """Filter for disagreements.
+
+    ``metric`` is a key (0: all), ``category`` a name (``None``: all). ``direction`` is 1 where the judge gave more, -1
+    where it gave less, 0 for both. ``min_distance`` is in units of the scale."""
 
     metric: int = 0
     category: str | None = None
-    toward: int = 0
-    least: float = 0.0
+    direction: int = 0
+    min_distance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A label and what the judge gave: by the version in hand, else by the one in force (``by``). ``other`` is what the
-    version in force gave."""
+    """A label and the score of ``version``: the selected version, or the active one if the selected one has no
+    score."""
 
     item: GoldItem
-    given: Score
-    by: RubricVersion
-    other: Score | None
+    score: Score
+    version: RubricVersion
+    active_score: Score | None
 
     @property
-    def apart(self) -> float:
+    def distance(self) -> float:
         """Judge minus label."""
-        return (self.given.value or 0.0) - self.item.label
+        return (self.score.value or 0.0) - self.item.label
 
 
-def disagreements(bench: Bench, version: RubricVersion, wanted: Wanted) -> list[Disagreement]:
-    """Where the judge and the label differ, the largest distance first. What a version says of answers whose grades it
-    shows is left out: it knows them by heart."""
-    ours, active = (bench.verdicts.get(one.pk, {}) for one in (version, bench.active))
-    found = []
-    for item in bench.items:
+def disagreements(workbench: Workbench, version: RubricVersion, filters: DisagreementFilter) -> list[Disagreement]:
+    """Return the labels that differ from the judge's score, largest distance first.
+
+    Answers that a version shows as graded examples are left out for that version."""
+    scores, active_scores = (
+        workbench.verdicts.get(judged_version.pk, {}) for judged_version in (version, workbench.active)
+    )
+    rows = []
+    for item in workbench.items:
         key = item.answer_id, item.metric_id
-        by = version if key in ours else bench.active
-        given = ours.get(key) or active.get(key)
-        if given is None or given.value is None or shows_grade(by.rubric, item.answer):
+        judged_by = version if key in scores else workbench.active
+        score = scores.get(key) or active_scores.get(key)
+        if score is None or score.value is None or shows_grade(judged_by.rubric, item.answer):
             continue
-        one = Disagreement(item, given, by, active.get(key))
-        if _is_wanted(one, wanted):
-            found.append(one)
-    return sorted(found, key=lambda one: (-abs(one.apart), one.item.pk))
+        disagreement = Disagreement(item, score, judged_by, active_scores.get(key))
+        if _matches(disagreement, filters):
+            rows.append(disagreement)
+    return sorted(rows, key=lambda row: (-abs(row.distance), row.item.pk))
 
 
 def shows_grade(rubric: Rubric, answer: Answer) -> bool:
-    """Whether the version holds the answer as a graded example (:mod:`review.calibration.examples`)."""
-    return f'"answer": {plainly(answer.text)}, "experts"' in rubric.instruction
+    """Return whether the rubric shows the answer as a graded example (:mod:`review.calibration.examples`)."""
+    return f'"answer": {visible_json(answer.text)}, "experts"' in rubric.instruction
 
 
-def _is_wanted(one: Disagreement, wanted: Wanted) -> bool:
+def _matches(disagreement: Disagreement, filters: DisagreementFilter) -> bool:
     return (
-        abs(one.apart) > 1e-9
-        and abs(one.apart) >= wanted.least
-        and (not wanted.metric or one.item.metric_id == wanted.metric)
-        and (wanted.category is None or one.item.category == wanted.category)
-        and (not wanted.toward or one.apart * wanted.toward > 0)
+        abs(disagreement.distance) > 1e-9
+        and abs(disagreement.distance) >= filters.min_distance
+        and (not filters.metric or disagreement.item.metric_id == filters.metric)
+        and (filters.category is None or disagreement.item.category == filters.category)
+        and (not filters.direction or disagreement.distance * filters.direction > 0)
     )
 
 
-def comments_on(items: Collection[GoldItem]) -> dict[Key, list[Rating]]:
-    """The ratings behind the labels, which may say why. One query."""
-    keys = [pk for one in items for pk, _ in one.ratings]
-    found: dict[Key, list[Rating]] = {}
+def ratings_behind(items: Collection[GoldItem]) -> dict[AnswerMetricKey, list[Rating]]:
+    """Return the ratings behind the labels, by answer and metric. One query."""
+    keys = [pk for item in items for pk, _ in item.ratings]
+    ratings: dict[AnswerMetricKey, list[Rating]] = {}
     for row in Rating.objects.filter(pk__in=keys).order_by("pk"):
-        found.setdefault((row.answer_id, row.metric_id), []).append(row)
-    return found
+        ratings.setdefault((row.answer_id, row.metric_id), []).append(row)
+    return ratings
 
 
-def try_on(bench: Bench, version: RubricVersion, answer_id: int) -> Mapping[str, Result]:
-    """What the judge makes of one open answer by the version, of which nothing is kept.
+def try_version(workbench: Workbench, version: RubricVersion, answer_id: int) -> Mapping[str, Result]:
+    """Judge one open answer by the version without storing anything.
 
-    :raises Refused: ``answer_not_open`` for one that is not among examples and validation; ``judge_away``.
-    """
-    answer = next((one.answer for one in bench.items if one.answer_id == answer_id), None)
+    :raises Refused: ``answer_not_open`` for an answer outside examples and validation; ``judge_away``."""
+    answer = next((item.answer for item in workbench.items if item.answer_id == answer_id), None)
     if answer is None:
-        raise Refused("answer_not_open")
-    found = reach(bench.judge)
-    with_passages = Answer.objects.filter(pk=answer.pk).select_related("question").prefetch_related("contexts")
-    told = dict(judged_aside(bench.judge, version.rubric, list(with_passages), rung=found.rung))
-    return next(iter(told.values()))
+        raise DomainError("answer_not_open")
+    probe = find_response_format(workbench.judge)
+    answers = Answer.objects.filter(pk=answer.pk).select_related("question").prefetch_related("contexts")
+    results = dict(
+        judge_without_storing(workbench.judge, version.rubric, list(answers), response_format=probe.response_format)
+    )
+    return next(iter(results.values()))
 
 
 @transaction.atomic
-def validate(bench: Bench, version: RubricVersion, *, by: User | None) -> list[Run]:
-    """Start a run of the version and of the one in force over the open answers, one for each answer set.
+def start_validation_runs(workbench: Workbench, version: RubricVersion, *, by: User | None) -> list[Run]:
+    """Start runs of the version and the active version over the open answers, one for each answer set.
 
-    :raises Refused: ``rubric_of_baseline`` for a judge that reads no rubric; ``nothing_open``.
-    """
-    if bench.judge.is_baseline or bench.judge.is_jury:
-        raise Refused("rubric_of_baseline")
-    lock_project(bench.gold_set.project_id)
-    if not bench.items:
-        raise Refused("nothing_open")
-    versions = list(dict.fromkeys([version, bench.active]))
-    return [run_over(bench, answers, bench.items, versions, by) for answers in answer_sets(bench.items)]
+    :raises Refused: ``rubric_of_baseline`` for a judge that reads no rubric; ``nothing_open``."""
+    if workbench.judge.is_baseline or workbench.judge.is_jury:
+        raise DomainError("rubric_of_baseline")
+    lock_project(workbench.gold_set.project_id)
+    if not workbench.items:
+        raise DomainError("nothing_open")
+    versions = list(dict.fromkeys([version, workbench.active]))
+    return [
+        start_run(workbench, answer_set, workbench.items, versions, by) for answer_set in answer_sets(workbench.items)
+    ]
 
 
 def answer_sets(items: Iterable[GoldItem]) -> list[AnswerSet]:
-    """Those that the labels are about. One query."""
-    return list(AnswerSet.objects.filter(pk__in={one.answer.answer_set_id for one in items}).order_by("pk"))
+    """Return the answer sets of the labels. One query."""
+    return list(AnswerSet.objects.filter(pk__in={item.answer.answer_set_id for item in items}).order_by("pk"))
 
 
-def run_over(
-    bench: Bench,
+def start_run(
+    workbench: Workbench,
     answer_set: AnswerSet,
     items: Iterable[GoldItem],
     versions: Sequence[RubricVersion],
     by: User | None,
     budget: Decimal | None = None,
 ) -> Run:
-    """Start a run of these versions, the first of which counts, over the set's answers among the labels."""
-    questions = {one.answer.question.external_id for one in items if one.answer.answer_set_id == answer_set.pk}
+    """Start a run of these versions over the labelled answers of a set. The first version is the primary judge."""
+    questions = {item.answer.question.external_id for item in items if item.answer.answer_set_id == answer_set.pk}
     config = RunConfig(
         evaluation_type=answer_set.evaluation_type,
         k=answer_set.k,
         question_ids=tuple(sorted(questions)),
         max_concurrency=8,
     )
-    check_budget(budget, [bench.judge], config)
+    check_budget(budget, [workbench.judge], config)
     run = make_run(
         answer_set,
-        profile_row(bench.gold_set.project),
+        profile_row(workbench.gold_set.project),
         config,
-        judges=[(bench.judge, version, place == 0) for place, version in enumerate(versions)],
-        standings={(bench.judge.pk, version.pk): bench.stand.of(version) for version in versions},
-        name=f"{bench.gold_set}: {versions[0]}",
+        judges=[(workbench.judge, version, position == 0) for position, version in enumerate(versions)],
+        standings={(workbench.judge.pk, version.pk): workbench.statuses.status_of(version) for version in versions},
+        name=f"{workbench.gold_set}: {versions[0]}",
         by=by,
         budget=budget,
     )

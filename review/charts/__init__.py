@@ -1,4 +1,1 @@
-"""SVG charts drawn on the server, each with a table beside it. No Django.
-
-One function a chart, as ``forest.forest`` and ``forest.timeline``.
-"""
+"""Layouts of server-side SVG charts. Templates render them, each with a table. Independent of Django."""

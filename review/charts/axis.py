@@ -1,4 +1,4 @@
-"""Where marks stand in a chart, in percent: along an axis with readable ticks, in a square field, on a line."""
+"""Positions of marks in a chart, in percent: on an axis with readable ticks, in a square plane, on a scale."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from evaluation.core.scales import Scale
 
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 50.0)
-MOST_TICKS = 6
+MAX_TICKS = 6
 
 MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A labelled place on the axis; ``at`` is a position such as ``12.50%``."""
+    """A labelled position, such as ``12.50%``."""
 
     at: str
     text: str
@@ -24,20 +24,20 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A closed range of values drawn over the full width."""
+    """A closed range of values over the full width."""
 
     low: float
     high: float
     step: float
 
     def at(self, value: float) -> str:
-        """The position of a value in percent; values beyond the range stand at its end."""
+        """Position of a value in percent. Values outside the range are clamped."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return f"{100 * share:.2f}%"
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
-        """The labelled places from the lower to the upper end."""
+        """Labelled positions from the lower to the upper end."""
         places = max(0, -math.floor(math.log10(self.step) + 1e-9))
         if self.step == 0.25:
             places = 2
@@ -47,34 +47,33 @@ class Axis:
 
 
 def axis_around(values: Sequence[float], *, low: float = 0.0, high: float = 1.0) -> Axis:
-    """The smallest readable axis that holds all values, within ``low`` to ``high``.
+    """Smallest readable axis that holds all values, within ``low`` to ``high``.
 
     It covers at least a tenth of the scale, so that small differences do not look large.
 
-    :raises ValueError: when the scale is empty.
-    """
+    :raises ValueError: for an empty scale."""
     if not low < high:
         raise ValueError(f"an axis from {low} to {high} is empty")
-    held = [min(max(v, low), high) for v in values] or [low, high]
-    least = 0.1 * (high - low)
+    clamped = [min(max(v, low), high) for v in values] or [low, high]
+    min_span = 0.1 * (high - low)
     for step in STEPS:
-        start = max(low, math.floor((min(held) - step / 4) / step + 1e-9) * step)
-        end = min(high, math.ceil((max(held) + step / 4) / step - 1e-9) * step)
-        if (end - start) / step <= MOST_TICKS - 1 + 1e-9 and end - start >= least - 1e-9:
+        start = max(low, math.floor((min(clamped) - step / 4) / step + 1e-9) * step)
+        end = min(high, math.ceil((max(clamped) + step / 4) / step - 1e-9) * step)
+        if (end - start) / step <= MAX_TICKS - 1 + 1e-9 and end - start >= min_span - 1e-9:
             return Axis(start, end, step)
-    return Axis(low, high, (high - low) / (MOST_TICKS - 1))
+    return Axis(low, high, (high - low) / (MAX_TICKS - 1))
 
 
-MARGIN = 7.0  # percent left free at every edge, so that marks on the ends of the scale are not cut off
-MOST_LEVELS = 11
+# Margin in percent, so that marks at the ends of the scale are not cut off.
+MARGIN = 7.0
+MAX_LEVELS = 11
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """The field; ``levels`` are the scale's own, nothing for a continuous one.
+    """A square plot. ``levels`` are those of the scale, empty for a continuous one.
 
-    :raises ValueError: for an empty scale.
-    """
+    :raises ValueError: for an empty scale."""
 
     low: float
     high: float
@@ -85,25 +84,25 @@ class Plane:
             raise ValueError(f"a plane from {self.low} to {self.high} is empty")
 
     def across(self, value: float) -> str:
-        """The position of a value from the left, in percent; values beyond the scale stand at its end."""
+        """Position from the left in percent. Values outside the scale are clamped."""
         return f"{self._share(value):.2f}%"
 
     def down(self, value: float) -> str:
-        """The position of a value from the top: higher values stand higher."""
+        """Position from the top in percent. Higher values are higher up."""
         return f"{100.0 - self._share(value):.2f}%"
 
     @property
     def across_ticks(self) -> tuple[Tick, ...]:
-        """Labelled places from left to right."""
+        """Labelled positions from left to right."""
         return tuple(Tick(self.across(value), text) for value, text in self._marks())
 
     @property
     def down_ticks(self) -> tuple[Tick, ...]:
-        """Labelled places from the bottom to the top."""
+        """Labelled positions from bottom to top."""
         return tuple(Tick(self.down(value), text) for value, text in self._marks())
 
     def _marks(self) -> list[tuple[float, str]]:
-        if 0 < len(self.levels) <= MOST_LEVELS:
+        if 0 < len(self.levels) <= MAX_LEVELS:
             return [(level, f"{level:g}") for level in self.levels]
         axis = axis_around([self.low, self.high], low=self.low, high=self.high)
         count = round((axis.high - axis.low) / axis.step)
@@ -115,14 +114,17 @@ class Plane:
         return MARGIN + inside * (100.0 - 2.0 * MARGIN)
 
 
-NEAR_THE_END = 0.15  # share of the scale from its ends within which the judge's name would stick out
-LINE_MARGIN = 5.0  # percent left free at both ends, so that marks and labels are not cut off
+# Share of the scale at its ends within which the judge's label would be cut off.
+NEAR_THE_END = 0.15
+# Margin in percent, so that marks and labels are not cut off.
+LINE_MARGIN = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleLine:
-    """Positions in percent of the expert's and the judge's value and of the scale's levels. ``judge_anchor`` keeps the
-    judge's name inside the picture: ``start``, ``middle`` or ``end``."""
+    """Positions in percent of the expert's value, the judge's value and the scale's levels.
+
+    ``judge_anchor`` (``start``, ``middle`` or ``end``) keeps the judge's label inside the picture."""
 
     start: str
     end: str
@@ -135,10 +137,9 @@ class ScaleLine:
 
 
 def scale_line(scale: Scale, *, expert: float, judge: float) -> ScaleLine:
-    """Lay both values out on a scale with a width.
+    """Lay out both values on an ordered scale.
 
-    :raises ValueError: for a class scale, which has no order.
-    """
+    :raises ValueError: for a class scale, which has no order."""
     if scale.width <= 0:
         raise ValueError(f"{scale} has no order to draw")
 

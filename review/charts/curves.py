@@ -1,18 +1,20 @@
-"""Curves over whole numbers from 1 on, between 0 and 1, as polylines."""
+"""Curves over 1, 2, 3 and so on, with values between 0 and 1, as polylines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDTH, HEIGHT = 320.0, 180.0  # of the field itself
+# Size of the plot area.
+WIDTH, HEIGHT = 320.0, 180.0
 _X_TICKS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
-STYLES = 6  # kinds of lines that can be told apart
+# Number of distinguishable line styles.
+STYLES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line: its name, its kind (from 0), and where it goes; ``dots`` are its points where there are few."""
+    """A curve: name, style number (from 0) and points. ``dots`` are its points if there are few."""
 
     name: str
     style: int
@@ -22,15 +24,13 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurveTick:
-    """A labelled place."""
-
     at: float
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CurveChart:
-    """Lines in one field, with the ticks of both axes."""
+    """Curves with the ticks of both axes."""
 
     curves: tuple[Curve, ...]
     across: tuple[CurveTick, ...]
@@ -38,10 +38,9 @@ class CurveChart:
 
 
 def curve_chart(lines: Sequence[tuple[str, Sequence[float]]]) -> CurveChart:
-    """Draw named values at 1, 2, 3 and so on; the first ``STYLES`` lines.
+    """Lay out named values at 1, 2, 3 and so on, for the first ``STYLES`` curves.
 
-    :raises ValueError: without a value.
-    """
+    :raises ValueError: without a value."""
     length = max(len(values) for _, values in lines)
     places = [_x(number, length) for number in range(1, length + 1)]
     curves = []
@@ -61,5 +60,5 @@ def _x(number: int, length: int) -> float:
 
 
 def _fits(tick: int, length: int) -> bool:
-    """Whether the label does not touch the one before."""
+    """Return whether the label does not overlap the previous one."""
     return tick == 1 or length <= _X_TICKS[4] or tick not in _X_TICKS[1:3]

@@ -1,4 +1,4 @@
-"""Rows of intervals: a run's figures, differences around a line at nothing, and a figure run after run."""
+"""Interval plots: a run's figures, differences around zero, and a figure over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from review.charts.axis import MINUS, Axis, Tick, axis_around
 
 
 class Shape(StrEnum):
-    """Who says so: shape and colour are the same on every page."""
+    """Author of a figure, which determines shape and colour on every page."""
 
     EXPERT = "expert"
     JUDGE = "judge"
@@ -21,7 +21,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value with its interval; ``low`` and ``high`` are ``None`` where it has none."""
+    """A value with its interval. ``low`` and ``high`` are ``None`` without one."""
 
     value: float
     low: float | None = None
@@ -30,7 +30,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """What a row shows. Without a figure it needs ``withheld``, the reason in words."""
+    """Input of a row. A row without a figure needs ``withheld``, the reason in words."""
 
     label: str
     shape: Shape
@@ -42,8 +42,8 @@ class ForestRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A row with positions in percent and its texts."""
+class DrawnRow:
+    """A laid-out row: positions in percent, and texts."""
 
     row: ForestRow
     at: str
@@ -55,27 +55,25 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """A drawn plot: rows from top to bottom over one axis. ``tall`` gives rows room for a second line."""
+    """A laid-out plot: rows from top to bottom on one axis. ``tall`` rows have room for a second line."""
 
-    rows: tuple[Drawn, ...]
+    rows: tuple[DrawnRow, ...]
     ticks: tuple[Tick, ...]
     tall: bool
 
     @property
     def has_figures(self) -> bool:
-        """Whether any row has a figure, so that the axis means something."""
         return any(drawn.row.figure for drawn in self.rows)
 
 
 def forest(
     rows: Sequence[ForestRow], *, low: float = 0.0, high: float = 1.0, decimals: int = 2, tall: bool = False
 ) -> Forest:
-    """Lay the rows out on a common axis within the scale ``low`` to ``high``.
+    """Lay out rows on a common axis within ``low`` to ``high``.
 
-    :raises ValueError: for a row with neither a figure nor a reason.
-    """
+    :raises ValueError: for a row with neither a figure nor a reason."""
     axis = axis_around(_values(rows), low=low, high=high)
-    return Forest(tuple(_drawn(row, axis, decimals) for row in rows), axis.ticks, tall)
+    return Forest(tuple(_draw_row(row, axis, decimals) for row in rows), axis.ticks, tall)
 
 
 def _values(rows: Sequence[ForestRow]) -> list[float]:
@@ -83,22 +81,23 @@ def _values(rows: Sequence[ForestRow]) -> list[float]:
     return [v for f in figures for v in (f.value, f.low, f.high) if v is not None]
 
 
-def _drawn(row: ForestRow, axis: Axis, decimals: int) -> Drawn:
+def _draw_row(row: ForestRow, axis: Axis, decimals: int) -> DrawnRow:
     figure = row.figure
     if figure is None:
         if not row.withheld:
             raise ValueError(f"row {row.label!r} has neither a figure nor a reason")
-        return Drawn(row, "", "", "", "", "")
+        return DrawnRow(row, "", "", "", "", "")
     low, high = figure.low, figure.high
     interval = "" if low is None or high is None else f"{low:.{decimals}f}–{high:.{decimals}f}"
     start, end = ("", "") if low is None or high is None else (axis.at(low), axis.at(high))
-    return Drawn(row, axis.at(figure.value), start, end, f"{figure.value:.{decimals}f}", interval)
+    return DrawnRow(row, axis.at(figure.value), start, end, f"{figure.value:.{decimals}f}", interval)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A row: the difference (as a share of the scale, or in its units) with its interval, and the texts that stand
-    beside it. Without a ``value`` there is a reason in ``withheld``."""
+    """Input of a row: a difference with its interval, as a share of the scale or in its units, and texts.
+
+    Without a ``value``, ``withheld`` is the reason."""
 
     label: str
     value: float | None
@@ -113,7 +112,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class DrawnDifference:
-    """A row with positions in percent; empty where there is nothing to draw."""
+    """A laid-out difference with positions in percent, empty if undefined."""
 
     row: Difference
     at: str
@@ -123,7 +122,7 @@ class DrawnDifference:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """A drawn plot; ``zero`` is the position of no difference."""
+    """A laid-out plot. ``zero`` is the position of no difference."""
 
     rows: tuple[DrawnDifference, ...]
     ticks: tuple[Tick, ...]
@@ -131,8 +130,9 @@ class Differences:
 
 
 def differences(rows: Sequence[Difference], reach: float = 1.0) -> Differences:
-    """Lay the rows out on one axis that holds the line at nothing, within ``-reach`` to ``reach``: 1 for shares of the
-    scale, the scale's width for differences in its units."""
+    """Lay out differences on one axis that includes zero, within ``-reach`` to ``reach``.
+
+    ``reach`` is 1 for shares of the scale, or the scale's width for differences in its units."""
     values = [v for row in rows if row.value is not None for v in (row.value, row.low, row.high) if v is not None]
     axis = axis_around([0.0, *values], low=-reach, high=reach)
     drawn = tuple(
@@ -147,14 +147,16 @@ def differences(rows: Sequence[Difference], reach: float = 1.0) -> Differences:
     return Differences(drawn, tuple(Tick(t.at, t.text.replace("-", MINUS)) for t in axis.ticks), axis.at(0.0))
 
 
-MARGIN = 6.0  # percent left free at both ends
-LEAST_GAP = 34.0  # percent between the words of two changes, so that they do not run into each other there
+# Margin in percent at both ends.
+MARGIN = 6.0
+# Minimum distance in percent between the texts of two changes.
+MIN_GAP = 34.0
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A figure at a time. ``value`` is ``None`` where it is undefined; ``change`` says what is new since the moment
-    before, empty for nothing."""
+    """A figure at a time. ``value`` is ``None`` if undefined. ``change`` describes a change since the previous
+    moment."""
 
     label: str
     value: float | None
@@ -165,7 +167,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class TimelineMark:
-    """A drawn moment; without a figure only its place ``x``. ``bottom`` and ``top``: its interval."""
+    """A laid-out moment, with only ``x`` if it has no figure. ``bottom`` and ``top`` are the ends of its interval."""
 
     moment: Moment
     x: str
@@ -176,9 +178,10 @@ class TimelineMark:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Marks from left to right at equal steps. ``segments`` join neighbours with a figure and no change between them;
-    ``changes`` are the places of the lines, each halfway before the moment that brought it,
-    with words where there is room."""
+    """Marks from left to right at equal steps.
+
+    ``segments`` join neighbouring figures without a change between them. ``changes`` are vertical lines halfway before
+    the moment of a change, with text if there is room."""
 
     marks: tuple[TimelineMark, ...]
     segments: tuple[tuple[TimelineMark, TimelineMark], ...]
@@ -188,8 +191,14 @@ class Timeline:
 
 
 def timeline(moments: Sequence[Moment], *, low: float = -1.0, high: float = 1.0) -> Timeline:
-    """Lay out the moments in the order given, within the figure's range ``low`` to ``high``."""
-    values = [v for one in moments if one.value is not None for v in (one.value, one.low, one.high) if v is not None]
+    """Lay out moments in order, within ``low`` to ``high``."""
+    values = [
+        v
+        for moment in moments
+        if moment.value is not None
+        for v in (moment.value, moment.low, moment.high)
+        if v is not None
+    ]
     axis = axis_around(values, low=low, high=high)
 
     def down(value: float | None) -> str:
@@ -199,38 +208,40 @@ def timeline(moments: Sequence[Moment], *, low: float = -1.0, high: float = 1.0)
         return f"{100 - MARGIN - share * (100 - 2 * MARGIN) / 100:.2f}%"
 
     last = max(len(moments) - 1, 1)
-    places = [MARGIN + (100 - 2 * MARGIN) * (at / last if len(moments) > 1 else 0.5) for at in range(len(moments))]
+    places = [
+        MARGIN + (100 - 2 * MARGIN) * (index / last if len(moments) > 1 else 0.5) for index in range(len(moments))
+    ]
     marks = tuple(
-        TimelineMark(one, f"{x:.2f}%", down(one.value), *_ends(one, down(one.low), down(one.high)))
-        for one, x in zip(moments, places, strict=True)
+        TimelineMark(moment, f"{x:.2f}%", down(moment.value), *_ends(moment, down(moment.low), down(moment.high)))
+        for moment, x in zip(moments, places, strict=True)
     )
     pairs = pairwise(marks)
     changes = [
-        Tick(f"{(places[at - 1] + places[at]) / 2:.2f}%", one.change)
-        for at, one in enumerate(moments)
-        if one.change and at
+        Tick(f"{(places[index - 1] + places[index]) / 2:.2f}%", moment.change)
+        for index, moment in enumerate(moments)
+        if moment.change and index
     ]
     step = (axis.high - axis.low) / (len(axis.ticks) - 1)
     return Timeline(
         marks=marks,
-        segments=tuple((one, two) for one, two in pairs if one.y and two.y and not two.moment.change),
+        segments=tuple((left, right) for left, right in pairs if left.y and right.y and not right.moment.change),
         changes=_spaced(changes),
-        labels=tuple(Tick(marks[at].x, marks[at].moment.label) for at in _labelled(len(marks))),
+        labels=tuple(Tick(marks[index].x, marks[index].moment.label) for index in _labelled(len(marks))),
         down=tuple(
-            Tick(down(axis.low + step * at), tick.text.replace("-", MINUS)) for at, tick in enumerate(axis.ticks)
+            Tick(down(axis.low + step * index), tick.text.replace("-", MINUS)) for index, tick in enumerate(axis.ticks)
         ),
     )
 
 
 def _spaced(changes: Sequence[Tick]) -> tuple[Tick, ...]:
-    """Every change keeps its line; one too near the words before it loses its own, which the table has."""
-    found: list[Tick] = []
-    free = 0.0
-    for one in changes:
-        at = float(one.at.rstrip("%"))
-        found.append(one if at >= free else Tick(one.at, ""))
-        free = at + LEAST_GAP if at >= free else free
-    return tuple(found)
+    """Keep every change line, but drop its text if it would overlap the previous one. The table lists all texts."""
+    ticks: list[Tick] = []
+    next_free = 0.0
+    for change in changes:
+        position = float(change.at.rstrip("%"))
+        ticks.append(change if position >= next_free else Tick(change.at, ""))
+        next_free = position + MIN_GAP if position >= next_free else next_free
+    return tuple(ticks)
 
 
 def _ends(moment: Moment, low: str, high: str) -> tuple[str, str]:
@@ -238,5 +249,5 @@ def _ends(moment: Moment, low: str, high: str) -> tuple[str, str]:
 
 
 def _labelled(count: int) -> list[int]:
-    """Which moments get a label: the first, the last, and the one right between them where there is one."""
+    """Indices of labelled moments: first, last, and the exact middle if there is one."""
     return sorted({0, count // 2, count - 1} if count % 2 else {0, count - 1}) if count else []

@@ -1,4 +1,4 @@
-"""The judge's values beside the experts': bubbles, the reliability curve, and the confusion matrix as a grid."""
+"""Plots of judge values against expert values: bubbles, reliability curve, and confusion matrix."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from itertools import pairwise
 
 from review.charts.axis import Plane, Tick
 
-SMALLEST, LARGEST = 2.5, 15.0  # pixels
+# In pixels.
+MIN_RADIUS, MAX_RADIUS = 2.5, 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """A place with its answers: experts across, judge upwards. ``radius`` is in pixels."""
+    """Answers with one pair of values: experts on the x axis, judge on the y axis. ``radius`` is in pixels."""
 
     x: str
     y: str
@@ -26,8 +27,8 @@ class Bubble:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgainstExpert:
-    """Bubbles, large ones first so that small ones lie on top; the diagonal from ``start`` to ``end`` is where both
-    gave the same."""
+    """Bubbles, with large ones first so that small ones stay visible. The diagonal from ``start`` to ``end`` marks
+    equal values."""
 
     bubbles: tuple[Bubble, ...]
     across: tuple[Tick, ...]
@@ -37,24 +38,24 @@ class JudgeAgainstExpert:
 
 
 def judge_against_expert(places: Sequence[tuple[float, float, int]], plane: Plane) -> JudgeAgainstExpert:
-    """Lay out ``(expert, judge, answers)``; the area of a bubble grows with its answers."""
-    most = max((count for _, _, count in places), default=1)
+    """Lay out ``(expert, judge, answers)``. A bubble's area is proportional to its answers."""
+    max_count = max((count for _, _, count in places), default=1)
     bubbles = tuple(
-        Bubble(plane.across(expert), plane.down(judge), f"{_radius(count, most):.1f}", expert, judge, count)
+        Bubble(plane.across(expert), plane.down(judge), f"{_radius(count, max_count):.1f}", expert, judge, count)
         for expert, judge, count in sorted(places, key=lambda place: -place[2])
     )
     start, end = ((plane.across(value), plane.down(value)) for value in (plane.low, plane.high))
     return JudgeAgainstExpert(bubbles, plane.across_ticks, plane.down_ticks, start, end)
 
 
-def _radius(count: int, most: int) -> float:
-    return max(SMALLEST, LARGEST * math.sqrt(count / most))
+def _radius(count: int, max_count: int) -> float:
+    return max(MIN_RADIUS, MAX_RADIUS * math.sqrt(count / max_count))
 
 
 @dataclass(frozen=True, slots=True)
 class CurveMark:
-    """One value of the judge (across) and the experts' mean there (upwards); ``bottom`` and ``top`` are the ends of
-    its interval, empty without one."""
+    """A judge value (x) with the experts' mean (y). ``bottom`` and ``top`` are the ends of its interval, empty without
+    one."""
 
     x: str
     y: str
@@ -64,8 +65,7 @@ class CurveMark:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityPlot:
-    """Marks from left to right, joined by ``segments``; on the diagonal from ``start`` to ``end`` the judge's values
-    mean what the experts' do."""
+    """Marks from left to right, joined by ``segments``. On the diagonal, judge values equal the experts' means."""
 
     marks: tuple[CurveMark, ...]
     segments: tuple[tuple[CurveMark, CurveMark], ...]
@@ -78,7 +78,7 @@ class ReliabilityPlot:
 def reliability_plot(
     points: Sequence[tuple[float, float, float | None, float | None]], plane: Plane
 ) -> ReliabilityPlot:
-    """Lay out ``(judge, expert, low, high)``, in the order of the judge's values."""
+    """Lay out ``(judge, expert, low, high)`` in the order of the judge's values."""
     marks = tuple(
         CurveMark(
             plane.across(judge),
@@ -94,12 +94,13 @@ def reliability_plot(
 
 
 SHADES = 4
-MOST_CATEGORIES = 11  # more do not fit on a phone; the table shows them
+# More categories do not fit on a phone; the table shows them.
+MAX_CATEGORIES = 11
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell, in percent of the grid; ``shade`` is 0 for an empty one up to 4 for (nearly) its whole row."""
+class ConfusionCell:
+    """A cell with positions in percent of the grid. ``shade`` ranges from 0 (empty) to 4 (nearly the whole row)."""
 
     x: str
     y: str
@@ -112,28 +113,27 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class ConfusionGrid:
-    """Cells row by row; ``size`` is the width and height of each."""
+    """Cells row by row. ``size`` is the width and height of a cell."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[ConfusionCell, ...]
     columns: tuple[Tick, ...]
     rows: tuple[Tick, ...]
     size: str
 
 
 def confusion_grid(matrix: Sequence[Sequence[float]], labels: Sequence[str]) -> ConfusionGrid | None:
-    """The grid of a matrix with experts in rows; ``None`` where it has too many categories to be read.
+    """Grid of a confusion matrix with experts in rows. ``None`` if it has too many categories to read.
 
-    :raises ValueError: for a matrix that is not square or has another number of labels.
-    """
+    :raises ValueError: if the matrix is not square or its size differs from the number of labels."""
     count = len(labels)
     if len(matrix) != count or any(len(row) != count for row in matrix):
         raise ValueError("a confusion matrix has one row and one column for each label")
-    if not 1 < count <= MOST_CATEGORIES:
+    if not 1 < count <= MAX_CATEGORIES:
         return None
     size = 100.0 / count
     middles = [f"{(place + 0.5) * size:.2f}%" for place in range(count)]
     cells = tuple(
-        Cell(
+        ConfusionCell(
             x=f"{column * size:.2f}%",
             y=f"{row * size:.2f}%",
             middle_x=middles[column],
@@ -145,7 +145,7 @@ def confusion_grid(matrix: Sequence[Sequence[float]], labels: Sequence[str]) -> 
         for row, values in enumerate(matrix)
         for column, value in enumerate(values)
     )
-    ticks = tuple(Tick(at, label) for at, label in zip(middles, labels, strict=True))
+    ticks = tuple(Tick(position, label) for position, label in zip(middles, labels, strict=True))
     return ConfusionGrid(cells, ticks, ticks, f"{size:.2f}%")
 
 

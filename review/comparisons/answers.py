@@ -1,4 +1,4 @@
-"""Two answers to one question, word by word, with what was said of each."""
+"""Word-level difference of two answers to one question, with their metrics."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from evaluation.core.metric_specs import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.models import Answer, Run
 from review.evidence.answers import RunAnswer, run_answers
-from review.evidence.effective import said_of, values_from
-from review.evidence.scorers import title_of
+from review.evidence.effective import effective_values_from, load_evidence
+from review.evidence.scorers import metric_title
 
 _WORDS = re.compile(r"\s+|[^\W_]+|[\W_]", re.UNICODE)
-MOST_WORDS = 4_000  # the search for equal stretches grows with the square; longer texts are compared by the line
+# The search grows with the square of the length; longer texts are compared by line.
+MAX_WORDS = 4_000
 
 
-class Change(StrEnum):
-    """What became of a stretch of text."""
+class ChangeKind(StrEnum):
+    """Kind of change of a text stretch."""
 
     SAME = "same"
     REMOVED = "removed"
@@ -29,20 +30,20 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Some text with what became of it. Same and removed stretches together are the first text, same and added ones
-    the second, letter by letter."""
+    """A piece of text with its change.
 
-    change: Change
+    Same and removed stretches join to the first text, same and added ones to the second, character by character."""
+
+    change: ChangeKind
     text: str
 
 
 def text_difference(before: str, after: str) -> tuple[Stretch, ...]:
-    """The stretches in reading order. Words are runs of letters and digits; longer texts are compared by whole lines,
-    so that a long answer does not keep a page waiting."""
-    ours, theirs = _tokens(before), _tokens(after)
-    if max(len(ours), len(theirs)) > MOST_WORDS:
-        ours, theirs = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    return tuple(_joined(_stretches(ours, theirs)))
+    """Return the stretches in reading order. Words are runs of letters and digits; long texts are compared by line."""
+    old_tokens, new_tokens = _tokens(before), _tokens(after)
+    if max(len(old_tokens), len(new_tokens)) > MAX_WORDS:
+        old_tokens, new_tokens = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    return tuple(_join(_stretches(old_tokens, new_tokens)))
 
 
 def _tokens(text: str) -> list[str]:
@@ -52,74 +53,85 @@ def _tokens(text: str) -> list[str]:
 def _stretches(before: list[str], after: list[str]) -> Iterator[Stretch]:
     for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":
-            yield Stretch(Change.SAME, "".join(before[i:j]))
+            yield Stretch(ChangeKind.SAME, "".join(before[i:j]))
             continue
         if i < j:
-            yield Stretch(Change.REMOVED, "".join(before[i:j]))
+            yield Stretch(ChangeKind.REMOVED, "".join(before[i:j]))
         if k < m:
-            yield Stretch(Change.ADDED, "".join(after[k:m]))
+            yield Stretch(ChangeKind.ADDED, "".join(after[k:m]))
 
 
-def _joined(stretches: Iterator[Stretch]) -> list[Stretch]:
-    """A single space between two changes joins them: fewer, longer stretches are easier to read."""
-    found: list[Stretch] = []
+def _join(stretches: Iterator[Stretch]) -> list[Stretch]:
+    """Join changes separated by a single space: fewer, longer stretches are easier to read."""
+    joined: list[Stretch] = []
     pending = list(stretches)
-    for at, one in enumerate(pending):
-        between = 0 < at < len(pending) - 1 and one.change is Change.SAME and not one.text.strip()
-        pieces = [Stretch(Change.REMOVED, one.text), Stretch(Change.ADDED, one.text)] if between else [one]
+    for index, stretch in enumerate(pending):
+        between = 0 < index < len(pending) - 1 and stretch.change is ChangeKind.SAME and not stretch.text.strip()
+        pieces = (
+            [Stretch(ChangeKind.REMOVED, stretch.text), Stretch(ChangeKind.ADDED, stretch.text)]
+            if between
+            else [stretch]
+        )
         for piece in pieces:
-            _add(found, piece)
-    return found
+            _append(joined, piece)
+    return joined
 
 
-def _add(found: list[Stretch], piece: Stretch) -> None:
-    """Append, joined with the stretch of the same kind that follows the last text which both have."""
-    reach = 1 if piece.change is Change.SAME else 2
-    for at in range(len(found) - 1, max(-1, len(found) - 1 - reach), -1):
-        if found[at].change is piece.change:
-            found[at] = Stretch(piece.change, found[at].text + piece.text)
+def _append(stretches: list[Stretch], piece: Stretch) -> None:
+    """Append a piece, joined with a recent stretch of the same kind after the last common text."""
+    lookback = 1 if piece.change is ChangeKind.SAME else 2
+    for index in range(len(stretches) - 1, max(-1, len(stretches) - 1 - lookback), -1):
+        if stretches[index].change is piece.change:
+            stretches[index] = Stretch(piece.change, stretches[index].text + piece.text)
             return
-        if found[at].change is Change.SAME:
+        if stretches[index].change is ChangeKind.SAME:
             break
-    found.append(piece)
+    stretches.append(piece)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A metric of both answers: what judge or rule said and what counts after review; ``None`` without a value."""
+class MetricPair:
+    """A metric of both answers: judge or rule value, and the final value after review; ``None`` without one."""
 
     title: Bilingual
     scale: Scale
     baseline: float | str | None
-    ours: float | str | None
-    baseline_counts: float | str | None
-    ours_counts: float | str | None
+    current: float | str | None
+    baseline_final: float | str | None
+    current_final: float | str | None
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPair:
-    """The answers of two runs to one question (of one sample each), the baseline's first."""
+    """Answers of two runs to one question, of the same sample."""
 
     baseline: RunAnswer
-    ours: RunAnswer
+    current: RunAnswer
     stretches: tuple[Stretch, ...]
-    metrics: tuple[Said, ...]
+    metrics: tuple[MetricPair, ...]
 
 
-def answer_pairs(ours: Run, baseline: Run, question_id: str) -> list[AnswerPair]:
-    """The answers to the question by sample; empty where one of the runs has none."""
-    mine, theirs = ({a.sample: a for a in run_answers(run) if a.question_id == question_id} for run in (ours, baseline))
-    shared = sorted(set(mine) & set(theirs))
-    keys = [one[sample].answer_id for one in (mine, theirs) for sample in shared]
+def answer_pairs(current: Run, baseline: Run, question_id: str) -> list[AnswerPair]:
+    """Return the answer pairs by sample; empty if a run has no answer."""
+    current_answers, baseline_answers = (
+        {a.sample: a for a in run_answers(run) if a.question_id == question_id} for run in (current, baseline)
+    )
+    shared = sorted(set(current_answers) & set(baseline_answers))
+    keys = [answers[sample].answer_id for answers in (current_answers, baseline_answers) for sample in shared]
     texts = dict(Answer.objects.filter(pk__in=keys).values_list("pk", "text"))
-    values = _values(ours, [mine[sample].answer_id for sample in shared])
-    before = _values(baseline, [theirs[sample].answer_id for sample in shared])
+    current_values = _values(current, [current_answers[sample].answer_id for sample in shared])
+    baseline_values = _values(baseline, [baseline_answers[sample].answer_id for sample in shared])
     return [
         AnswerPair(
-            baseline=theirs[sample],
-            ours=mine[sample],
-            stretches=text_difference(texts[theirs[sample].answer_id], texts[mine[sample].answer_id]),
-            metrics=_said(before.get(theirs[sample].answer_id, {}), values.get(mine[sample].answer_id, {})),
+            baseline=baseline_answers[sample],
+            current=current_answers[sample],
+            stretches=text_difference(
+                texts[baseline_answers[sample].answer_id], texts[current_answers[sample].answer_id]
+            ),
+            metrics=_metric_pairs(
+                baseline_values.get(baseline_answers[sample].answer_id, {}),
+                current_values.get(current_answers[sample].answer_id, {}),
+            ),
         )
         for sample in shared
     ]
@@ -129,22 +141,30 @@ _Value = tuple[Bilingual, Scale, float | str | None, float | str | None]
 
 
 def _values(run: Run, answer_ids: list[int]) -> dict[int, dict[str, _Value]]:
-    """Answer -> metric -> title, scale, what was said, what counts."""
-    said = said_of(run, answer_ids)
-    found: dict[int, dict[str, _Value]] = {}
-    for metric_id, of_answers in values_from(said).values.items():
-        metric = said.metrics[metric_id]
-        for answer_id, value in of_answers.items():
+    """Return title, scale, original and final value by answer and metric."""
+    evidence = load_evidence(run, answer_ids)
+    by_answer: dict[int, dict[str, _Value]] = {}
+    for metric_id, answer_values in effective_values_from(evidence).values.items():
+        metric = evidence.metrics[metric_id]
+        for answer_id, value in answer_values.items():
             counts = value.label if value.value is None else value.value
-            judged = value.judged.answer if value.judged else None
-            found.setdefault(answer_id, {})[metric.name] = (title_of(metric), metric.read_scale(), judged, counts)
-    return found
+            judged = value.judged.value_or_label if value.judged else None
+            by_answer.setdefault(answer_id, {})[metric.name] = (
+                metric_title(metric),
+                metric.read_scale(),
+                judged,
+                counts,
+            )
+    return by_answer
 
 
-def _said(baseline: dict[str, _Value], ours: dict[str, _Value]) -> tuple[Said, ...]:
-    found = []
-    for name in dict.fromkeys([*baseline, *ours]):
-        title, scale, *_ = baseline.get(name) or ours[name]
-        before, now = baseline.get(name, (title, scale, None, None)), ours.get(name, (title, scale, None, None))
-        found.append(Said(title, scale, before[2], now[2], before[3], now[3]))
-    return tuple(found)
+def _metric_pairs(baseline: dict[str, _Value], current: dict[str, _Value]) -> tuple[MetricPair, ...]:
+    pairs = []
+    for name in dict.fromkeys([*baseline, *current]):
+        title, scale, *_ = baseline.get(name) or current[name]
+        baseline_value, current_value = (
+            baseline.get(name, (title, scale, None, None)),
+            current.get(name, (title, scale, None, None)),
+        )
+        pairs.append(MetricPair(title, scale, baseline_value[2], current_value[2], baseline_value[3], current_value[3]))
+    return tuple(pairs)

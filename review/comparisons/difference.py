@@ -1,4 +1,4 @@
-"""Two runs compared question by question, and several runs in order with how sure that is."""
+"""Differences between two runs question by question, and a ranking of several runs with its uncertainty."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 
 from evaluation.core.metric_specs import Bilingual, Direction
 from evaluation.core.scales import Scale, ScaleKind
-from evaluation.profiles.arithmetic import Label
-from review.calibration.drift import Moved, judge_moved
+from evaluation.profiles.arithmetic import FigureLabel
+from review.calibration.drift import JudgeShift, judge_shifts
 from review.comparisons.values import (
-    Differing,
+    DifferingVersions,
     Side,
     by_question,
+    compared_weight,
     differing_versions,
-    groups_of,
     machine_score,
-    metric_differs,
+    metric_differences,
     part_values,
     part_weights,
-    passing,
+    passing_shares,
+    question_groups,
     question_scores,
-    weight_compared,
 )
-from review.reports.figure import NO_WIDTH, Figure, Withheld, as_figure, withheld
-from review.reports.gate import GateOn
+from review.reports.figure import MIN_WIDTH, Figure, Withheld, to_figure, withheld
+from review.reports.gate import GateScore
 from review.reports.lines import MetricLine
 from review.reports.retrieval import RepairedRetrieval, reads_labels, repaired_difference
 from review.statistics.correction.frame import Component
@@ -43,27 +43,30 @@ from review.statistics.paired_tests.paired import (
     paired_sum,
 )
 from review.statistics.paired_tests.ranking import (
-    Ranked,
-    Ranking,
+    RankedRun,
+    RunRanking,
     WeightSensitivity,
-    ranking_of_sums,
+    rank_weighted_runs,
     weight_sensitivity,
 )
 
-SCORE = "judge_only"  # the score compared; what experts said enters the corrected difference
-MOST_CHANGES = 5
+# The compared score. Expert ratings enter the corrected difference only.
+COMPARED_SCORE = "judge_only"
+MAX_CHANGES = 5
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """One metric of both runs. ``paired`` is in the metric's own units, this run minus the baseline, its wins being
-    questions on which this run is better; ``None`` without a common question. ``p_family`` is adjusted over everything
-    that the comparison tests, ``None`` where the metric is not tested: its overall score does not differ. ``passes``
-    counts changes of yes/no metrics. ``differs`` names versions in
-    which it is not the same metric. ``judge_moved`` is what of the change is the judge's, where anchors tell. With
-    ``labels_missing`` relevant passages without a label count as misses in ``paired``; ``corrected`` goes by experts'
-    ratings of passages then."""
+    """Difference of one metric between two runs.
+
+    ``paired`` is this run minus the baseline in the metric's units; its wins are questions on which this run is better.
+    It
+    is ``None`` without a common question. ``p_family`` is adjusted over all tests of the comparison, and ``None`` if
+    the
+    metric is not tested. ``passes`` counts changes of yes/no metrics. ``differs`` names versions by which the metric
+    differs. ``judge_shift`` is the judge's part of the change, from anchors. With ``labels_missing``, relevant passages
+    without a label count as misses in ``paired``, and ``corrected`` comes from expert ratings of passages."""
 
     name: str
     title: Bilingual
@@ -74,25 +77,25 @@ class MetricDifference:
     passes: McNemar | None
     corrected: Figure
     differs: tuple[str, ...]
-    judge_moved: Moved | None = None
+    judge_shift: JudgeShift | None = None
     labels_missing: bool = False
 
     @property
     def tested(self) -> bool:
-        """Whether the metric has a verdict: only where its overall score differs."""
+        """Return whether the metric was tested, which requires a difference of the overall score."""
         return self.p_family is not None
 
     @property
-    def system_moved(self) -> Moved | None:
-        """What of the change is left for the system, where anchors tell what is the judge's."""
-        if self.judge_moved is None or self.paired is None:
+    def system_shift(self) -> JudgeShift | None:
+        """Part of the change that remains for the system after the judge's shift."""
+        if self.judge_shift is None or self.paired is None:
             return None
-        return self.judge_moved.left_of(self.paired.value, self.paired.low, self.paired.high)
+        return self.judge_shift.system_change(self.paired.value, self.paired.low, self.paired.high)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionChange:
-    """A question with its score in both runs (its share of the parts that apply, 0 to 1)."""
+    """A question with its score in both runs, from 0 to 1 over the parts that apply."""
 
     question_id: str
     question: str
@@ -110,18 +113,19 @@ class QuestionChange:
 class RunDifference:
     """This run minus the baseline, under this run's profile, on common parts and questions.
 
-    ``overall`` is of judge-only scores, ``weight`` the share of the profile's weight its parts have, ``parts`` their
-    names; ``p_family`` as for metrics. ``corrected`` is the difference of the corrected overall scores for questions
-    like these, or why there is none; ``corrected_this_run`` the same for these answers alone. ``rated_blind`` tells
-    whether anybody rated answers of either. ``passes`` counts questions that pass in one run only, for profiles with a
-    rule for it. ``worse`` and ``better`` are the largest changes. ``retrieval`` is the difference of the metrics that
-    read labels, corrected by a repair that covers both runs. ``margin`` is the largest difference of overall scores
-    that does not matter to the reader, ``None`` where it is not stated.
-    """
+    ``overall`` compares judge-only scores over ``parts``, which hold the share ``weight`` of the profile's weight.
+    ``p_family`` is as for metrics. ``corrected`` is the difference of corrected overall scores for questions like
+    these,
+    or why there is none; ``corrected_this_run`` is the same for these answers alone. ``rated_blind`` tells whether
+    either
+    run has blind ratings. ``passes`` counts questions that pass in one run only, for profiles with a pass rule.
+    ``worse``
+    and ``better`` are the largest changes. ``retrieval`` holds label-based metrics corrected by a repair of both runs.
+    ``margin`` is the largest difference of overall scores that does not matter, ``None`` if not stated."""
 
     run_id: int
     baseline_id: int
-    differs: Differing
+    differs: DifferingVersions
     overall: PairedDifference | None
     p_family: float | None
     weight: float
@@ -136,129 +140,143 @@ class RunDifference:
     retrieval: RepairedRetrieval | None = None
     margin: float | None = None
 
-    def settled(self) -> RunDifference:
-        """The same without what its intervals would be made of at another level."""
-        metrics = (dataclasses.replace(one, paired=_settled(one.paired)) for one in self.metrics)
-        retrieval = self.retrieval and self.retrieval.settled()
-        return dataclasses.replace(self, overall=_settled(self.overall), metrics=tuple(metrics), retrieval=retrieval)
+    def without_intervals(self) -> RunDifference:
+        """Return a copy without the deviations needed to recompute intervals."""
+        metrics = (dataclasses.replace(metric, paired=_without_deviation(metric.paired)) for metric in self.metrics)
+        retrieval = self.retrieval and self.retrieval.without_intervals()
+        return dataclasses.replace(
+            self, overall=_without_deviation(self.overall), metrics=tuple(metrics), retrieval=retrieval
+        )
 
 
-def _settled(paired: PairedDifference | None) -> PairedDifference | None:
+def _without_deviation(paired: PairedDifference | None) -> PairedDifference | None:
     return paired and dataclasses.replace(paired, deviation=None)
 
 
-def difference(ours: Side, baseline: Side, confidence: float = CONFIDENCE) -> RunDifference:
-    """Compare two runs, each figure by itself. Nothing is resampled but signs: the intervals are t on the questions'
+def difference(current: Side, baseline: Side, confidence: float = CONFIDENCE) -> RunDifference:
+    """Compare two runs, each figure at the given confidence. Intervals are t intervals of the questions'
     differences."""
-    return _tested(_measured(ours, baseline), ours, baseline, _untested(confidence))
+    return _apply_tests(_compare_sides(current, baseline), current, baseline, _separate_tests(confidence))
 
 
-_OPEN = withheld("open")  # stands for a corrected figure until its confidence is known
+# Placeholder of a corrected figure until its confidence is known.
+_PENDING = withheld("open")
 
 
-def _measured(ours: Side, baseline: Side) -> RunDifference:
-    """All that does not depend on the confidence of the corrected figures."""
-    profile = ours.basis.profile
-    groups = {**groups_of(baseline), **groups_of(ours)}
-    mine, theirs = part_values(ours, profile), part_values(baseline, profile)
-    names = [name for name in mine if set(mine[name]) & set(theirs.get(name, ()))]
+def _compare_sides(current: Side, baseline: Side) -> RunDifference:
+    """Compute everything that does not depend on the confidence of the corrected figures."""
+    profile = current.basis.profile
+    groups = {**question_groups(baseline), **question_groups(current)}
+    current_values, baseline_values = part_values(current, profile), part_values(baseline, profile)
+    names = [name for name in current_values if set(current_values[name]) & set(baseline_values.get(name, ()))]
     weights = part_weights(profile, names)
-    parts = [PairedPart(mine[name], theirs[name], weights[name]) for name in names]
-    differing = differing_versions([baseline.report, ours.report])
-    passed = [passing(side, profile) for side in (ours, baseline)]
-    changes = _changes(ours, question_scores(ours, profile), question_scores(baseline, profile))
-    either = ours.report.retrieval or baseline.report.retrieval
-    repaired = repaired_difference(ours.basis.run, baseline.basis.run, either)
+    parts = [PairedPart(current_values[name], baseline_values[name], weights[name]) for name in names]
+    differing = differing_versions([baseline.report, current.report])
+    pass_shares = [passing_shares(side, profile) for side in (current, baseline)]
+    changes = _question_changes(current, question_scores(current, profile), question_scores(baseline, profile))
+    retrieval = current.report.retrieval or baseline.report.retrieval
+    repaired = repaired_difference(current.basis.run, baseline.basis.run, retrieval)
     return RunDifference(
-        run_id=ours.run_id,
+        run_id=current.run_id,
         baseline_id=baseline.run_id,
         differs=differing,
         overall=paired_sum(parts, groups, limit=1.0),
         p_family=None,
-        weight=weight_compared(profile, names),
+        weight=compared_weight(profile, names),
         parts=tuple(names),
-        corrected=_OPEN,
-        corrected_this_run=_OPEN,
-        rated_blind=any(side.basis.correction.rated_blind for side in (ours, baseline)),
-        passes=_passes(*passed) if all(passed) else None,
-        metrics=_metrics(ours, baseline, groups, differing, repaired),
-        worse=tuple(one for one in changes[:MOST_CHANGES] if one.change < 0),
-        better=tuple(one for one in reversed(changes[-MOST_CHANGES:]) if one.change > 0),
+        corrected=_PENDING,
+        corrected_this_run=_PENDING,
+        rated_blind=any(side.basis.correction.rated_blind for side in (current, baseline)),
+        passes=_pass_changes(*pass_shares) if all(pass_shares) else None,
+        metrics=_metric_differences(current, baseline, groups, differing, repaired),
+        worse=tuple(change for change in changes[:MAX_CHANGES] if change.change < 0),
+        better=tuple(change for change in reversed(changes[-MAX_CHANGES:]) if change.change > 0),
         retrieval=repaired,
     )
 
 
 def differences_from_first(sides: Sequence[Side]) -> tuple[tuple[RunDifference, ...], Multiplicity]:
-    """The differences of runs from the first of ``sides``, overall scores tested before metrics, with the 5% of error
-    held over both, judge-only and corrected. The intervals shown, and so the verdicts, are those of the tests."""
+    """Compare each run with the first of ``sides``, testing overall scores before metrics.
+
+    The family-wise error of 5% covers judge-only and corrected scores. Intervals and verdicts are those of the tests.
+    """
     baseline = sides[0]
-    measured = [(_measured(side, baseline), side) for side in sides[1:]]
-    branches = [branch for one, ours in measured for branch in _branches(one, ours, baseline)]
+    compared_sides = [(_compare_sides(side, baseline), side) for side in sides[1:]]
+    branches = [
+        branch for run_difference, current in compared_sides for branch in _branches(run_difference, current, baseline)
+    ]
     multiplicity, tests = gatekeep(branches)
-    pairs = zip(measured, tests[::2], tests[1::2], strict=True)
+    pairs = zip(compared_sides, tests[::2], tests[1::2], strict=True)
     return tuple(
-        _tested(one, ours, baseline, _Tests(multiplicity.confidence, judge_only, corrected))
-        for (one, ours), judge_only, corrected in pairs
+        _apply_tests(run_difference, current, baseline, _Tests(multiplicity.confidence, judge_only, corrected))
+        for (run_difference, current), judge_only, corrected in pairs
     ), multiplicity
 
 
-def _branches(one: RunDifference, ours: Side, baseline: Side) -> tuple[Branch, Branch]:
-    """What is tested of judge-only and of corrected scores. Where no expert rated the answers of runs whose retrieval
-    was repaired, nDCG by the repair is the corrected score that leads."""
-    gated = one.overall is not None
-    alone = {
-        metric.name: metric.paired.deviation for metric in one.metrics if metric.paired and metric.paired.deviation
+def _branches(run_difference: RunDifference, current: Side, baseline: Side) -> tuple[Branch, Branch]:
+    """Return the tests of judge-only and of corrected scores.
+
+    Without ratings of answers, the repaired nDCG is the leading corrected score."""
+    gated = run_difference.overall is not None
+    judge_only = {
+        metric.name: metric.paired.deviation
+        for metric in run_difference.metrics
+        if metric.paired and metric.paired.deviation
     }
     corrected = {}
-    for metric in one.metrics:
-        repaired = one.retrieval.figures.get(metric.name) if one.retrieval else None
-        parts = _metric_parts(metric.name, ours, baseline)
+    for metric in run_difference.metrics:
+        repaired = run_difference.retrieval.figures.get(metric.name) if run_difference.retrieval else None
+        parts = _metric_parts(metric.name, current, baseline)
         if deviation := repaired.deviation if repaired else _corrected_deviation(parts):
             corrected[metric.name] = deviation
-    lead = _corrected_deviation(_overall_parts(ours, baseline))
-    if lead is None and one.retrieval:
-        lead = corrected.pop(GateOn.NDCG, None)
-    return Branch(one.overall.deviation if one.overall else None, alone, gated), Branch(lead, corrected, gated)
+    lead = _corrected_deviation(_overall_parts(current, baseline))
+    if lead is None and run_difference.retrieval:
+        lead = corrected.pop(GateScore.NDCG, None)
+    return Branch(run_difference.overall.deviation if run_difference.overall else None, judge_only, gated), Branch(
+        lead, corrected, gated
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Tests:
-    """The tests of one run's judge-only and corrected scores, whose overall intervals have ``confidence``."""
+    """Tests of one run's judge-only and corrected scores. ``confidence`` is that of the overall intervals."""
 
     confidence: float
     judge_only: BranchTests
     corrected: BranchTests
 
 
-def _untested(confidence: float) -> _Tests:
-    """Each figure by itself, at one confidence."""
+def _separate_tests(confidence: float) -> _Tests:
+    """Return a placeholder without tests: each figure at one confidence."""
     return _Tests(confidence, BranchTests(None, {}, confidence), BranchTests(None, {}, confidence))
 
 
-def _tested(one: RunDifference, ours: Side, baseline: Side, tests: _Tests) -> RunDifference:
-    pair = _overall_parts(ours, baseline)
-    leading = GateOn.NDCG if _corrected_deviation(pair) is None else ""
+def _apply_tests(run_difference: RunDifference, current: Side, baseline: Side, tests: _Tests) -> RunDifference:
+    pair = _overall_parts(current, baseline)
+    leading = GateScore.NDCG if _corrected_deviation(pair) is None else ""
 
     def corrected(metric: MetricDifference) -> Figure:
-        """By ratings of passages where it reads labels that are not complete, else by ratings of answers."""
+        """Correct by ratings of passages if the metric reads incomplete labels, otherwise by ratings of answers."""
         confidence = tests.corrected.metric_confidence
-        if one.retrieval and metric.labels_missing:
-            return one.retrieval.of(metric.name, tests.confidence if metric.name == leading else confidence)
-        return _corrected(_metric_parts(metric.name, ours, baseline), confidence=confidence)
+        if run_difference.retrieval and metric.labels_missing:
+            return run_difference.retrieval.figure(
+                metric.name, tests.confidence if metric.name == leading else confidence
+            )
+        return _corrected(_metric_parts(metric.name, current, baseline), confidence=confidence)
 
     metrics = (
         dataclasses.replace(
             metric,
-            paired=metric.paired and metric.paired.at(tests.judge_only.metric_confidence),
+            paired=metric.paired and metric.paired.with_confidence(tests.judge_only.metric_confidence),
             p_family=tests.judge_only.metric_p.get(metric.name),
             corrected=corrected(metric),
         )
-        for metric in one.metrics
+        for metric in run_difference.metrics
     )
     confidence = tests.confidence
     return dataclasses.replace(
-        one,
-        overall=one.overall and one.overall.at(confidence),
+        run_difference,
+        overall=run_difference.overall and run_difference.overall.with_confidence(confidence),
         p_family=tests.judge_only.overall_p,
         corrected=_corrected(pair, confidence=confidence),
         corrected_this_run=_corrected(pair, Target.THIS_RUN, confidence),
@@ -266,180 +284,199 @@ def _tested(one: RunDifference, ours: Side, baseline: Side, tests: _Tests) -> Ru
     )
 
 
-def _metrics(
-    ours: Side, baseline: Side, groups: Mapping[str, str], differing: Differing, repaired: RepairedRetrieval | None
+def _metric_differences(
+    current: Side,
+    baseline: Side,
+    groups: Mapping[str, str],
+    differing: DifferingVersions,
+    repaired: RepairedRetrieval | None,
 ) -> tuple[MetricDifference, ...]:
-    mine, theirs = (side.basis.sides.machine.metrics for side in (ours, baseline))
-    lines = [one for one in ours.report.metrics if one.name in mine and one.name in theirs and not one.scale.labels]
-    moved = judge_moved(ours.basis.run, baseline.basis.run)
+    current_metrics, baseline_metrics = (side.basis.sides.machine.metrics for side in (current, baseline))
+    lines = [
+        metric_line
+        for metric_line in current.report.metrics
+        if metric_line.name in current_metrics and metric_line.name in baseline_metrics and not metric_line.scale.labels
+    ]
+    shifts = judge_shifts(current.basis.run, baseline.basis.run)
     return tuple(
         dataclasses.replace(
-            _metric(line, ours, baseline, groups, differing, repaired), judge_moved=moved.get(line.metric_id)
+            _metric_difference(line, current, baseline, groups, differing, repaired),
+            judge_shift=shifts.get(line.metric_id),
         )
         for line in lines
     )
 
 
-def _metric(
+def _metric_difference(
     line: MetricLine,
-    ours: Side,
+    current: Side,
     baseline: Side,
     groups: Mapping[str, str],
-    differing: Differing,
+    differing: DifferingVersions,
     repaired: RepairedRetrieval | None,
 ) -> MetricDifference:
-    mine = by_question(ours.basis.sides.machine.metrics[line.name].numbers)
-    theirs = by_question(baseline.basis.sides.machine.metrics[line.name].numbers)
-    lower = ours.basis.said.metrics[line.metric_id].direction == Direction.LOWER
-    paired = paired_difference(mine, theirs, groups, limit=line.scale.width)
-    if paired and lower:
+    current_values = by_question(current.basis.sides.machine.metrics[line.name].numbers)
+    baseline_values = by_question(baseline.basis.sides.machine.metrics[line.name].numbers)
+    lower_is_better = current.basis.evidence.metrics[line.metric_id].direction == Direction.LOWER
+    paired = paired_difference(current_values, baseline_values, groups, limit=line.scale.width)
+    if paired and lower_is_better:
         paired = dataclasses.replace(paired, wins=paired.losses, losses=paired.wins)
     return MetricDifference(
         name=line.name,
         title=line.title,
         scale=line.scale,
-        lower_is_better=lower,
+        lower_is_better=lower_is_better,
         paired=paired,
         p_family=None,
-        passes=_passes(mine, theirs) if line.scale.kind is ScaleKind.YES_NO else None,
-        corrected=_OPEN,
-        differs=metric_differs(ours, baseline, line.name, differing),
+        passes=_pass_changes(current_values, baseline_values) if line.scale.kind is ScaleKind.YES_NO else None,
+        corrected=_PENDING,
+        differs=metric_differences(current, baseline, line.name, differing),
         labels_missing=repaired is not None and reads_labels(line.name),
     )
 
 
-def _passes(ours: Mapping[str, float], baseline: Mapping[str, float]) -> McNemar:
-    """Questions passed in one run and not in the other; several answers to a question pass by majority, and a question
-    whose answers are split evenly is left out."""
-    clear = [key for key in ours if key in baseline and ours[key] != 0.5 and baseline[key] != 0.5]
-    gained = sum(ours[key] > 0.5 > baseline[key] for key in clear)
-    return mcnemar(gained, sum(ours[key] < 0.5 < baseline[key] for key in clear))
+def _pass_changes(current: Mapping[str, float], baseline: Mapping[str, float]) -> McNemar:
+    """Test for questions passed in one run only.
+
+    Several answers to a question pass by majority; questions with a tie are left out."""
+    decided = [key for key in current if key in baseline and current[key] != 0.5 and baseline[key] != 0.5]
+    gained = sum(current[key] > 0.5 > baseline[key] for key in decided)
+    return mcnemar(gained, sum(current[key] < 0.5 < baseline[key] for key in decided))
 
 
-_Parts = list[Component] | Figure  # what a corrected figure is the sum of, or why there is none
+# Components whose sum is a corrected figure, or a figure that says why there is none.
+_Parts = list[Component] | Figure
 _Pair = tuple[_Parts, _Parts]
 
 
-def _metric_parts(name: str, ours: Side, baseline: Side) -> _Pair:
-    found: list[_Parts] = []
-    for side in (ours, baseline):
-        line = next((one for one in side.report.metrics if one.name == name), None)
-        metric = side.basis.said.metrics.get(line.metric_id) if line else None
+def _metric_parts(name: str, current: Side, baseline: Side) -> _Pair:
+    parts: list[_Parts] = []
+    for side in (current, baseline):
+        line = next((metric_line for metric_line in side.report.metrics if metric_line.name == name), None)
+        metric = side.basis.evidence.metrics.get(line.metric_id) if line else None
         component = side.basis.correction.metric_component(metric) if metric else None
-        found.append([component] if component else [])
-    return found[0], found[1]
+        parts.append([component] if component else [])
+    return parts[0], parts[1]
 
 
-def _overall_parts(ours: Side, baseline: Side) -> _Pair:
-    profile = ours.basis.profile
-    found: list[_Parts] = []
-    for side in (ours, baseline):
+def _overall_parts(current: Side, baseline: Side) -> _Pair:
+    profile = current.basis.profile
+    parts: list[_Parts] = []
+    for side in (current, baseline):
         score = machine_score(side, profile)
-        named = score.outcome.label is Label.OVERALL_SCORE
-        why = score.outcome.reason or str(score.outcome.label)
-        found.append(side.basis.correction.components(profile, score) if named else withheld(why))
-    pair = found[0], found[1]
-    return (withheld(Withheld.CARRIED), pair[1]) if _unrated(pair) and _rated_as_equal(ours, baseline) else pair
+        is_overall = score.outcome.label is FigureLabel.OVERALL_SCORE
+        reason = score.outcome.reason or str(score.outcome.label)
+        parts.append(side.basis.correction.components(profile, score) if is_overall else withheld(reason))
+    pair = parts[0], parts[1]
+    return (
+        (withheld(Withheld.CARRIED), pair[1])
+        if _why_not_comparable(pair) and _has_carried_ratings(current, baseline)
+        else pair
+    )
 
 
-def _rated_as_equal(*sides: Side) -> bool:
-    """Whether a run has metrics of which experts rated equal answers of earlier answer sets alone."""
-    return any(side.basis.correction.carried_alone(line.name) for side in sides for line in side.report.metrics)
+def _has_carried_ratings(*sides: Side) -> bool:
+    """Return whether a metric's ratings all come from equal answers of earlier answer sets."""
+    return any(side.basis.correction.is_only_carried(line.name) for side in sides for line in side.report.metrics)
 
 
-def _unrated(pair: _Pair) -> Withheld | None:
-    """Why the parts of two runs cannot be compared as experts see them; ``None`` where the same were rated in both, or
-    there are no parts."""
-    rated = [{one.name for one in parts if one.labels} for parts in pair if not isinstance(parts, Figure)]
-    if len(rated) < 2:
+def _why_not_comparable(pair: _Pair) -> Withheld | None:
+    """Return why the corrected parts of two runs are not comparable; ``None`` if the same parts are rated, or none
+    exist."""
+    rated_names = [
+        {component.name for component in parts if component.labels} for parts in pair if not isinstance(parts, Figure)
+    ]
+    if len(rated_names) < 2:
         return None
-    ours, baseline = rated
-    if not ours and not baseline:
+    current, baseline = rated_names
+    if not current and not baseline:
         return Withheld.NOT_REVIEWED
-    return None if ours == baseline else Withheld.NOT_BOTH_RATED
+    return None if current == baseline else Withheld.NOT_BOTH_RATED
 
 
 def _corrected(pair: _Pair, target: Target = Target.QUESTIONS_LIKE_THESE, confidence: float = CONFIDENCE) -> Figure:
-    """The corrected difference, only where the same parts were rated in both: elsewhere it would compare experts with
-    a judge."""
-    ours, baseline = pair
-    if isinstance(ours, Figure):
-        return ours
+    """Return the corrected difference if the same parts are rated in both runs.
+
+    Otherwise it would compare experts with a judge."""
+    current, baseline = pair
+    if isinstance(current, Figure):
+        return current
     if isinstance(baseline, Figure):
         return baseline
-    if reason := _unrated(pair):
+    if reason := _why_not_comparable(pair):
         return withheld(reason)
-    figure = as_figure(corrected_difference(ours, baseline, target, confidence))
-    if figure.low is None or figure.high is None or figure.high - figure.low > NO_WIDTH:
+    figure = to_figure(corrected_difference(current, baseline, target, confidence))
+    if figure.low is None or figure.high is None or figure.high - figure.low > MIN_WIDTH:
         return figure
     return dataclasses.replace(figure, low=None, high=None, no_interval="no_variation")
 
 
 def _corrected_deviation(pair: _Pair) -> Deviation | None:
-    """By group, of a corrected difference that is shown."""
-    ours, baseline = pair
-    if isinstance(ours, Figure) or isinstance(baseline, Figure) or _corrected(pair).low is None:
+    """Return the deviation by group of a corrected difference, if it has an interval."""
+    current, baseline = pair
+    if isinstance(current, Figure) or isinstance(baseline, Figure) or _corrected(pair).low is None:
         return None
-    return corrected_deviation(ours, baseline)
+    return corrected_deviation(current, baseline)
 
 
-def _changes(side: Side, ours: Mapping[str, float], baseline: Mapping[str, float]) -> list[QuestionChange]:
-    """The questions of both runs by their change, the largest loss first."""
-    asked = {answer.question_id: answer for answer in side.basis.said.answers.values()}
-    found = [
-        QuestionChange(key, asked[key].question, asked[key].category, ours[key], baseline[key])
-        for key in ours
+def _question_changes(side: Side, current: Mapping[str, float], baseline: Mapping[str, float]) -> list[QuestionChange]:
+    """Return the common questions by their change, the largest loss first."""
+    answers = {answer.question_id: answer for answer in side.basis.evidence.answers.values()}
+    changes = [
+        QuestionChange(key, answers[key].question, answers[key].category, current[key], baseline[key])
+        for key in current
         if key in baseline
     ]
-    return sorted(found, key=lambda one: (one.change, one.question_id))
+    return sorted(changes, key=lambda change: (change.change, change.question_id))
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """The runs by judge-only score over the parts and questions that all of them have, under the newest run's profile.
-    ``parts`` are the weights in use; ``sensitivity`` is ``None`` where there is nothing to weigh."""
+class RunOrder:
+    """Ranking of runs by judge-only score over common parts and questions, under the newest run's profile.
+
+    ``parts`` are the weights in use; ``sensitivity`` is ``None`` if there is nothing to weigh."""
 
     profile: str
     parts: Mapping[str, float]
-    ranking: Ranking
+    ranking: RunRanking
     sensitivity: WeightSensitivity | None
 
     @property
-    def ranked(self) -> tuple[Ranked, ...]:
-        """The rows of the ranking, best first; none for two runs, whose difference says more."""
+    def ranked(self) -> tuple[RankedRun, ...]:
+        """Rows of the ranking, best first; empty for two runs, whose difference is more informative."""
         return self.ranking.order if len(self.ranking.order) > 2 else ()
 
 
-def order(sides: Sequence[Side], *, seed: int = 0) -> Order | None:
-    """The order of at least two runs; ``None`` for fewer, or where they have no question of any part in common."""
+def rank_runs(sides: Sequence[Side], *, seed: int = 0) -> RunOrder | None:
+    """Rank at least two runs; ``None`` for fewer, or without a common question of any part."""
     if len(sides) < 2:
         return None
     newest = max(sides, key=lambda side: side.run_id)
     profile = newest.basis.profile
     values = {str(side.run_id): part_values(side, profile) for side in sides}
-    common = _common(values)
+    common = _common_questions(values)
     if not common:
         return None
     weights = part_weights(profile, common)
-    groups = {key: group for side in sides for key, group in groups_of(side).items()}
+    groups = {key: group for side in sides for key, group in question_groups(side).items()}
     means = {
-        run: {name: math.fsum(of[name][key] for key in common[name]) / len(common[name]) for name in weights}
-        for run, of in values.items()
+        run: {name: math.fsum(run_values[name][key] for key in common[name]) / len(common[name]) for name in weights}
+        for run, run_values in values.items()
     }
-    return Order(
+    return RunOrder(
         profile=newest.report.header.profile,
         parts=weights,
-        ranking=ranking_of_sums(values, weights, groups, seed=seed),
+        ranking=rank_weighted_runs(values, weights, groups, seed=seed),
         sensitivity=weight_sensitivity(means, weights, seed=seed),
     )
 
 
-def _common(values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, list[str]]:
-    """Part -> the questions that every run has it of; parts without one are left out."""
-    names = set.intersection(*(set(of) for of in values.values()))
-    found = {}
+def _common_questions(values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, list[str]]:
+    """Return the common questions by part, without parts that have none."""
+    names = set.intersection(*(set(run_values) for run_values in values.values()))
+    common = {}
     for name in sorted(names):
-        keys = set.intersection(*(set(of[name]) for of in values.values()))
+        keys = set.intersection(*(set(run_values[name]) for run_values in values.values()))
         if keys:
-            found[name] = sorted(keys)
-    return found
+            common[name] = sorted(keys)
+    return common

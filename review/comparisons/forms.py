@@ -1,4 +1,4 @@
-"""The margin within which two runs are alike."""
+"""Form of the margin within which two runs count as alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class MarginForm(forms.Form):
-    """A difference of overall scores (0 to 1) that does not matter to the reader; empty where every one does."""
+    """Largest difference of overall scores, from 0 to 1, that does not matter; empty if every difference does."""
 
     margin = forms.FloatField(
         required=False,

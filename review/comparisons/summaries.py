@@ -1,4 +1,4 @@
-"""What the home page tells: what needs a person now, and the headline of each run."""
+"""Home page summaries: open work of a user, and the headline of a run."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from dataclasses import dataclass
 
 from evaluation.accounts import access
 from evaluation.core.roles import Action
-from evaluation.extensions import Waiting, features
+from evaluation.extensions import TodoItem, features
 from evaluation.models import Run, User
 from review.decisions.cases import open_cases
 from review.models import ReviewQueue
 from review.queues.access import cases_for_lead
-from review.queues.progress import OwnProgress, own_progresses
+from review.queues.progress import OwnProgress, own_progress_by_queue
 from review.reports.report import Report
 from review.reports.verdict import MetricTrust, verdict_of
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The most trustworthy overall figure there is, and which of the three (``kind``) it is: ``value`` with its
-    interval, or ``withheld`` with a reason code. ``worst`` is the rated metric of the run's judge that can be trusted
-    least, of ``judged`` rated metrics; ``None`` without ratings. ``rated``: how many answers experts have rated of
-    ``answers``. ``label`` is ``overall_score`` unless the figure is of some parts only."""
+    """The most trustworthy overall figure of a run.
+
+    ``kind`` names the figure; it has a ``value`` with its interval, or the reason code ``withheld``. ``worst`` is the
+    least
+    trustworthy of ``judged`` rated metrics of the run's judge, ``None`` without ratings. Experts rated ``rated`` of
+    ``answers`` answers. ``label`` is ``overall_score`` unless the figure covers some parts only."""
 
     kind: str
     value: float | None
@@ -39,7 +41,8 @@ class Headline:
 
 
 def headline(report: Report) -> Headline:
-    """Corrected where it is offered, else reviewed where anything was rated, else judge-only."""
+    """Return the corrected figure if available, otherwise the reviewed one if anything was rated, otherwise
+    judge-only."""
     overall = report.overall
     kind, figure = "judge", overall.judge_only
     if overall.part_only is not None:
@@ -48,7 +51,7 @@ def headline(report: Report) -> Headline:
         kind, figure = "corrected", overall.corrected
     elif overall.reviewed_answers:
         kind, figure = "expert", overall.reviewed
-    metrics = [one for one in verdict_of(report).metrics if one.figures.n]
+    metrics = [metric for metric in verdict_of(report).metrics if metric.figures.n]
     return Headline(
         kind=kind,
         value=figure.value,
@@ -64,12 +67,13 @@ def headline(report: Report) -> Headline:
     )
 
 
-USUAL_SECONDS = 60.0  # a first guess for people who have no pace of their own yet
+# First guess for reviewers without a pace of their own.
+USUAL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingQueue:
-    """A queue with answers for the person to rate, and about how many seconds they will take."""
+    """A queue with answers for the user to rate, and an estimate of the seconds this takes."""
 
     queue: ReviewQueue
     waiting: int
@@ -77,40 +81,46 @@ class WaitingQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
-    """Everything of the person's projects that waits for them. ``others`` are to-dos of features; ``disputed``
-    are queues with their number of items in dispute, for leads; drafts and incomplete runs are for who may run
-    things."""
+class OpenWork:
+    """Open work of a user.
+
+    ``todos`` come from features. ``disputed`` are queues with their number of disputes, for leads. Drafts and
+    incomplete
+    runs are for users who may run evaluations."""
 
     queues: tuple[WaitingQueue, ...]
-    others: tuple[Waiting, ...]
+    todos: tuple[TodoItem, ...]
     disputed: tuple[tuple[ReviewQueue, int], ...]
     drafts: tuple[Run, ...]
     incomplete: tuple[Run, ...]
 
 
-def attention(user: User) -> Attention:
-    """What needs the person now."""
-    mine = ReviewQueue.objects.filter(state=ReviewQueue.State.OPEN, members__reviewer=user)
-    mine = mine.filter(project__in=access.projects_with(user, Action.RATE).values("pk")).order_by("deadline", "pk")
-    queues = list(mine)
-    progress = own_progresses(queues, user)
-    waiting = [found for queue in queues if (found := _waiting(queue, progress[queue.pk])).waiting]
-    runs = access.visible(Run.objects.select_related(Run.NAMED_BY), user, Action.EVALUATE)
+def load_open_work(user: User) -> OpenWork:
+    """Collect the user's open work."""
+    own_queues = ReviewQueue.objects.filter(state=ReviewQueue.State.OPEN, members__reviewer=user)
+    own_queues = own_queues.filter(project__in=access.projects_with(user, Action.RATE).values("pk")).order_by(
+        "deadline", "pk"
+    )
+    queues = list(own_queues)
+    progress = own_progress_by_queue(queues, user)
+    waiting = [
+        waiting_queue for queue in queues if (waiting_queue := _waiting_queue(queue, progress[queue.pk])).waiting
+    ]
+    runs = access.visible(Run.objects.select_related(Run.NAME_RELATION), user, Action.EVALUATE)
     open_runs = list(runs.filter(state__in=[Run.State.DRAFT, Run.State.INCOMPLETE]).order_by("-pk")[:20])
-    return Attention(
+    return OpenWork(
         queues=tuple(waiting),
-        others=tuple(todo for feature in features() if feature.waiting for todo in feature.waiting(user)),
-        disputed=tuple(_disputed(user)),
+        todos=tuple(todo for feature in features() if feature.todo_items for todo in feature.todo_items(user)),
+        disputed=tuple(_disputed_queues(user)),
         drafts=tuple(run for run in open_runs if run.state == Run.State.DRAFT),
         incomplete=tuple(run for run in open_runs if run.state == Run.State.INCOMPLETE),
     )
 
 
-def _waiting(queue: ReviewQueue, own: OwnProgress) -> WaitingQueue:
-    return WaitingQueue(queue, own.left, own.left * (own.median_seconds or USUAL_SECONDS))
+def _waiting_queue(queue: ReviewQueue, progress: OwnProgress) -> WaitingQueue:
+    return WaitingQueue(queue, progress.remaining, progress.remaining * (progress.median_seconds or USUAL_SECONDS))
 
 
-def _disputed(user: User) -> Sequence[tuple[ReviewQueue, int]]:
-    counted = Counter(case.item.queue for case in open_cases(cases_for_lead(user)))
-    return sorted(counted.items(), key=lambda one: one[0].pk)
+def _disputed_queues(user: User) -> Sequence[tuple[ReviewQueue, int]]:
+    counts = Counter(case.item.queue for case in open_cases(cases_for_lead(user)))
+    return sorted(counts.items(), key=lambda pair: pair[0].pk)

@@ -1,4 +1,4 @@
-"""Agreement over time, run after run over one question set; and what is known of judges, their agreement and price."""
+"""Agreement over the runs of one question set, and records of judges with their agreement and price."""
 
 from __future__ import annotations
 
@@ -16,21 +16,25 @@ from evaluation.judging.calls import Price
 from evaluation.judging.catalogue import family_for
 from evaluation.models import JudgeVersion, Preflight, RubricVersion, Run, RunJudge, Score
 from evaluation.network.outcomes import Outcome
-from review.agreement.run_agreement import By, kept_agreement, kept_of
+from review.agreement.run_agreement import Breakdown, cached_agreement, cached_agreements
 from review.models import Rating
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.trust import JudgeTrust
 
-MOST_RUNS = 12  # the newest ones; more are no longer read in one look
-MANY = 5_000  # scores of a run whose agreement a request does not work out
+# The newest runs; more are unreadable in one chart.
+MAX_RUNS = 12
+# Runs with more scores are not computed within a request.
+MAX_SCORES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """The agreement of a run's own judge on one metric; ``method`` is how its values come about, ``served`` the model
-    that answered under its name before the run, empty where unknown. ``value`` is ``None``
-    where it is undefined; ``low`` and ``high`` are ``None`` where the interval has not been computed or does not exist.
-    ``period`` is filled where the points are the times of rating within one run."""
+    """Agreement of a run's primary judge on one metric.
+
+    ``method`` describes how its values are computed; ``served`` is the model that answered the preflight, empty if
+    unknown.
+    ``value`` is ``None`` where undefined; ``low`` and ``high`` are ``None`` if the interval is not computed or does not
+    exist. ``period`` is set if the points are rating periods within one run."""
 
     run_id: int
     name: str
@@ -48,7 +52,7 @@ class TrendPoint:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The points of one metric from the oldest to the newest; ``statistic`` is the name of the figure."""
+    """Points of one metric, oldest first; ``statistic`` is the name of the figure."""
 
     metric: str
     title: Bilingual
@@ -58,115 +62,145 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Trends:
-    """The trend of each metric by its name. ``left_out`` are runs with so many scores that working out their agreement
-    would take half a minute of a request: they are in it once a worker has."""
+    """Trends by metric name. ``skipped_runs`` have too many scores to compute in a request and appear once a worker
+    did."""
 
-    of_metric: Mapping[str, Trend]
-    left_out: tuple[Run, ...]
+    by_metric: Mapping[str, Trend]
+    skipped_runs: tuple[Run, ...]
 
 
-def trends_of(run: Run) -> Trends:
-    """The agreement of the newest runs with ratings over this run's question set, whatever its version; where only one
-    run has ratings, that of its answers by the time of rating. Figures are those kept; where a small run has none yet
-    they are computed without intervals, and kept."""
+def load_trends(run: Run) -> Trends:
+    """Load the agreement of the newest rated runs over this run's question set, in any version.
+
+    With only one rated run, return its agreement by rating period. Cached figures are used; small runs without any are
+    computed without intervals and cached."""
     points: dict[str, list[TrendPoint]] = {}
     titles: dict[str, Bilingual] = {}
     statistics: dict[str, str] = {}
     runs = _rated_runs(run)
     served = _served_models(runs)
-    several = len(runs) > 1
-    at_hand, left_out = kept_of(runs) if several else {}, []
-    for one in runs:
-        found = at_hand.get(one.pk)
-        if found is None and several and len(Score.objects.filter(run=one)[: MANY + 1].values_list("pk")) > MANY:
-            left_out.append(one)
+    has_several = len(runs) > 1
+    cached, skipped = cached_agreements(runs) if has_several else {}, []
+    for rated_run in runs:
+        agreement = cached.get(rated_run.pk)
+        if (
+            agreement is None
+            and has_several
+            and len(Score.objects.filter(run=rated_run)[: MAX_SCORES + 1].values_list("pk")) > MAX_SCORES
+        ):
+            skipped.append(rated_run)
             continue
-        found = found or kept_agreement(one, resamples=0, by=By.NOTHING if several else By.PERIOD)
-        for metric, author, figures in _own_judges(found):
-            titles.setdefault(metric, Bilingual(**found["experts"][metric]["title"]))
+        agreement = agreement or cached_agreement(
+            rated_run, resamples=0, by=Breakdown.NONE if has_several else Breakdown.PERIOD
+        )
+        for metric, author, figures in _primary_judges(agreement):
+            titles.setdefault(metric, Bilingual(**agreement["experts"][metric]["title"]))
             name = statistics.setdefault(metric, headline_statistic(Scale.parse(figures["scale"])))
-            points.setdefault(metric, []).extend(_points(one, author, figures, name, served))
-    of_metric = {metric: Trend(metric, titles[metric], statistics[metric], tuple(of)) for metric, of in points.items()}
-    return Trends(of_metric, tuple(left_out))
+            points.setdefault(metric, []).extend(_points(rated_run, author, figures, name, served))
+    by_metric = {
+        metric: Trend(metric, titles[metric], statistics[metric], tuple(metric_points))
+        for metric, metric_points in points.items()
+    }
+    return Trends(by_metric, tuple(skipped))
 
 
 def _rated_runs(run: Run) -> list[Run]:
     rated = Rating.objects.filter(answer__answer_set=OuterRef("answer_set"))
-    runs = Run.objects.select_related(Run.NAMED_BY).filter(
+    runs = Run.objects.select_related(Run.NAME_RELATION).filter(
         Exists(rated),
         project_id=run.project_id,
         answer_set__question_set__name=run.answer_set.question_set.name,
     )
-    return list(runs.order_by("-created_at", "-id")[:MOST_RUNS])[::-1]
+    return list(runs.order_by("-created_at", "-id")[:MAX_RUNS])[::-1]
 
 
-def _own_judges(found: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    for author, metrics in found["judges"].items():
+def _primary_judges(agreement: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    for author, metrics in agreement["judges"].items():
         for metric, figures in metrics.items():
             if figures["primary"]:
                 yield metric, author, figures
 
 
 def _served_models(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
-    """The model that each judge's preflight was answered by, by run and judge. One query."""
-    pinned = Preflight.objects.filter(run__in=runs, outcome=Outcome.OK).select_related("judge_version")
-    return {(one.run_id, str(one.judge_version)): one.model_returned for one in pinned}
+    """Return the model that answered each judge's preflight, by run and judge. One query."""
+    preflights = Preflight.objects.filter(run__in=runs, outcome=Outcome.OK).select_related("judge_version")
+    return {(preflight.run_id, str(preflight.judge_version)): preflight.model_returned for preflight in preflights}
 
 
 def _points(
     run: Run, author: str, figures: Mapping[str, Any], name: str, served: Mapping[tuple[int, str], str]
 ) -> Iterator[TrendPoint]:
-    parts: Mapping[str, Mapping[str, Any]] = figures.get("by_period", {"": figures})
-    for period, of in parts.items():
-        low, high = of["intervals"].get(name, (None, None))
-        who, model = (author, figures["rubric"], figures["method"]), served.get((run.pk, author), "")
-        yield TrendPoint(run.pk, str(run), run.created_at, *who, of["n"], of[name], low, high, period, model)
+    by_period: Mapping[str, Mapping[str, Any]] = figures.get("by_period", {"": figures})
+    for period, period_figures in by_period.items():
+        low, high = period_figures["intervals"].get(name, (None, None))
+        labels, model = (author, figures["rubric"], figures["method"]), served.get((run.pk, author), "")
+        yield TrendPoint(
+            run.pk,
+            str(run),
+            run.created_at,
+            *labels,
+            period_figures["n"],
+            period_figures[name],
+            low,
+            high,
+            period,
+            model,
+        )
 
 
-MOST_LOOKED_AT = 5  # rated runs of each judge, the newest ones
+# The newest rated runs of each judge.
+MAX_RATED_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class MetricRecord:
-    """A metric a judge has given, by a version of a rubric; ``newer`` is the family's newest version of everybody's
-    where that is newer. ``agreed`` is ``None`` where nothing is at hand; ``bias`` is the judge's mean difference from
-    the experts."""
+    """A metric that a judge has scored by a rubric version.
+
+    ``newer`` is the newest shared version of the family, if newer. ``trust`` is ``None`` without cached agreement;
+    ``bias`` is the judge's mean difference from the experts."""
 
     spec: MetricSpec
     rubric: RubricVersion
     newer: int | None
-    agreed: JudgeTrust | None
+    trust: JudgeTrust | None
     bias: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeRecord:
-    """A judge version. ``measured`` is its newest run with ratings whose agreement is at hand, else the newest with
-    ratings; ``kept`` tells which. ``newer`` is the newest version of its name where that is another. ``trouble`` is how
-    its last preflight ended, empty where that was well or there was none. ``changed`` are the model that answered
-    before the measured run and the one that answered last, where these differ."""
+    """Record of a judge version.
+
+    ``measured`` is its newest run with cached agreement (``has_agreement``), otherwise its newest run with ratings.
+    ``newer`` is the newest version of its name, if another. ``preflight_failure`` is the outcome of its last preflight,
+    empty if that succeeded or there was none. ``model_change`` holds the models that answered before the measured run
+    and
+    last, if they differ."""
 
     judge: JudgeVersion
     runs: int
     last: Run | None
     measured: Run | None
-    kept: bool
+    has_agreement: bool
     metrics: tuple[MetricRecord, ...]
     price: Price | None
     newer: int | None
-    trouble: str
-    changed: tuple[str, str] | None = None
+    preflight_failure: str
+    model_change: tuple[str, str] | None = None
 
 
 def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
-    """What is known of the judges, in their order. Agreement is read, never computed; a fixed number of queries."""
-    used = _used(judges)
-    rubrics = RubricVersion.objects.in_bulk({pk for of in used.values() for pk in of.rubrics})
+    """Return the records of judges in order. Agreement is read from the cache; the number of queries is fixed."""
+    usages = _judge_usages(judges)
+    rubrics = RubricVersion.objects.in_bulk({pk for usage in usages.values() for pk in usage.rubrics})
     rated = Exists(Rating.objects.filter(answer__answer_set=OuterRef("run__answer_set")))
-    measured = _newest_runs(judges, RunJudge.objects.filter(rated))
-    wanted = {pk for several in measured.values() for pk in several} | {of.last for of in used.values()}
-    runs = Run.objects.select_related("answer_set__question_set", Run.NAMED_BY).in_bulk(wanted)
-    kept = kept_of([runs[pk] for pk in sorted({pk for several in measured.values() for pk in several})])
+    runs_by_judge = _newest_runs(judges, RunJudge.objects.filter(rated))
+    needed_runs = {pk for run_ids in runs_by_judge.values() for pk in run_ids} | {
+        usage.last for usage in usages.values()
+    }
+    runs = Run.objects.select_related("answer_set__question_set", Run.NAME_RELATION).in_bulk(needed_runs)
+    agreements = cached_agreements(
+        [runs[pk] for pk in sorted({pk for run_ids in runs_by_judge.values() for pk in run_ids})]
+    )
     newest_rubrics = _newest_versions(
         RubricVersion.objects.filter(project=None, family__in={r.family for r in rubrics.values()})
     )
@@ -178,74 +212,74 @@ def judge_records(judges: Sequence[JudgeVersion]) -> list[JudgeRecord]:
         .annotate(newest=Max("version"))
         .values_list("project_id", "name", "newest")
     }
-    troubles = _troubles(judges)
-    served = _served(judges, {pk for several in measured.values() for pk in several})
+    failures = _preflight_failures(judges)
+    served = _served_by_run(judges, {pk for run_ids in runs_by_judge.values() for pk in run_ids})
     table, today = price_table(), datetime.now(UTC).date()
-    found = []
+    records = []
     for judge in judges:
-        of = used.get(judge.pk, _Used((), 0, 0))
-        rated_runs = measured.get(judge.pk, [])
-        shown = next((pk for pk in rated_runs if pk in kept), next(iter(rated_runs), 0))
-        figures = kept.get(shown, {})
-        latest = newest[judge.project_id, judge.name]
-        found.append(
+        usage = usages.get(judge.pk, _JudgeUsage((), 0, 0))
+        rated_runs = runs_by_judge.get(judge.pk, [])
+        run_id = next((pk for pk in rated_runs if pk in agreements), next(iter(rated_runs), 0))
+        figures = agreements.get(run_id, {})
+        latest_version = newest[judge.project_id, judge.name]
+        records.append(
             JudgeRecord(
                 judge=judge,
-                runs=of.runs,
-                last=runs.get(of.last),
-                measured=runs.get(shown),
-                kept=bool(figures),
-                metrics=_metrics(judge, [rubrics[pk] for pk in of.rubrics], newest_rubrics, figures),
+                runs=usage.runs,
+                last=runs.get(usage.last),
+                measured=runs.get(run_id),
+                has_agreement=bool(figures),
+                metrics=_metrics(judge, [rubrics[pk] for pk in usage.rubrics], newest_rubrics, figures),
                 price=table.price(judge.model, today),
-                newer=latest if latest != judge.version else None,
-                trouble=troubles.get(judge.pk, ""),
-                changed=_changed(served.get(judge.pk, {}), shown),
+                newer=latest_version if latest_version != judge.version else None,
+                preflight_failure=failures.get(judge.pk, ""),
+                model_change=_model_change(served.get(judge.pk, {}), run_id),
             )
         )
-    return found
+    return records
 
 
 @dataclass(frozen=True, slots=True)
-class _Used:
-    """Rubrics a judge has worked with, how many runs, and the newest of them."""
+class _JudgeUsage:
+    """Rubrics that a judge has used, its number of runs, and the newest of them."""
 
     rubrics: tuple[int, ...]
     runs: int
     last: int
 
 
-def _used(judges: Sequence[JudgeVersion]) -> dict[int, _Used]:
-    """The newest rubric of each family and language that each judge has worked with."""
+def _judge_usages(judges: Sequence[JudgeVersion]) -> dict[int, _JudgeUsage]:
+    """Return each judge's usage, with its newest rubric of each family."""
     rows = RunJudge.objects.filter(judge_version__in=judges).order_by()
-    counted = rows.values("judge_version_id").annotate(runs=Count("run", distinct=True), last=Max("run"))
+    counts = rows.values("judge_version_id").annotate(runs=Count("run", distinct=True), last=Max("run"))
     pairs = rows.values_list("judge_version_id", "rubric_version_id", "rubric_version__family").distinct()
     newest: dict[int, dict[str, int]] = {}
     for judge, rubric, family in sorted(pairs):
         newest.setdefault(judge, {})[family] = rubric
     return {
-        row["judge_version_id"]: _Used(tuple(newest[row["judge_version_id"]].values()), row["runs"], row["last"])
-        for row in counted
+        row["judge_version_id"]: _JudgeUsage(tuple(newest[row["judge_version_id"]].values()), row["runs"], row["last"])
+        for row in counts
     }
 
 
 def _newest_runs(judges: Sequence[JudgeVersion], rows: QuerySet[RunJudge]) -> dict[int, list[int]]:
-    """The newest runs of each judge among the rows, the newest first."""
-    found: dict[int, list[int]] = {}
+    """Return the newest runs of each judge among the rows, newest first."""
+    by_judge: dict[int, list[int]] = {}
     pairs = rows.filter(judge_version__in=judges).order_by("-run_id").values_list("judge_version_id", "run_id")
     for judge, run in pairs.distinct():
-        several = found.setdefault(judge, [])
-        if len(several) < MOST_LOOKED_AT:
-            several.append(run)
-    return found
+        run_ids = by_judge.setdefault(judge, [])
+        if len(run_ids) < MAX_RATED_RUNS:
+            run_ids.append(run)
+    return by_judge
 
 
 def _newest_versions(rows: Any) -> dict[tuple[str, str], int]:
-    found = rows.order_by().values("family", "language").annotate(newest=Max("version"))
-    return {(row["family"], row["language"]): row["newest"] for row in found}
+    newest = rows.order_by().values("family", "language").annotate(newest=Max("version"))
+    return {(row["family"], row["language"]): row["newest"] for row in newest}
 
 
-def _troubles(judges: Sequence[JudgeVersion]) -> dict[int, str]:
-    """How the newest preflight of each judge ended, where that was not well."""
+def _preflight_failures(judges: Sequence[JudgeVersion]) -> dict[int, str]:
+    """Return the outcome of each judge's newest preflight, if it failed."""
     newest = (
         Preflight.objects.filter(judge_version__in=judges).order_by().values("judge_version").annotate(at=Max("id"))
     )
@@ -253,18 +287,19 @@ def _troubles(judges: Sequence[JudgeVersion]) -> dict[int, str]:
     return dict(rows.values_list("judge_version_id", "outcome"))
 
 
-def _served(judges: Sequence[JudgeVersion], runs: Collection[int]) -> dict[int, dict[int, str]]:
-    """The model that answered each judge's preflights, by run, in their order: those of these runs, and the last."""
-    good = Preflight.objects.filter(judge_version__in=judges, outcome="ok").exclude(model_returned="").order_by()
-    last = good.values("judge_version").annotate(at=Max("id")).values("at")
-    rows = good.filter(Q(run__in=runs) | Q(pk__in=last)).order_by("id")
-    found: dict[int, dict[int, str]] = {}
+def _served_by_run(judges: Sequence[JudgeVersion], runs: Collection[int]) -> dict[int, dict[int, str]]:
+    """Return the model that answered each judge's preflights by run, in order: those of these runs, and the last
+    one."""
+    preflights = Preflight.objects.filter(judge_version__in=judges, outcome="ok").exclude(model_returned="").order_by()
+    last = preflights.values("judge_version").annotate(at=Max("id")).values("at")
+    rows = preflights.filter(Q(run__in=runs) | Q(pk__in=last)).order_by("id")
+    by_judge: dict[int, dict[int, str]] = {}
     for judge, run, model in rows.values_list("judge_version_id", "run_id", "model_returned"):
-        found.setdefault(judge, {})[run] = model
-    return found
+        by_judge.setdefault(judge, {})[run] = model
+    return by_judge
 
 
-def _changed(served: Mapping[int, str], measured: int) -> tuple[str, str] | None:
+def _model_change(served: Mapping[int, str], measured: int) -> tuple[str, str] | None:
     now = list(served.values())[-1] if served else ""
     before = served.get(measured, now)
     return (before, now) if before != now else None
@@ -276,13 +311,15 @@ def _metrics(
     newest: Mapping[tuple[str, str], int],
     figures: Mapping[str, Any],
 ) -> tuple[MetricRecord, ...]:
-    said = figures.get("judges", {}).get(str(judge), {})
-    found = []
+    by_metric = figures.get("judges", {}).get(str(judge), {})
+    records = []
     for row in sorted(rubrics, key=lambda rubric: rubric.family):
-        latest = newest.get((row.family, row.language), 0)
-        for spec in family_for(row.rubric).given:
-            measured = said.get(spec.name)
-            agreed = JudgeTrust.from_dict(measured["trust"]) if measured else None
-            bias = measured["bias"] if measured else None
-            found.append(MetricRecord(spec, row, latest if latest > row.version else None, agreed, bias))
-    return tuple(found)
+        latest_version = newest.get((row.family, row.language), 0)
+        for spec in family_for(row.rubric).produced_metrics:
+            metric_figures = by_metric.get(spec.name)
+            trust = JudgeTrust.from_dict(metric_figures["trust"]) if metric_figures else None
+            bias = metric_figures["bias"] if metric_figures else None
+            records.append(
+                MetricRecord(spec, row, latest_version if latest_version > row.version else None, trust, bias)
+            )
+    return tuple(records)

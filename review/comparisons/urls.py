@@ -1,4 +1,4 @@
-"""Addresses of comparisons and of the quality of question sets."""
+"""URLs of comparisons and question set quality."""
 
 from __future__ import annotations
 

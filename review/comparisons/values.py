@@ -1,4 +1,4 @@
-"""Which runs are compared, the versions in which they differ, and their values by question."""
+"""Selection of compared runs, the versions by which they differ, and their values by question."""
 
 from __future__ import annotations
 
@@ -6,171 +6,179 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.core.metric_specs import JUDGED
+from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.models import Run
-from evaluation.profiles.arithmetic import Passing, has_passing
-from evaluation.profiles.spec import OVERALL, Part, ProfileSpec, Unit
-from evaluation.runs.selectors import project_named, question_set_named
+from evaluation.profiles.arithmetic import PassVerdict, has_passing
+from evaluation.profiles.spec import OVERALL, OverallUnit, ProfilePart, ProfileSpec
+from evaluation.runs.selectors import get_project, get_question_set
 from review.evidence.answers import RunAnswer
-from review.reports.gathering import Gathered, gather
-from review.reports.lines import own_scores
-from review.reports.profile_section import each_answer, flags_of
+from review.reports.gathering import ReportInputs, load_inputs
+from review.reports.lines import answer_scores
+from review.reports.profile_section import answer_verdicts, flags_of
 from review.reports.provenance import JudgeUsed
-from review.reports.report import Report, report_of
+from review.reports.report import Report, build_report
 from review.reports.scores import MetricValues, SideScore, score_side, summand
 
-MOST = 50  # runs shown side by side
+# Most runs in one comparison.
+MAX_RUNS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A run in a comparison: its report, and what the report is made of."""
+    """A run in a comparison: its report and the report's inputs."""
 
-    basis: Gathered
+    basis: ReportInputs
     report: Report
 
     @property
     def run_id(self) -> int:
-        """The run's primary key."""
         return self.report.header.run_id
 
 
-def sides(runs: Sequence[Run]) -> list[Side]:
-    """The runs, ready to be compared; about twenty queries each."""
-    return [Side(basis, report_of(basis)) for basis in map(gather, runs)]
+def load_sides(runs: Sequence[Run]) -> list[Side]:
+    """Load the runs for a comparison; about twenty queries each."""
+    return [Side(basis, build_report(basis)) for basis in map(load_inputs, runs)]
 
 
-def compared_runs(project_name: str, questions: str) -> list[Run]:
-    """The newest runs of a project, oldest first; of one version of a question set where it is named.
+def runs_to_compare(project_name: str, questions: str) -> list[Run]:
+    """Return the newest runs of a project, oldest first, optionally of one question set version.
 
     :raises UnknownName: for a project or set that does not exist.
-    :raises Refused: when several projects exist and none is named.
-    """
-    project = project_named(project_name)
+    :raises Refused: if there are several projects and none is named."""
+    project = get_project(project_name)
     runs = Run.objects.filter(project=project).exclude(state__in=[Run.State.DRAFT, Run.State.CANCELLED])
     if questions:
-        runs = runs.filter(answer_set__question_set=question_set_named(project, questions))
-    return list(runs.order_by("-id")[:MOST])[::-1]
+        runs = runs.filter(answer_set__question_set=get_question_set(project, questions))
+    return list(runs.order_by("-id")[:MAX_RUNS])[::-1]
 
 
-Differing = Mapping[str, list[str]]
-SERVED = "served_model"
+DifferingVersions = Mapping[str, list[str]]
+SERVED_MODEL = "served_model"
 
 
 def differing_versions(reports: Sequence[Report]) -> dict[str, list[str]]:
-    """What the runs do not have in common, by kind: question set, profile, judge, the model that answered under a
-    judge's name, rubric, how a judge's value comes about, k, kind of evaluation, metrics with their versions; one text
-    for each run."""
+    """Return the versions and settings that differ between runs, by kind, with one text for each run.
+
+    Kinds are question set, profile, judge, served model, rubric, method, k, evaluation type and metric versions."""
     kinds = {
         "question_set": [r.header.question_set for r in reports],
         "profile": [r.header.profile for r in reports],
-        "judge": [", ".join(filter(None, [_primary(r, _judge), _imported(r)])) for r in reports],
-        "rubric": [_primary(r, _rubric) for r in reports],
-        "method": [_primary(r, lambda one: one.method) for r in reports],
+        "judge": [
+            ", ".join(filter(None, [_describe_primary(r, _judge_name), _describe_imported_judges(r)])) for r in reports
+        ],
+        "rubric": [_describe_primary(r, _rubric_name) for r in reports],
+        "method": [_describe_primary(r, lambda used: used.method) for r in reports],
         "k": [str(r.provenance.k) for r in reports],
         "evaluation_type": [r.provenance.evaluation_type for r in reports],
-        "metrics": [", ".join(f"{one.name} v{one.version}" for one in r.provenance.metrics) for r in reports],
+        "metrics": [", ".join(f"{metric.name} v{metric.version}" for metric in r.provenance.metrics) for r in reports],
     }
-    found = {kind: values for kind, values in kinds.items() if len(set(values)) > 1}
-    return found | ({SERVED: [_served(r) for r in reports]} if _several_served(reports) else {})
+    differing = {kind: values for kind, values in kinds.items() if len(set(values)) > 1}
+    return differing | ({SERVED_MODEL: [_served_models(r) for r in reports]} if _has_several_models(reports) else {})
 
 
-def metric_differs(ours: Side, baseline: Side, name: str, differing: Differing) -> tuple[str, ...]:
-    """In what a metric of this name is not the same thing in two runs: its version, or who judged it by what."""
-    one, other = (next((line for line in side.report.metrics if line.name == name), None) for side in (ours, baseline))
-    found = ["metrics"] if one and other and one.metric_id != other.metric_id else []
-    authors = [side.report.provenance.imported_judges.get(name) for side in (ours, baseline)]
+def metric_differences(current: Side, baseline: Side, name: str, differing: DifferingVersions) -> tuple[str, ...]:
+    """Return the kinds of versions by which a metric differs between two runs."""
+    current_line, baseline_line = (
+        next((line for line in side.report.metrics if line.name == name), None) for side in (current, baseline)
+    )
+    differences = (
+        ["metrics"] if current_line and baseline_line and current_line.metric_id != baseline_line.metric_id else []
+    )
+    authors = [side.report.provenance.imported_judges.get(name) for side in (current, baseline)]
     if authors[0] != authors[1]:
-        return (*found, "judge")
-    if one and one.kind in JUDGED and not authors[0]:
-        found += [kind for kind in ("judge", "rubric", "method", SERVED) if kind in differing]
-    return tuple(found)
+        return (*differences, "judge")
+    if current_line and current_line.kind in JUDGED_KINDS and not authors[0]:
+        differences += [kind for kind in ("judge", "rubric", "method", SERVED_MODEL) if kind in differing]
+    return tuple(differences)
 
 
-def _imported(report: Report) -> str:
-    """The imported judges that count, each with its metrics."""
-    said: dict[str, list[str]] = {}
+def _describe_imported_judges(report: Report) -> str:
+    """Describe the imported judges that count, each with its metrics."""
+    metrics_by_author: dict[str, list[str]] = {}
     for metric, author in report.provenance.imported_judges.items():
-        said.setdefault(author, []).append(metric)
-    return ", ".join(f"{author} ({', '.join(metrics)})" for author, metrics in said.items())
+        metrics_by_author.setdefault(author, []).append(metric)
+    return ", ".join(f"{author} ({', '.join(metrics)})" for author, metrics in metrics_by_author.items())
 
 
-def _judge(one: JudgeUsed) -> str:
-    return f"{one.judge.name}@{one.judge.version}"
+def _judge_name(used: JudgeUsed) -> str:
+    return f"{used.judge.name}@{used.judge.version}"
 
 
-def _rubric(one: JudgeUsed) -> str:
-    return f"{one.rubric.name} v{one.rubric.version} ({one.language})"
+def _rubric_name(used: JudgeUsed) -> str:
+    return f"{used.rubric.name} v{used.rubric.version} ({used.language})"
 
 
-def _several_served(reports: Sequence[Report]) -> bool:
-    """Whether replies of several models stand behind one judge's values, in one run or over all: then they are not of
-    one series. Judges whose servers name no model cannot be told."""
+def _has_several_models(reports: Sequence[Report]) -> bool:
+    """Return whether several models stand behind one judge's values, in one run or across runs.
+
+    Their values are then not one series. Judges whose servers name no model are ignored."""
     models: dict[str, set[str]] = {}
     for report in reports:
-        for one in _asked(report):
-            models.setdefault(_judge(one), set()).update(served.model for served in one.served)
+        for used in _judges_used(report):
+            models.setdefault(_judge_name(used), set()).update(served.model for served in used.served)
     return any(len(names) > 1 for names in models.values())
 
 
-def _asked(report: Report) -> list[JudgeUsed]:
-    """The judges behind the run's values: the primary ones, or those beside it where it is a jury."""
+def _judges_used(report: Report) -> list[JudgeUsed]:
+    """Return the judges behind the run's values: the primary ones, or the members of a jury."""
     judges = report.provenance.judges
-    primary = [one for one in judges if one.primary]
-    return primary if any(one.served for one in primary) else list(judges)
+    primary = [used for used in judges if used.primary]
+    return primary if any(used.served for used in primary) else list(judges)
 
 
-def _served(report: Report) -> str:
-    """Every model with its replies; several rubrics of a judge are taken together."""
+def _served_models(report: Report) -> str:
+    """Describe each served model with its number of replies over all rubrics."""
     counts: dict[str, int] = {}
-    for one in _asked(report):
-        for served in one.served:
+    for used in _judges_used(report):
+        for served in used.served:
             counts[served.model] = counts.get(served.model, 0) + served.replies
     return ", ".join(f"{model} ({count})" for model, count in sorted(counts.items()))
 
 
-def _primary(report: Report, say: Callable[[JudgeUsed], str]) -> str:
-    return ", ".join(dict.fromkeys(say(one) for one in report.provenance.judges if one.primary))
+def _describe_primary(report: Report, describe: Callable[[JudgeUsed], str]) -> str:
+    return ", ".join(dict.fromkeys(describe(used) for used in report.provenance.judges if used.primary))
 
 
 Values = Mapping[str, float]
 
 
 def by_question(values: Iterable[tuple[RunAnswer, float]]) -> dict[str, float]:
-    """Question id -> mean over its answers."""
-    found: dict[str, list[float]] = {}
+    """Return the mean over answers by question id."""
+    by_id: dict[str, list[float]] = {}
     for answer, value in values:
-        found.setdefault(answer.question_id, []).append(value)
-    return {question: math.fsum(of) / len(of) for question, of in found.items()}
+        by_id.setdefault(answer.question_id, []).append(value)
+    return {question: math.fsum(question_values) / len(question_values) for question, question_values in by_id.items()}
 
 
-def groups_of(side: Side) -> dict[str, str]:
-    """Question id -> group of questions that are not independent."""
-    return {answer.question_id: answer.group for answer in side.basis.said.answers.values()}
+def question_groups(side: Side) -> dict[str, str]:
+    """Return the group of dependent questions by question id."""
+    return {answer.question_id: answer.group for answer in side.basis.evidence.answers.values()}
 
 
 def machine_score(side: Side, profile: ProfileSpec) -> SideScore:
-    """What the judge and rules said of the run, scored under a profile that need not be the run's own."""
+    """Score the run's judge and rule values under any profile."""
     return side.basis.machine if profile == side.basis.profile else score_side(profile, side.basis.sides.machine)
 
 
 def part_values(side: Side, profile: ProfileSpec) -> dict[str, dict[str, float]]:
-    """Part of the score -> question -> judge-only value on the profile's unit scale. A per-answer profile has a single
-    part: each answer's own score."""
-    if profile.unit is Unit.PER_ANSWER:
-        scores = own_scores(profile, side.basis.sides.machine, machine_score(side, profile))
-        return {OVERALL: by_question(_known(side, scores))}
+    """Return judge-only values on the profile's unit scale, by part and question.
+
+    A per-answer profile has one part, the answer's own score."""
+    if profile.unit is OverallUnit.PER_ANSWER:
+        scores = answer_scores(profile, side.basis.sides.machine, machine_score(side, profile))
+        return {OVERALL: by_question(_known_scores(side, scores))}
     metrics = side.basis.sides.machine.metrics
-    found = {
-        part.metric: _on_unit(profile, part, metrics[part.metric]) for part in profile.parts if part.metric in metrics
+    parts = {
+        part.metric: _unit_values(profile, part, metrics[part.metric])
+        for part in profile.parts
+        if part.metric in metrics
     }
-    return {name: values for name, values in found.items() if values}
+    return {name: values for name, values in parts.items() if values}
 
 
 def part_weights(profile: ProfileSpec, names: Iterable[str]) -> dict[str, float]:
-    """The weights of the parts that are compared, scaled to sum to 1 with the constant as the profile does where a
-    part is missing."""
-    if profile.unit is Unit.PER_ANSWER:
+    """Return the weights of the compared parts, scaled to sum to 1 with the constant, as for missing parts."""
+    if profile.unit is OverallUnit.PER_ANSWER:
         return {OVERALL: 1.0}
     chosen = set(names)
     weights = {part.metric: part.weight for part in profile.parts if part.metric in chosen}
@@ -178,42 +186,45 @@ def part_weights(profile: ProfileSpec, names: Iterable[str]) -> dict[str, float]
     return {name: weight / total * (1.0 - profile.constant) for name, weight in weights.items()}
 
 
-def weight_compared(profile: ProfileSpec, names: Iterable[str]) -> float:
-    """The share of the profile's weight that the compared parts have (0 to 1)."""
-    if profile.unit is Unit.PER_ANSWER:
+def compared_weight(profile: ProfileSpec, names: Iterable[str]) -> float:
+    """Return the compared parts' share of the profile's weight, from 0 to 1."""
+    if profile.unit is OverallUnit.PER_ANSWER:
         return 1.0
     chosen = set(names)
     return sum(part.weight for part in profile.parts if part.metric in chosen) + profile.constant
 
 
 def question_scores(side: Side, profile: ProfileSpec) -> dict[str, float]:
-    """Question -> its share of the parts that apply to it, 0 to 1, judge-only: it finds the questions that changed."""
-    return by_question(_known(side, own_scores(profile, side.basis.sides.machine, machine_score(side, profile))))
+    """Return the judge-only score by question, from 0 to 1 over the parts that apply."""
+    return by_question(
+        _known_scores(side, answer_scores(profile, side.basis.sides.machine, machine_score(side, profile)))
+    )
 
 
-def passing(side: Side, profile: ProfileSpec) -> dict[str, float]:
-    """Question -> share of its answers that pass under the profile; answers of which that is unknown are left out.
-    Empty for a profile that has no rule, or no score of single answers."""
+def passing_shares(side: Side, profile: ProfileSpec) -> dict[str, float]:
+    """Return the share of passing answers by question, without answers whose result is unknown.
+
+    Empty for a profile without a pass rule or without scores of single answers."""
     scores = machine_score(side, profile).answers
     if not has_passing(profile) or not scores:
         return {}
     machine = side.basis.sides.machine
-    each = each_answer(profile, machine, scores, flags_of(side.basis.run, profile))
+    outcomes = answer_verdicts(profile, machine, scores, flags_of(side.basis.run, profile))
     return by_question(
-        (answer, float(one.verdict is Passing.PASSED))
-        for answer, one in zip(machine.answers, each, strict=True)
-        if one is not None and one.verdict is not Passing.UNKNOWN
+        (answer, float(outcome.verdict is PassVerdict.PASSED))
+        for answer, outcome in zip(machine.answers, outcomes, strict=True)
+        if outcome is not None and outcome.verdict is not PassVerdict.UNKNOWN
     )
 
 
-def _on_unit(profile: ProfileSpec, part: Part, metric: MetricValues) -> dict[str, float]:
+def _unit_values(profile: ProfileSpec, part: ProfilePart, metric: MetricValues) -> dict[str, float]:
     if metric.scale.labels:
         return {}
-    found = summand(profile, part, metric, part.weight)
-    answers = (metric.answers[at] for at in found.places.tolist())
-    return by_question(zip(answers, found.values.tolist(), strict=True))
+    contribution = summand(profile, part, metric, part.weight)
+    answers = (metric.answers[index] for index in contribution.places.tolist())
+    return by_question(zip(answers, contribution.values.tolist(), strict=True))
 
 
-def _known(side: Side, scores: Iterable[float | None]) -> list[tuple[RunAnswer, float]]:
+def _known_scores(side: Side, scores: Iterable[float | None]) -> list[tuple[RunAnswer, float]]:
     answers = side.basis.sides.machine.answers
     return [(answer, score) for answer, score in zip(answers, scores, strict=True) if score is not None]

@@ -1,4 +1,4 @@
-"""What a comparison of two runs says, also in words, and what would settle it where it cannot tell."""
+"""Verdict on two compared runs, its sentences, and the evidence that would settle an undecided one."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_reason
 from review.comparisons.difference import RunDifference
 from review.reports.figure import Figure, Withheld
-from review.reports.gate import GateOn, margin_text
+from review.reports.gate import GateScore, margin_text
 from review.reports.retrieval import reads_labels
-from review.statistics.correction.frame import LEAST_LABELS
+from review.statistics.correction.frame import MIN_LABELS
 from review.statistics.paired_tests.gate import (
+    DifferenceVerdict,
     Resource,
-    Settling,
-    Verdict,
-    lies_within,
-    settle_by_labels,
-    settle_by_questions,
-    verdict_of,
+    SampleRequirement,
+    difference_verdict,
+    is_within_margin,
+    labels_to_decide,
+    questions_to_decide,
 )
 from review.statistics.paired_tests.gatekeeping import Multiplicity
 
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict:
-    """``verdict`` on one score; ``reason`` is the code that says why where the score has no difference or no interval.
-    ``settling`` is what would bring no difference to the edge of the interval, were the value to stay. ``alike_within``
-    is the stated margin where the whole interval lies inside it, also of a run that is better or worse by less."""
+    """Verdict on one score.
 
-    verdict: Verdict
+    ``reason`` is a code if the score has no difference or no interval. ``settling`` is the amount of evidence that
+    would
+    exclude no difference if the value stays. ``alike_within`` is the stated margin if the whole interval lies inside
+    it,
+    also for a run that is better or worse by less."""
+
+    verdict: DifferenceVerdict
     reason: str = ""
-    settling: Settling | None = None
+    settling: SampleRequirement | None = None
     alike_within: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON values."""
         settling = self.settling
         return {
             "verdict": str(self.verdict),
@@ -48,259 +51,280 @@ class RunVerdict:
         }
 
 
-def _told(low: float, high: float, margin: float | None) -> RunVerdict:
-    """What an interval says, with a margin or without one."""
-    verdict = verdict_of(low, high)
-    if margin is None or not lies_within(low, high, margin):
+def _interval_verdict(low: float, high: float, margin: float | None) -> RunVerdict:
+    """Return the verdict of an interval, with or without a margin."""
+    verdict = difference_verdict(low, high)
+    if margin is None or not is_within_margin(low, high, margin):
         return RunVerdict(verdict)
-    return RunVerdict(Verdict.ALIKE if verdict is Verdict.CANNOT_TELL else verdict, alike_within=margin)
+    return RunVerdict(
+        DifferenceVerdict.ALIKE if verdict is DifferenceVerdict.CANNOT_TELL else verdict, alike_within=margin
+    )
 
 
-def judge_only_verdict(one: RunDifference) -> RunVerdict:
-    """On what the judge and the rules said."""
-    paired = one.overall
+def judge_only_verdict(run_difference: RunDifference) -> RunVerdict:
+    """Return the verdict on judge and rule scores."""
+    paired = run_difference.overall
     if paired is None or paired.low is None or paired.high is None:
-        return RunVerdict(Verdict.CANNOT_TELL, "no_values" if paired is None else "no_variation")
-    found = _told(paired.low, paired.high, one.margin)
-    if found.verdict is not Verdict.CANNOT_TELL:
-        return found
+        return RunVerdict(DifferenceVerdict.CANNOT_TELL, "no_values" if paired is None else "no_variation")
+    run_verdict = _interval_verdict(paired.low, paired.high, run_difference.margin)
+    if run_verdict.verdict is not DifferenceVerdict.CANNOT_TELL:
+        return run_verdict
     half = (paired.high - paired.low) / 2.0
-    return replace(found, settling=settle_by_questions(paired.groups, half, abs(paired.value)))
+    return replace(run_verdict, settling=questions_to_decide(paired.groups, half, abs(paired.value)))
 
 
-def corrected_verdict(one: RunDifference) -> RunVerdict:
-    """On what the experts would have said of both."""
-    figure = one.corrected
+def corrected_verdict(run_difference: RunDifference) -> RunVerdict:
+    """Return the verdict on corrected scores."""
+    figure = run_difference.corrected
     if figure.value is None or figure.low is None or figure.high is None:
         reason = figure.withheld or figure.no_interval
-        return RunVerdict(Verdict.CANNOT_TELL, reason, labels_missing(figure))
-    found = _told(figure.low, figure.high, one.margin)
-    if found.verdict is not Verdict.CANNOT_TELL:
-        return found
-    return replace(found, settling=settle_corrected(one, abs(figure.value)))
+        return RunVerdict(DifferenceVerdict.CANNOT_TELL, reason, labels_missing(figure))
+    run_verdict = _interval_verdict(figure.low, figure.high, run_difference.margin)
+    if run_verdict.verdict is not DifferenceVerdict.CANNOT_TELL:
+        return run_verdict
+    return replace(run_verdict, settling=settle_corrected(run_difference, abs(figure.value)))
 
 
-def settle_corrected(one: RunDifference, distance: float) -> Settling | None:
-    """What would make the corrected difference's interval as narrow as ``distance``: labels of both runs together, or
-    questions where their own variation alone is wider."""
-    groups = one.overall.groups if one.overall else 0
-    wide, narrow = one.corrected, one.corrected_this_run
+def settle_corrected(run_difference: RunDifference, distance: float) -> SampleRequirement | None:
+    """Return the evidence that narrows the corrected interval to ``distance``.
+
+    Labels of both runs together, or questions if their variation alone is wider."""
+    groups = run_difference.overall.groups if run_difference.overall else 0
+    wide, narrow = run_difference.corrected, run_difference.corrected_this_run
     labels = int(wide.extra.get("labels") or 0)
     if not labels or narrow.value is None:
-        return settle_by_questions(groups, half_width(wide), distance)
-    return settle_by_labels(labels, wide.n, groups, half_width(narrow), half_width(wide), distance)
+        return questions_to_decide(groups, half_width(wide), distance)
+    return labels_to_decide(labels, wide.n, groups, half_width(narrow), half_width(wide), distance)
 
 
-def labels_missing(figure: Figure) -> Settling | None:
-    """The rated answers in all that a withheld corrected figure needs to be shown; ``None`` where labels are not what
-    is missing."""
+def labels_missing(figure: Figure) -> SampleRequirement | None:
+    """Return the total of rated answers that a withheld corrected figure needs; ``None`` if labels are not missing."""
     if figure.withheld in {Withheld.NOT_REVIEWED, Withheld.CARRIED}:
-        return Settling.by_labels(LEAST_LABELS)
+        return SampleRequirement.by_labels(MIN_LABELS)
     missing = figure.extra.get("missing") or {}
     parts = [missing, *(missing.get("components") or {}).values()]
-    more = max((int(part["labels"]) for part in parts if part.get("labels")), default=0)
-    return Settling.by_labels(int(figure.extra.get("labels") or 0) + more) if more else None
+    missing_labels = max((int(part["labels"]) for part in parts if part.get("labels")), default=0)
+    return (
+        SampleRequirement.by_labels(int(figure.extra.get("labels") or 0) + missing_labels) if missing_labels else None
+    )
 
 
 def half_width(figure: Figure) -> float:
-    """Half the interval of a figure; 0 without one."""
+    """Return half the interval of a figure; 0 without one."""
     return 0.0 if figure.low is None or figure.high is None else (figure.high - figure.low) / 2.0
 
 
-NO_OVERALL = "no_overall"  # of a profile whose parts are not summed
+# Reason code of a profile whose parts are not summed.
+NO_OVERALL = "no_overall"
 
 
 def p_text(value: float | None) -> str:
-    """A p-value with three digits; none is nought."""
+    """Format a p-value with three digits, never as zero."""
     if value is None:
         return "–"
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def family_sentence(tested: Multiplicity) -> str:
-    """How many overall scores are compared, in which order, and how often any verdict may be false."""
-    facts = {"error": f"{100 * tested.error:.0f}%", "size": tested.size, "each": f"{100 * tested.confidence:.1f}%"}
-    order = gettext("A metric gets a verdict only where its overall score differs.")
-    if tested.size < 2:
-        said = gettext("The chance of a false better or worse is at most %(error)s.") % facts
+def family_sentence(family: Multiplicity) -> str:
+    """Describe the number of tests, their order, and the chance of a false verdict."""
+    facts = {"error": f"{100 * family.error:.0f}%", "size": family.size, "each": f"{100 * family.confidence:.1f}%"}
+    metric_note = gettext("A metric gets a verdict only where its overall score differs.")
+    if family.size < 2:
+        sentence = gettext("The chance of a false better or worse is at most %(error)s.") % facts
     else:
-        said = (
+        sentence = (
             gettext(
                 "Adjusted for %(size)d overall scores: the chance of even one false better or worse is at most "
                 "%(error)s, so the interval of each is a %(each)s interval."
             )
             % facts
         )
-    return f"{said} {order}"
+    return f"{sentence} {metric_note}"
 
 
-def sentences(one: RunDifference) -> list[str]:
-    """The verdict that can be trusted, the other, and what to do next, the runs named by their numbers."""
+def sentences(run_difference: RunDifference) -> list[str]:
+    """Return the leading verdict, the secondary one, and the next step, naming runs by number."""
     names = {
-        "run": gettext("Run %(id)d") % {"id": one.run_id},
-        "baseline": gettext("Run %(id)d") % {"id": one.baseline_id},
+        "run": gettext("Run %(id)d") % {"id": run_difference.run_id},
+        "baseline": gettext("Run %(id)d") % {"id": run_difference.baseline_id},
     }
-    return [say for tell in (lead_sentence, other_sentence, next_sentence) if (say := tell(one, names))]
+    return [
+        sentence
+        for build_sentence in (lead_sentence, other_sentence, next_sentence)
+        if (sentence := build_sentence(run_difference, names))
+    ]
 
 
-EXACT = frozenset({NO_OVERALL, "no_parts", Withheld.RULES_ONLY})  # no judge is in what was compared
+# Reasons that mean no judge is in the compared score.
+WITHOUT_JUDGE = frozenset({NO_OVERALL, "no_parts", Withheld.RULES_ONLY})
 
 
-def lead_sentence(one: RunDifference, names: dict[str, str]) -> str:
-    """The verdict that can be trusted: what the experts would have said of both, or that this is not known; what was
-    computed where no judge is in it."""
-    found = corrected_verdict(one)
-    if said := _retrieval_sentence(one, names):
-        return said
-    if found.reason in EXACT:
-        return judge_only_sentence(one, names)
-    said = corrected_sentence(one, names)
-    if found.reason == Withheld.NOT_REVIEWED:
-        said = gettext("Not known yet which is better: no expert has rated these answers.")
-        said = " ".join([said, *_settled(found)])
-    if one.retrieval and any(map(reads_labels, one.parts)):
-        said += " " + gettext("Retrieval has weight in the score and counts passages without a label as misses.")
-    return said
+def lead_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
+    """State the most trustworthy verdict: the corrected one, or that it is unknown; rule scores need no correction."""
+    run_verdict = corrected_verdict(run_difference)
+    if sentence := _retrieval_sentence(run_difference, names):
+        return sentence
+    if run_verdict.reason in WITHOUT_JUDGE:
+        return judge_only_sentence(run_difference, names)
+    sentence = corrected_sentence(run_difference, names)
+    if run_verdict.reason == Withheld.NOT_REVIEWED:
+        sentence = gettext("Not known yet which is better: no expert has rated these answers.")
+        sentence = " ".join([sentence, *_evidence_sentences(run_verdict)])
+    if run_difference.retrieval and any(map(reads_labels, run_difference.parts)):
+        sentence += " " + gettext("Retrieval has weight in the score and counts passages without a label as misses.")
+    return sentence
 
 
-def _repaired(one: RunDifference) -> Figure | None:
-    """The corrected difference of nDCG, where no judge is in what was compared: it says more than scores that count
-    passages without a label as misses."""
-    parts, reason = [reads_labels(name) for name in one.parts], corrected_verdict(one).reason
-    leads = all(parts) if reason == Withheld.NOT_REVIEWED else reason in EXACT and (any(parts) or not parts)
-    if not (one.retrieval and leads):
+def _leading_retrieval_figure(run_difference: RunDifference) -> Figure | None:
+    """Return the corrected nDCG difference if it leads, that is, if no judge is in the compared score.
+
+    It is more reliable than scores that count unlabelled passages as misses."""
+    parts, reason = [reads_labels(name) for name in run_difference.parts], corrected_verdict(run_difference).reason
+    leads = all(parts) if reason == Withheld.NOT_REVIEWED else reason in WITHOUT_JUDGE and (any(parts) or not parts)
+    if not (run_difference.retrieval and leads):
         return None
-    return next((metric.corrected for metric in one.metrics if metric.name == GateOn.NDCG), None)
+    return next((metric.corrected for metric in run_difference.metrics if metric.name == GateScore.NDCG), None)
 
 
-def _verdict_on(figure: Figure, margin: float | None) -> RunVerdict:
+def _figure_verdict(figure: Figure, margin: float | None) -> RunVerdict:
     if figure.low is None or figure.high is None:
-        return RunVerdict(Verdict.CANNOT_TELL)
-    return _told(figure.low, figure.high, margin)
+        return RunVerdict(DifferenceVerdict.CANNOT_TELL)
+    return _interval_verdict(figure.low, figure.high, margin)
 
 
-def _retrieval_sentence(one: RunDifference, names: dict[str, str]) -> str:
-    if (figure := _repaired(one)) is None:
+def _retrieval_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
+    if (figure := _leading_retrieval_figure(run_difference)) is None:
         return ""
     if figure.low is None or figure.high is None:
-        why = {"why": explain_reason(figure.withheld or figure.no_interval)}
-        return gettext("By nDCG, corrected for passages without a label: cannot tell. %(why)s") % why
-    found = _verdict_on(figure, one.margin)
-    if found.verdict is Verdict.CANNOT_TELL:
+        params = {"why": explain_reason(figure.withheld or figure.no_interval)}
+        return gettext("By nDCG, corrected for passages without a label: cannot tell. %(why)s") % params
+    run_verdict = _figure_verdict(figure, run_difference.margin)
+    if run_verdict.verdict is DifferenceVerdict.CANNOT_TELL:
         return gettext("By nDCG, corrected for passages without a label: cannot tell.")
-    said = {"said": _sure(found, figure.low, figure.high, names)}
-    return gettext("By nDCG, corrected for passages without a label: %(said)s") % said
+    params = {"said": _verdict_sentence(run_verdict, figure.low, figure.high, names)}
+    return gettext("By nDCG, corrected for passages without a label: %(said)s") % params
 
 
-def other_sentence(one: RunDifference, names: dict[str, str]) -> str:
-    """What the judge's scores say alone, with the reason why that does not lead; empty where it leads."""
-    if _repaired(one) is not None and one.overall is not None:
-        said = gettext("By the labels alone, where passages without one count as misses: %(said)s")
-        return said % {"said": judge_only_sentence(one, names)}
-    if corrected_verdict(one).reason in EXACT or _repaired(one) is not None:
+def other_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
+    """State the judge-only verdict and why it does not lead; empty if it leads."""
+    if _leading_retrieval_figure(run_difference) is not None and run_difference.overall is not None:
+        sentence = gettext("By the labels alone, where passages without one count as misses: %(said)s")
+        return sentence % {"said": judge_only_sentence(run_difference, names)}
+    if (
+        corrected_verdict(run_difference).reason in WITHOUT_JUDGE
+        or _leading_retrieval_figure(run_difference) is not None
+    ):
         return ""
-    said = gettext("Judge scores only (judge error not included): %(said)s")
-    return said % {"said": judge_only_sentence(one, names)}
+    sentence = gettext("Judge scores only (judge error not included): %(said)s")
+    return sentence % {"said": judge_only_sentence(run_difference, names)}
 
 
-def next_sentence(one: RunDifference, names: dict[str, str]) -> str:
-    """The one thing to do next; empty where nothing in the runs can be compared."""
-    found = corrected_verdict(one)
-    if (repaired := _repaired(one)) is not None:
-        found = _verdict_on(repaired, one.margin)
-        if found.verdict is Verdict.CANNOT_TELL:
+def next_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
+    """State the next step; empty if nothing is comparable."""
+    run_verdict = corrected_verdict(run_difference)
+    if (retrieval_figure := _leading_retrieval_figure(run_difference)) is not None:
+        run_verdict = _figure_verdict(retrieval_figure, run_difference.margin)
+        if run_verdict.verdict is DifferenceVerdict.CANNOT_TELL:
             return gettext("Next: ask experts to rate more passages of the repair.")
-    elif found.reason in EXACT:
-        found = judge_only_verdict(one)
-        if one.overall is None:
+    elif run_verdict.reason in WITHOUT_JUDGE:
+        run_verdict = judge_only_verdict(run_difference)
+        if run_difference.overall is None:
             return ""
-    if found.verdict is Verdict.BETTER:
-        if not one.worse:
+    if run_verdict.verdict is DifferenceVerdict.BETTER:
+        if not run_difference.worse:
             return gettext("Next: take %(run)s.") % names
         return gettext("Next: check the questions that dropped most, then take %(run)s.") % names
-    if found.verdict is Verdict.WORSE:
-        if not one.worse:  # experts see what the judge does not
+    if run_verdict.verdict is DifferenceVerdict.WORSE:
+        # Experts and judge can disagree, so that no question dropped by the judge.
+        if not run_difference.worse:
             return gettext("Next: keep %(baseline)s.") % names
         return gettext("Next: keep %(baseline)s. Check the questions that dropped most to see why.") % names
-    if found.verdict is Verdict.ALIKE:
+    if run_verdict.verdict is DifferenceVerdict.ALIKE:
         return gettext("Next: choose by something else, such as cost or time.")
-    if found.settling is None and found.reason:
+    if run_verdict.settling is None and run_verdict.reason:
         return gettext("Next: read the questions that changed most.")
-    if found.settling is not None and found.settling.resource is not Resource.QUESTIONS:
+    if run_verdict.settling is not None and run_verdict.settling.resource is not Resource.QUESTIONS:
         return gettext("Next: have experts review a sample of both runs.")
     return gettext("Next: add questions, or treat the two as equal if a difference this small doesn't matter.")
 
 
-def judge_only_sentence(one: RunDifference, names: dict[str, str]) -> str:
-    """What the judge's scores say; ``names`` are those of ``run`` and ``baseline``."""
-    overall, found = one.overall, judge_only_verdict(one)
+def judge_only_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
+    """State the judge-only verdict; ``names`` has the keys ``run`` and ``baseline``."""
+    overall, run_verdict = run_difference.overall, judge_only_verdict(run_difference)
     if overall is None:
-        if one.corrected.withheld == NO_OVERALL:
+        if run_difference.corrected.withheld == NO_OVERALL:
             return explain_reason(NO_OVERALL)
         return gettext("The runs have no question of any part of the score in common.")
     if overall.low is None or overall.high is None:
         if not overall.value:
             return gettext("Every score is the same for both.")
         return gettext("The scores differ in the same way everywhere, so nothing tells how sure that is.")
-    if found.verdict is not Verdict.CANNOT_TELL:
-        return _sure(found, overall.low, overall.high, names)
-    least = {"least": f"{overall.detectable or 0.0:.3f}"}
-    said = gettext("Cannot tell. A difference of %(least)s or more would be found in 4 of 5 such comparisons.") % least
-    return " ".join([said, *_settled(found)])
+    if run_verdict.verdict is not DifferenceVerdict.CANNOT_TELL:
+        return _verdict_sentence(run_verdict, overall.low, overall.high, names)
+    params = {"least": f"{overall.detectable or 0.0:.3f}"}
+    sentence = (
+        gettext("Cannot tell. A difference of %(least)s or more would be found in 4 of 5 such comparisons.") % params
+    )
+    return " ".join([sentence, *_evidence_sentences(run_verdict)])
 
 
-def corrected_sentence(one: RunDifference, names: dict[str, str]) -> str:
-    """What the experts would have said of both, and what is missing where that is not known; empty where no expert
-    has rated either run, or there is no overall score."""
-    figure, found = one.corrected, corrected_verdict(one)
-    if found.reason in ("not_reviewed", NO_OVERALL):
+def corrected_sentence(run_difference: RunDifference, names: dict[str, str]) -> str:
+    """State the corrected verdict, or what is missing for it; empty without ratings or an overall score."""
+    figure, run_verdict = run_difference.corrected, corrected_verdict(run_difference)
+    if run_verdict.reason in ("not_reviewed", NO_OVERALL):
         return ""
     if figure.low is None or figure.high is None:
-        why = {"why": explain_reason(found.reason)}
-        return " ".join([gettext("By the corrected scores: cannot tell. %(why)s") % why, *_settled(found)])
-    if found.verdict is Verdict.CANNOT_TELL:
+        params = {"why": explain_reason(run_verdict.reason)}
         return " ".join(
-            [gettext("By the corrected scores: cannot tell."), _between(figure.low, figure.high), *_settled(found)]
+            [gettext("By the corrected scores: cannot tell. %(why)s") % params, *_evidence_sentences(run_verdict)]
         )
-    said = {"said": _sure(found, figure.low, figure.high, names)}
-    return gettext("By the corrected scores: %(said)s") % said
+    if run_verdict.verdict is DifferenceVerdict.CANNOT_TELL:
+        return " ".join(
+            [
+                gettext("By the corrected scores: cannot tell."),
+                _interval_sentence(figure.low, figure.high),
+                *_evidence_sentences(run_verdict),
+            ]
+        )
+    params = {"said": _verdict_sentence(run_verdict, figure.low, figure.high, names)}
+    return gettext("By the corrected scores: %(said)s") % params
 
 
-def _between(low: float, high: float) -> str:
-    ends = {"low": numbers.signed(low, 3), "high": numbers.signed(high, 3)}
+def _interval_sentence(low: float, high: float) -> str:
+    ends = {"low": numbers.format_signed(low, 3), "high": numbers.format_signed(high, 3)}
     return gettext("The difference is between %(low)s and %(high)s on questions like these.") % ends
 
 
-def _sure(found: RunVerdict, low: float, high: float, names: dict[str, str]) -> str:
-    if found.verdict is Verdict.ALIKE:
-        return _alike(low, high, found.alike_within or 0.0, names)
+def _verdict_sentence(run_verdict: RunVerdict, low: float, high: float, names: dict[str, str]) -> str:
+    if run_verdict.verdict is DifferenceVerdict.ALIKE:
+        return _alike_sentence(low, high, run_verdict.alike_within or 0.0, names)
     facts = {**names, "low": f"{min(abs(low), abs(high)):.3f}", "high": f"{max(abs(low), abs(high)):.3f}"}
-    if found.verdict is Verdict.BETTER:
-        said = gettext("%(run)s is better by %(low)s to %(high)s on questions like these.") % facts
+    if run_verdict.verdict is DifferenceVerdict.BETTER:
+        sentence = gettext("%(run)s is better by %(low)s to %(high)s on questions like these.") % facts
     else:
-        said = gettext("%(run)s is worse by %(low)s to %(high)s on questions like these.") % facts
-    if found.alike_within is None:
-        return said
-    alike = gettext("The two are alike within %(margin)s.") % {"margin": margin_text(found.alike_within)}
-    return f"{said} {alike}"
+        sentence = gettext("%(run)s is worse by %(low)s to %(high)s on questions like these.") % facts
+    if run_verdict.alike_within is None:
+        return sentence
+    alike = gettext("The two are alike within %(margin)s.") % {"margin": margin_text(run_verdict.alike_within)}
+    return f"{sentence} {alike}"
 
 
-def _alike(low: float, high: float, margin: float, names: dict[str, str]) -> str:
+def _alike_sentence(low: float, high: float, margin: float, names: dict[str, str]) -> str:
     facts = {"margin": margin_text(margin), "low": f"{low:+.3f}", "high": f"{high:+.3f}"}
-    said = gettext(
+    sentence = gettext(
         "%(run)s and %(baseline)s are alike within %(margin)s on questions like these: the difference lies between "
         "%(low)s and %(high)s."
     )
-    return said % {**names, **facts}
+    return sentence % {**names, **facts}
 
 
-def _settled(found: RunVerdict) -> list[str]:
-    if found.settling is None:
+def _evidence_sentences(run_verdict: RunVerdict) -> list[str]:
+    if run_verdict.settling is None:
         too_small = gettext("The observed difference is too small to tell how many questions would decide it.")
-        return [] if found.reason else [too_small]
-    needed = {"count": found.settling.needed}
-    if found.settling.resource is Resource.QUESTIONS:
-        return [gettext("About %(count)d questions in all would decide it if the value stays.") % needed]
-    if found.reason:
-        return [gettext("About %(count)d rated answers are needed for a corrected score.") % needed]
-    return [gettext("About %(count)d rated answers of both runs together would decide it if the value stays.") % needed]
+        return [] if run_verdict.reason else [too_small]
+    params = {"count": run_verdict.settling.needed}
+    if run_verdict.settling.resource is Resource.QUESTIONS:
+        return [gettext("About %(count)d questions in all would decide it if the value stays.") % params]
+    if run_verdict.reason:
+        return [gettext("About %(count)d rated answers are needed for a corrected score.") % params]
+    return [gettext("About %(count)d rated answers of both runs together would decide it if the value stays.") % params]

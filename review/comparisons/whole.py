@@ -1,4 +1,4 @@
-"""A comparison of several runs: each beside the first, and all in order; as a value and in its file formats."""
+"""Comparison of several runs with the first one, their ranking, and the file formats of a comparison."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any, TypeVar
 
 from django.utils.translation import gettext as _
 
-from evaluation.core.errors import Refused
-from evaluation.formats.export import Exports, write_whole
+from evaluation.core.errors import DomainError
+from evaluation.formats.export import Exports, write_atomically
 from evaluation.models import Run
 from review.comparisons.difference import (
-    SCORE,
+    COMPARED_SCORE,
     MetricDifference,
-    Order,
     QuestionChange,
     RunDifference,
+    RunOrder,
     differences_from_first,
-    order,
+    rank_runs,
 )
-from review.comparisons.values import Side, differing_versions, sides
+from review.comparisons.values import Side, differing_versions, load_sides
 from review.comparisons.verdict import corrected_verdict, family_sentence, judge_only_verdict, p_text, sentences
 from review.reports.as_json import summary_json
-from review.reports.as_junit import Case, Suite, gate_cases, gate_text, junit_document
+from review.reports.as_junit import JUnitCase, JUnitSuite, gate_cases, gate_text, junit_document
 from review.reports.as_markdown import cells, escaped, gate_block, table
-from review.reports.entries import NOTHING, Output
+from review.reports.entries import DASH, Output
 from review.reports.figure import Figure, plain, why_withheld
 from review.reports.gate import Gate, gate_line
 from review.reports.report import Report
@@ -36,126 +36,135 @@ from review.reports.sections import OVERALL
 from review.statistics.paired_tests.gatekeeping import Multiplicity
 from review.statistics.paired_tests.paired import PairedDifference
 
-AnyCompared = TypeVar("AnyCompared", bound="Compared")
+AnyComparison = TypeVar("AnyComparison", bound="ComparisonSummary")
 _NO_GATES: Mapping[int, Gate] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Runs side by side, by their reports. The first is the baseline: ``differences`` holds each of the others minus
-    the first, overall scores tested before their metrics."""
+class ComparisonSummary:
+    """Comparison of runs by their reports.
+
+    The first run is the baseline: ``differences`` are the others minus the first, overall scores tested before metrics.
+    """
 
     reports: tuple[Report, ...]
     differences: tuple[RunDifference, ...]
     family: Multiplicity
-    order: Order | None
+    order: RunOrder | None
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Compared):
-    """The same with what the reports are made of, which gates need."""
+class Comparison(ComparisonSummary):
+    """A comparison with the inputs of the reports, which gates need."""
 
     sides: tuple[Side, ...]
 
 
 def compare(runs: Sequence[Run], *, seed: int = 0) -> Comparison:
-    """Compare runs; one alone has nothing to be compared with and stands for itself."""
-    chosen = sides(runs)
-    differences, family = differences_from_first(chosen)
-    ranked = order(chosen, seed=seed)
-    return Comparison(tuple(side.report for side in chosen), differences, family, ranked, tuple(chosen))
+    """Compare runs. A single run has no differences."""
+    compared_sides = load_sides(runs)
+    differences, family = differences_from_first(compared_sides)
+    run_order = rank_runs(compared_sides, seed=seed)
+    return Comparison(
+        tuple(side.report for side in compared_sides), differences, family, run_order, tuple(compared_sides)
+    )
 
 
-def with_margin(found: AnyCompared, margin: float | None) -> AnyCompared:
-    """The comparison of a reader to whom a difference of at most ``margin`` does not matter.
+def with_margin(comparison: AnyComparison, margin: float | None) -> AnyComparison:
+    """Return the comparison for a reader to whom differences up to ``margin`` do not matter.
 
-    :raises Refused: ``margin_not_positive``.
-    """
+    :raises Refused: ``margin_not_positive``."""
     if margin is not None and not margin > 0:
-        raise Refused("margin_not_positive", margin=margin)
-    return replace(found, differences=tuple(replace(one, margin=margin) for one in found.differences))
+        raise DomainError("margin_not_positive", margin=margin)
+    return replace(
+        comparison,
+        differences=tuple(replace(run_difference, margin=margin) for run_difference in comparison.differences),
+    )
 
 
-def comparison_json(found: Compared, gates: Mapping[int, Gate] = _NO_GATES) -> dict[str, Any]:
-    """``{"score", "runs": [...], "differs": {...}, "differences": [...], "ranking": {...} or null, "gates": {...}}``;
-    ``gates`` are those of the runs they were asked of. Every run stands for its system, so that its ``classes`` and
-    ``spread`` are those tables of source 001 by system."""
-    reports = found.reports
+def comparison_json(comparison: ComparisonSummary, gates: Mapping[int, Gate] = _NO_GATES) -> dict[str, Any]:
+    """Return the comparison as JSON values.
+
+    ``{"score", "runs": [...], "differs": {...}, "differences": [...], "ranking": {...} or null, "gates": {...}}``.
+    ``gates`` are keyed by run. ``classes`` and ``spread`` of each run give the tables by system."""
+    reports = comparison.reports
     runs = []
     for report in reports:
         summary = summary_json(report)
-        shown = {key: summary[key] for key in ("run", "overall", "metrics", "by_category", "latency")}
-        beside = {key: summary["by_profile"][key] for key in ("classes", "spread") if key in summary["by_profile"]}
-        runs.append(shown | beside)
+        sections = {key: summary[key] for key in ("run", "overall", "metrics", "by_category", "latency")}
+        profile_tables = {
+            key: summary["by_profile"][key] for key in ("classes", "spread") if key in summary["by_profile"]
+        }
+        runs.append(sections | profile_tables)
     return {
-        "score": SCORE,
+        "score": COMPARED_SCORE,
         "runs": runs,
         "differs": differing_versions(reports),
-        "family": _family(found.family),
-        "differences": [_difference(one) for one in found.differences],
-        "ranking": None if found.order is None else _order(found.order),
+        "family": _family(comparison.family),
+        "differences": [_difference(run_difference) for run_difference in comparison.differences],
+        "ranking": None if comparison.order is None else _order(comparison.order),
         "gates": {str(run): plain(gate.to_dict()) for run, gate in gates.items()},
     }
 
 
-def _family(one: Multiplicity) -> dict[str, Any]:
-    """``size`` overall scores, each tested at ``level_of_each``; metrics only where their overall score differs."""
-    return {"size": one.size, "error": one.error, "level_of_each": plain(one.level)}
+def _family(family: Multiplicity) -> dict[str, Any]:
+    """Describe the tests: ``size`` overall scores, each at ``level_of_each``. Metrics need an overall difference."""
+    return {"size": family.size, "error": family.error, "level_of_each": plain(family.level)}
 
 
-def _difference(one: RunDifference) -> dict[str, Any]:
+def _difference(run_difference: RunDifference) -> dict[str, Any]:
     return {
-        "run": one.run_id,
-        "baseline": one.baseline_id,
-        "differs": dict(one.differs),
-        "margin": one.margin,
+        "run": run_difference.run_id,
+        "baseline": run_difference.baseline_id,
+        "differs": dict(run_difference.differs),
+        "margin": run_difference.margin,
         "verdict": {
-            "judge_only": judge_only_verdict(one).to_dict(),
-            "corrected": corrected_verdict(one).to_dict(),
+            "judge_only": judge_only_verdict(run_difference).to_dict(),
+            "corrected": corrected_verdict(run_difference).to_dict(),
         },
-        "overall": _paired(one.overall),
-        "p_family": plain(one.p_family),
-        "weight": plain(one.weight),
-        "parts": list(one.parts),
-        "corrected": plain(one.corrected),
-        "corrected_this_run": plain(one.corrected_this_run),
-        "mcnemar": plain(one.passes),
-        "metrics": {metric.name: _metric(metric) for metric in one.metrics},
-        "worse": [_change(change) for change in one.worse],
-        "better": [_change(change) for change in one.better],
+        "overall": _paired(run_difference.overall),
+        "p_family": plain(run_difference.p_family),
+        "weight": plain(run_difference.weight),
+        "parts": list(run_difference.parts),
+        "corrected": plain(run_difference.corrected),
+        "corrected_this_run": plain(run_difference.corrected_this_run),
+        "mcnemar": plain(run_difference.passes),
+        "metrics": {metric.name: _metric(metric) for metric in run_difference.metrics},
+        "worse": [_change(change) for change in run_difference.worse],
+        "better": [_change(change) for change in run_difference.better],
     }
 
 
-def _metric(one: MetricDifference) -> dict[str, Any]:
+def _metric(metric: MetricDifference) -> dict[str, Any]:
     return {
-        "scale": str(one.scale),
-        "better": "lower" if one.lower_is_better else "higher",
-        "difference": _paired(one.paired),
-        "tested": one.tested,
-        "p_family": plain(one.p_family),
-        "mcnemar": plain(one.passes),
-        "corrected": plain(one.corrected),
-        "differs": list(one.differs),
-        **({} if one.judge_moved is None else {"judge_moved": plain(asdict(one.judge_moved))}),
-        **({} if one.system_moved is None else {"system_moved": plain(asdict(one.system_moved))}),
+        "scale": str(metric.scale),
+        "better": "lower" if metric.lower_is_better else "higher",
+        "difference": _paired(metric.paired),
+        "tested": metric.tested,
+        "p_family": plain(metric.p_family),
+        "mcnemar": plain(metric.passes),
+        "corrected": plain(metric.corrected),
+        "differs": list(metric.differs),
+        **({} if metric.judge_shift is None else {"judge_moved": plain(asdict(metric.judge_shift))}),
+        **({} if metric.system_shift is None else {"system_moved": plain(asdict(metric.system_shift))}),
     }
 
 
-def _paired(one: PairedDifference | None) -> dict[str, Any] | None:
-    return None if one is None else dict(plain(one.to_dict()))
+def _paired(paired: PairedDifference | None) -> dict[str, Any] | None:
+    return None if paired is None else dict(plain(paired.to_dict()))
 
 
-def _change(one: QuestionChange) -> dict[str, Any]:
-    return dict(plain(asdict(one) | {"change": one.change}))
+def _change(question_change: QuestionChange) -> dict[str, Any]:
+    return dict(plain(asdict(question_change) | {"change": question_change.change}))
 
 
-def _order(found: Order) -> dict[str, Any]:
-    sensitivity = found.sensitivity
+def _order(run_order: RunOrder) -> dict[str, Any]:
+    sensitivity = run_order.sensitivity
     return {
-        "profile": found.profile,
-        "parts": plain(found.parts),
-        "questions": found.ranking.questions,
-        "order": [plain({"run": int(row.run), "mean": row.mean, "places": row.places}) for row in found.ranked],
+        "profile": run_order.profile,
+        "parts": plain(run_order.parts),
+        "questions": run_order.ranking.questions,
+        "order": [plain({"run": int(row.run), "mean": row.mean, "places": row.places}) for row in run_order.ranked],
         "weights": None
         if sensitivity is None
         else {
@@ -169,63 +178,74 @@ def _order(found: Order) -> dict[str, Any]:
     }
 
 
-def comparison_markdown(found: Comparison, gates: Mapping[int, Gate]) -> str:
-    """The gates first, then what is said of each run against the first, scores side by side, what differs between the
-    runs, and the differences metric by metric."""
-    return "\n".join(_markdown_lines(found, gates)).rstrip() + "\n"
+def comparison_markdown(comparison: Comparison, gates: Mapping[int, Gate]) -> str:
+    """Render gates, verdicts, scores side by side, differing versions, and the differences by metric."""
+    return "\n".join(_markdown_lines(comparison, gates)).rstrip() + "\n"
 
 
-def _markdown_lines(found: Comparison, gates: Mapping[int, Gate]) -> Iterator[str]:
+def _markdown_lines(comparison: Comparison, gates: Mapping[int, Gate]) -> Iterator[str]:
     for run, gate in gates.items():
         yield from gate_block(gate, gate_line(gate, run))
-    reports = found.reports
+    reports = comparison.reports
     yield f"### {_('Comparison')}"
     yield ""
-    for one in found.differences:
-        yield from (f"- {escaped(sentence)}" for sentence in sentences(one))
-    if found.differences:
-        yield f"- {escaped(family_sentence(found.family))}"
+    for run_difference in comparison.differences:
+        yield from (f"- {escaped(sentence)}" for sentence in sentences(run_difference))
+    if comparison.differences:
+        yield f"- {escaped(family_sentence(comparison.family))}"
     yield ""
     yield from _side_by_side(reports)
     if differing := differing_versions(reports):
         yield "> ⚠️ " + _("Not the same, so not comparable as it stands")
         yield ""
-        runs = [_named(report) for report in reports]
+        runs = [_run_title(report) for report in reports]
         rows = [[escaped(kind), *map(escaped, values)] for kind, values in differing.items()]
         yield from table((_("what"), *runs), rows)
-    for one in found.differences:
-        yield from _difference_table(one)
+    for run_difference in comparison.differences:
+        yield from _difference_table(run_difference)
 
 
 def _side_by_side(reports: Sequence[Report]) -> Iterator[str]:
     scores = OVERALL.entries(Output.MARKDOWN)
     yield from table(
-        (_("run"), _("system"), _("state"), *(str(one.title) for one in scores)),
+        (_("run"), _("system"), _("state"), *(str(score.title) for score in scores)),
         (
-            (str(one.header.run_id), escaped(one.header.system), escaped(one.header.state), *cells(scores, one))
-            for one in reports
+            (
+                str(report.header.run_id),
+                escaped(report.header.system),
+                escaped(report.header.state),
+                *cells(scores, report),
+            )
+            for report in reports
         ),
     )
 
 
-def _difference_table(one: RunDifference) -> Iterator[str]:
+def _difference_table(run_difference: RunDifference) -> Iterator[str]:
     title = _("Run %(run)s minus run %(baseline)s, judge-only scores of the same questions")
-    yield "#### " + title % {"run": one.run_id, "baseline": one.baseline_id}
+    yield "#### " + title % {"run": run_difference.run_id, "baseline": run_difference.baseline_id}
     yield ""
-    rows = [(f"**{_('overall')}**", *_paired_cells(one.overall), p_text(one.p_family), _corrected_cell(one.corrected))]
+    rows = [
+        (
+            f"**{_('overall')}**",
+            *_paired_cells(run_difference.overall),
+            p_text(run_difference.p_family),
+            _corrected_cell(run_difference.corrected),
+        )
+    ]
     rows += [
         (escaped(line.name), *_paired_cells(line.paired), p_text(line.p_family), _corrected_cell(line.corrected))
-        for line in one.metrics
+        for line in run_difference.metrics
     ]
     header = (_("figure"), _("difference"), _("interval"), "p", _("p, over all"), _("corrected difference"))
     yield from table(header, rows)
 
 
-def _paired_cells(one: PairedDifference | None) -> tuple[str, str, str]:
-    if one is None:
-        return NOTHING, NOTHING, NOTHING
-    interval = NOTHING if one.low is None or one.high is None else f"{one.low:+.3f} – {one.high:+.3f}"
-    return f"{one.value:+.3f}", interval, p_text(one.p_value)
+def _paired_cells(paired: PairedDifference | None) -> tuple[str, str, str]:
+    if paired is None:
+        return DASH, DASH, DASH
+    interval = DASH if paired.low is None or paired.high is None else f"{paired.low:+.3f} – {paired.high:+.3f}"
+    return f"{paired.value:+.3f}", interval, p_text(paired.p_value)
 
 
 def _corrected_cell(figure: Figure) -> str:
@@ -234,47 +254,51 @@ def _corrected_cell(figure: Figure) -> str:
     return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
 
 
-def _named(report: Report) -> str:
+def _run_title(report: Report) -> str:
     return f"{_('run')} {report.header.run_id}"
 
 
-def comparison_junit(found: Comparison, gates: Mapping[int, Gate]) -> bytes:
-    """A suite for each run in order, the baseline first; what sets a run apart from the baseline is what its suite
-    prints. Something fails in the file exactly where the gate of a run is not passed, as the exit code says."""
-    said = {one.run_id: sentences(one) for one in found.differences}
-    return junit_document([_suite(side, gates.get(side.run_id), said.get(side.run_id, [])) for side in found.sides])
+def comparison_junit(comparison: Comparison, gates: Mapping[int, Gate]) -> bytes:
+    """Render a suite for each run, the baseline first, with its verdicts as output.
+
+    The file has a failure exactly if the gate of a run is not passed, as the exit code says."""
+    sentences_by_run = {run_difference.run_id: sentences(run_difference) for run_difference in comparison.differences}
+    return junit_document(
+        [_suite(side, gates.get(side.run_id), sentences_by_run.get(side.run_id, [])) for side in comparison.sides]
+    )
 
 
-def _suite(side: Side, gate: Gate | None, said: list[str]) -> Suite:
+def _suite(side: Side, gate: Gate | None, comparison_lines: list[str]) -> JUnitSuite:
     cases = gate_cases(side.report, gate)
     if gate is None:
-        cases = [Case(one.name, one.kind and "skipped", "", one.message) for one in cases]
-    lines = [*([gate_text(gate, side.run_id)] if gate else []), *said]
-    return Suite(side.report, f"{'gate' if gate else 'run'}-{side.run_id}", cases, "\n".join(lines))
+        cases = [JUnitCase(case.name, case.kind and "skipped", "", case.message) for case in cases]
+    lines = [*([gate_text(gate, side.run_id)] if gate else []), *comparison_lines]
+    return JUnitSuite(side.report, f"{'gate' if gate else 'run'}-{side.run_id}", cases, "\n".join(lines))
 
 
-Gates = Mapping[int, Gate]
+RunGates = Mapping[int, Gate]
 
 
-def _json(found: Comparison, gates: Gates) -> Iterator[bytes]:
-    yield json.dumps(comparison_json(found, gates), ensure_ascii=False, allow_nan=False, indent=2).encode()
+def _json(comparison: Comparison, gates: RunGates) -> Iterator[bytes]:
+    yield json.dumps(comparison_json(comparison, gates), ensure_ascii=False, allow_nan=False, indent=2).encode()
 
 
-def _markdown(found: Comparison, gates: Gates) -> Iterator[bytes]:
-    yield comparison_markdown(found, gates).encode()
+def _markdown(comparison: Comparison, gates: RunGates) -> Iterator[bytes]:
+    yield comparison_markdown(comparison, gates).encode()
 
 
-def _junit(found: Comparison, gates: Gates) -> Iterator[bytes]:
-    yield comparison_junit(found, gates)
+def _junit(comparison: Comparison, gates: RunGates) -> Iterator[bytes]:
+    yield comparison_junit(comparison, gates)
 
 
 COMPARISON_EXPORTS = Exports("a comparison", {"json": _json, "md": _markdown, "junit": _junit})
 
 
-def export_comparison(found: Comparison, gates: Gates, path: Path) -> None:
-    """Write the comparison with the gates of its runs; the file appears whole or not at all.
+def export_comparison(comparison: Comparison, gates: RunGates, path: Path) -> None:
+    """Write the comparison with its gates atomically.
 
     :raises UnknownName: for an unknown ending.
-    :raises OSError: where the file cannot be written.
-    """
-    write_whole(path, COMPARISON_EXPORTS.write(COMPARISON_EXPORTS.format_of(path), "comparison", found, gates).chunks)
+    :raises OSError: if the file cannot be written."""
+    write_atomically(
+        path, COMPARISON_EXPORTS.write(COMPARISON_EXPORTS.format_for_path(path), "comparison", comparison, gates).chunks
+    )

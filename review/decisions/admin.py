@@ -1,4 +1,4 @@
-"""Overrides in the back office."""
+"""Admin of overrides."""
 
 from __future__ import annotations
 

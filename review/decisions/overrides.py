@@ -1,5 +1,4 @@
-"""Decisions above judge and ratings: overriding a score of any answer, and taking that back; and one decision about
-many answers, the same value with the same reason, each a row of its own that can be reverted."""
+"""Overrides of any score by experts, for one answer or many, and their reversal."""
 
 from __future__ import annotations
 
@@ -13,19 +12,19 @@ from django.db.models import Exists, OuterRef, Q
 from evaluation.accounts import audit
 from evaluation.accounts.access import may
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
-from evaluation.judges.shipping import definitions, own_names
+from evaluation.judges.shipping import definitions, metric_names
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
-from review.evidence.changes import touch
-from review.evidence.effective import standing
+from review.evidence.changes import invalidate_figures
+from review.evidence.effective import standing_decision
 from review.evidence.rating_input import check_value
 from review.evidence.seals import sealed_answers
 from review.models import Assignment, Override, Rating
 from review.ratings.settling import RATED
 
-REASON_LIMIT = 10_000  # characters
-Kind = Override.Kind
+MAX_REASON_CHARS = 10_000  # characters
+OverrideKind = Override.Kind
 
 
 def override(
@@ -37,48 +36,47 @@ def override(
     reason: str,
     by: User,
 ) -> Override:
-    """Put an expert's value above everything said before. Any metric may be overridden, rule metrics too.
+    """Store an expert's value that overrides all earlier ones. Rule metrics can be overridden, too.
 
-    :raises PermissionDenied: when the person is neither a lead nor an assigned expert of the answer.
+    :raises PermissionDenied: for users who are neither a lead nor an assigned expert of the answer.
     :raises Refused: ``reason_required``, ``reason_too_long`` (more than 10,000 characters), ``one_value``,
-        ``off_scale``, ``adjudicated`` (only a lead overrides an adjudication), or ``changed_meanwhile``.
-    """
-    text = checked_reason(reason)
+        ``off_scale``, ``adjudicated`` (only a lead overrides an adjudication), or ``changed_meanwhile``."""
+    text = clean_reason(reason)
     check_value(metric.name, metric.read_scale(), value, label)
     with transaction.atomic():
-        rows = _rows(answer, metric, by)
-        made = Override(kind=Kind.OVERRIDE, value=value, label=label, reason=text, by=by, token_id=by.token_id)
-        return insert_decision(answer, metric, rows, made)
+        rows = _check_and_load(answer, metric, by)
+        decision = Override(
+            kind=OverrideKind.OVERRIDE, value=value, label=label, reason=text, by=by, token_id=by.token_id
+        )
+        return insert_decision(answer, metric, rows, decision)
 
 
 def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -> Override:
-    """Take back the newest override or adjudication that stands; what stood before stands again.
+    """Take back the newest current override or adjudication; the one before it applies again.
 
     :raises PermissionDenied: as for :func:`override`.
-    :raises Refused: ``nothing_to_revert``, and the reasons' codes of :func:`override`.
-    """
-    text = checked_reason(reason)
+    :raises Refused: ``nothing_to_revert``, and the reason codes of :func:`override`."""
+    text = clean_reason(reason)
     with transaction.atomic():
-        rows = _rows(answer, metric, by)
-        if standing(rows) is None:
-            raise Refused("nothing_to_revert")
+        rows = _check_and_load(answer, metric, by)
+        if standing_decision(rows) is None:
+            raise DomainError("nothing_to_revert")
         return insert_decision(
-            answer, metric, rows, Override(kind=Kind.REVERT, reason=text, by=by, token_id=by.token_id)
+            answer, metric, rows, Override(kind=OverrideKind.REVERT, reason=text, by=by, token_id=by.token_id)
         )
 
 
-def metric_of(answer: Answer, name: str) -> MetricDefinition:
-    """The metric of that name in the version the answer was scored or rated with, else the newest.
+def find_metric(answer: Answer, name: str) -> MetricDefinition:
+    """Return the metric's version that the answer was scored or rated with, otherwise the newest.
 
-    :raises UnknownName: for a name that nothing defines.
-    """
-    said = Q(Exists(Score.objects.filter(answer=answer, metric=OuterRef("pk"))))
-    known = said | Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk"))))
-    return _newest(known, list(Run.objects.filter(answer_set=answer.answer_set_id)), name)
+    :raises UnknownName: for an undefined name."""
+    has_score = Q(Exists(Score.objects.filter(answer=answer, metric=OuterRef("pk"))))
+    known = has_score | Q(Exists(Rating.objects.filter(answer=answer, metric=OuterRef("pk"))))
+    return _newest_metric(known, list(Run.objects.filter(answer_set=answer.answer_set_id)), name)
 
 
 def may_override(user: User, answer: Answer) -> bool:
-    """Whether the person is a lead of the project, or an assigned expert: one who rated the answer in a queue."""
+    """Return whether the user is a lead of the project, or rated the answer in a queue."""
     return is_lead(user, answer) or (
         may(user, answer.answer_set.project_id, Action.RATE)
         and Assignment.objects.filter(reviewer=user, item__answer=answer, state__in=RATED).exists()
@@ -86,17 +84,16 @@ def may_override(user: User, answer: Answer) -> bool:
 
 
 def is_lead(user: User, answer: Answer) -> bool:
-    """Whether the person may override any answer of the project."""
     return may(user, answer.answer_set.project_id, Action.OVERRIDE)
 
 
-def _rows(answer: Answer, metric: MetricDefinition, by: User) -> list[Override]:
+def _check_and_load(answer: Answer, metric: MetricDefinition, by: User) -> list[Override]:
     if not may_override(by, answer):
         raise PermissionDenied
     rows = list(Override.objects.filter(answer=answer, metric=metric).order_by("seq"))
-    top = standing(rows)
-    if top is not None and top.kind == Kind.ADJUDICATION and not is_lead(by, answer):
-        raise Refused("adjudicated")
+    decision = standing_decision(rows)
+    if decision is not None and decision.kind == OverrideKind.ADJUDICATION and not is_lead(by, answer):
+        raise DomainError("adjudicated")
     return rows
 
 
@@ -104,40 +101,43 @@ def insert_decision(
     answer: Answer,
     metric: MetricDefinition,
     rows: Sequence[Override],
-    made: Override,
+    decision: Override,
 ) -> Override:
-    """Insert the row that follows ``rows``; the unique number refuses the second of two people who decide at once."""
-    made.answer, made.metric, made.seq = answer, metric, rows[-1].seq + 1 if rows else 1
+    """Insert the row after ``rows``. The unique number refuses concurrent decisions."""
+    decision.answer, decision.metric, decision.seq = answer, metric, rows[-1].seq + 1 if rows else 1
     try:
         with transaction.atomic():
-            made.save(force_insert=True)
-            touch([answer.pk])
+            decision.save(force_insert=True)
+            invalidate_figures([answer.pk])
     except IntegrityError as error:
-        raise Refused("changed_meanwhile") from error
-    audit.record(made.by, f"score_{made.kind}", answer, metric=metric.name, override=made.pk)
-    return made
+        raise DomainError("changed_meanwhile") from error
+    audit.record(decision.by, f"score_{decision.kind}", answer, metric=metric.name, override=decision.pk)
+    return decision
 
 
-def checked_reason(reason: str) -> str:
-    """The reason without surrounding white space.
+def clean_reason(reason: str) -> str:
+    """Return the reason without surrounding white space.
 
-    :raises Refused: ``reason_required`` or ``reason_too_long`` (more than 10,000 characters).
-    """
+    :raises Refused: ``reason_required`` or ``reason_too_long`` (more than 10,000 characters)."""
     text = reason.strip()
     if not text:
-        raise Refused("reason_required")
-    if len(text) > REASON_LIMIT:
-        raise Refused("reason_too_long", length=len(text), limit=REASON_LIMIT)
+        raise DomainError("reason_required")
+    if len(text) > MAX_REASON_CHARS:
+        raise DomainError("reason_too_long", length=len(text), limit=MAX_REASON_CHARS)
     return text
 
 
-MOST = 10_000  # answers at once
+# Limit of one bulk override.
+MAX_ANSWERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """What a decision about many answers does. ``answers`` get the value; of the named ones ``same`` stand there by an
-    override already, ``adjudicated`` may be changed by a lead alone, and ``forbidden`` are not the person's."""
+class OverrideEffect:
+    """Effect of a bulk override.
+
+    ``answers`` get the value. Of the others, ``same`` already have it by an override, ``adjudicated`` may be changed by
+    a
+    lead only, and ``forbidden`` are not the user's."""
 
     answers: tuple[int, ...]
     same: int
@@ -145,7 +145,7 @@ class Effect:
     forbidden: int
 
 
-def effect_of(
+def preview_overrides(
     run: Run,
     metric: MetricDefinition,
     answer_ids: Collection[int],
@@ -153,28 +153,29 @@ def effect_of(
     value: float | None = None,
     label: str | None = None,
     by: User,
-) -> Effect:
-    """What overriding these answers of the run would do, without doing it. Five queries.
+) -> OverrideEffect:
+    """Preview the override of these answers of the run. Five queries.
 
-    :raises Refused: ``no_answers_chosen``, ``too_many_answers``, ``one_value`` or ``off_scale``.
-    """
+    :raises Refused: ``no_answers_chosen``, ``too_many_answers``, ``one_value`` or ``off_scale``."""
     check_value(metric.name, metric.read_scale(), value, label)
-    if len(answer_ids) > MOST:
-        raise Refused("too_many_answers", count=len(answer_ids), limit=MOST)
+    if len(answer_ids) > MAX_ANSWERS:
+        raise DomainError("too_many_answers", count=len(answer_ids), limit=MAX_ANSWERS)
     rows = Answer.objects.filter(answer_set_id=run.answer_set_id, pk__in=answer_ids, status="ok")
-    named = set(rows.values_list("pk", flat=True))
-    if not named:
-        raise Refused("no_answers_chosen")
-    lead = may(by, run.project_id, Action.OVERRIDE)
-    mine = named if lead else _rated_by(by, run, named)
-    tops = {answer: standing(rows) for answer, rows in _standing_rows(metric, mine).items()}
-    decided = {pk: top for pk, top in tops.items() if top is not None}
-    settled = {pk for pk, top in decided.items() if top.kind == Kind.ADJUDICATION and not lead}
-    # Decisions about sealed answers are replaced whatever they say, so that nobody learns one by offering values.
-    sealed = sealed_answers(run.project_id, run.answer_set_id, named)
-    alike = {pk for pk, top in decided.items() if (top.value, top.label) == (value, label)} - sealed
-    same = {pk for pk in alike if decided[pk].kind == Kind.OVERRIDE}
-    return Effect(tuple(sorted(mine - same - settled)), len(same), len(settled), len(named - mine))
+    answer_pks = set(rows.values_list("pk", flat=True))
+    if not answer_pks:
+        raise DomainError("no_answers_chosen")
+    is_lead_of_project = may(by, run.project_id, Action.OVERRIDE)
+    allowed = answer_pks if is_lead_of_project else _answers_rated_by(by, run, answer_pks)
+    newest_decisions = {
+        answer: standing_decision(rows) for answer, rows in _decisions_by_answer(metric, allowed).items()
+    }
+    decisions = {pk: top for pk, top in newest_decisions.items() if top is not None}
+    locked = {pk for pk, top in decisions.items() if top.kind == OverrideKind.ADJUDICATION and not is_lead_of_project}
+    # Sealed answers always count as changed. Otherwise trying values would reveal their decisions.
+    sealed = sealed_answers(run.project_id, run.answer_set_id, answer_pks)
+    equal = {pk for pk, top in decisions.items() if (top.value, top.label) == (value, label)} - sealed
+    same = {pk for pk in equal if decisions[pk].kind == OverrideKind.OVERRIDE}
+    return OverrideEffect(tuple(sorted(allowed - same - locked)), len(same), len(locked), len(answer_pks - allowed))
 
 
 def override_many(
@@ -186,60 +187,59 @@ def override_many(
     label: str | None = None,
     reason: str,
     by: User,
-) -> Effect:
-    """Put one value above everything said of these answers, all or nothing.
+) -> OverrideEffect:
+    """Override these answers with one value, all or nothing.
 
-    :raises PermissionDenied: when the person may override none of them.
-    :raises Refused: what :func:`effect_of` refuses, ``reason_required``, ``reason_too_long`` or ``changed_meanwhile``.
-    """
-    text = checked_reason(reason)
+    :raises PermissionDenied: if the user may override none of them.
+    :raises Refused: the codes of :func:`preview_overrides`, ``reason_required``, ``reason_too_long`` or
+        ``changed_meanwhile``."""
+    text = clean_reason(reason)
     try:
         with transaction.atomic():
-            found = effect_of(run, metric, answer_ids, value=value, label=label, by=by)
-            if not found.answers and found.forbidden:
+            effect = preview_overrides(run, metric, answer_ids, value=value, label=label, by=by)
+            if not effect.answers and effect.forbidden:
                 raise PermissionDenied
-            earlier = _standing_rows(metric, set(found.answers))
-            made = Override.objects.bulk_create(
+            earlier = _decisions_by_answer(metric, set(effect.answers))
+            overrides = Override.objects.bulk_create(
                 [
                     Override(
                         answer_id=answer,
                         metric=metric,
                         seq=earlier[answer][-1].seq + 1 if earlier[answer] else 1,
-                        kind=Kind.OVERRIDE,
+                        kind=OverrideKind.OVERRIDE,
                         value=value,
                         label=label,
                         reason=text,
                         by=by,
                         token_id=by.token_id,
                     )
-                    for answer in found.answers
+                    for answer in effect.answers
                 ],
                 batch_size=1_000,
             )
-            touch(found.answers[:1])
-            if made:
-                told = {"count": len(made), "answers": content_hash(list(found.answers))}
-                audit.record(by, "scores_overridden", run, metric=metric.name, **told)
+            invalidate_figures(effect.answers[:1])
+            if overrides:
+                details = {"count": len(overrides), "answers": content_hash(list(effect.answers))}
+                audit.record(by, "scores_overridden", run, metric=metric.name, **details)
     except IntegrityError as error:
-        raise Refused("changed_meanwhile") from error
-    return found
+        raise DomainError("changed_meanwhile") from error
+    return effect
 
 
-def metric_of_run(run: Run, name: str) -> MetricDefinition:
-    """The metric of that name in the version the run was scored with, else the newest.
+def find_run_metric(run: Run, name: str) -> MetricDefinition:
+    """Return the metric's version that the run was scored with, otherwise the newest.
 
-    :raises UnknownName: for a name that nothing defines.
-    """
-    return _newest(Q(Exists(Score.objects.filter(run=run, metric=OuterRef("pk")))), [run], name)
+    :raises UnknownName: for an undefined name."""
+    return _newest_metric(Q(Exists(Score.objects.filter(run=run, metric=OuterRef("pk")))), [run], name)
 
 
-def _newest(known: Q, runs: Sequence[Run], name: str) -> MetricDefinition:
-    (name,) = own_names(runs, [name])
+def _newest_metric(known: Q, runs: Sequence[Run], name: str) -> MetricDefinition:
+    (name,) = metric_names(runs, [name])
     return MetricDefinition.objects.filter(known, name=name).order_by("-version").first() or definitions([name])[name]
 
 
-def _rated_by(user: User, run: Run, answers: set[int]) -> set[int]:
-    """The answers the person rated in a queue: of those they are an assigned expert."""
+def _answers_rated_by(user: User, run: Run, answers: set[int]) -> set[int]:
+    """Return the answers that the user rated in a queue."""
     if not may(user, run.project_id, Action.RATE):
         return set()
     rows = Assignment.objects.filter(
@@ -248,8 +248,8 @@ def _rated_by(user: User, run: Run, answers: set[int]) -> set[int]:
     return answers & set(rows)
 
 
-def _standing_rows(metric: MetricDefinition, answers: set[int]) -> dict[int, list[Override]]:
-    found: dict[int, list[Override]] = {pk: [] for pk in answers}
+def _decisions_by_answer(metric: MetricDefinition, answers: set[int]) -> dict[int, list[Override]]:
+    by_answer: dict[int, list[Override]] = {pk: [] for pk in answers}
     for row in Override.objects.filter(metric=metric, answer__in=answers).order_by("answer_id", "seq"):
-        found[row.answer_id].append(row)
-    return found
+        by_answer[row.answer_id].append(row)
+    return by_answer

@@ -1,5 +1,4 @@
-"""What waits for a lead, a case (what the reviewers said without their names, nothing of the judge), and the forms in
-which its cause is amended: the question or the rubric."""
+"""View models of disputes: the list, a case without reviewer names or judge values, and the amendment forms."""
 
 from __future__ import annotations
 
@@ -16,165 +15,167 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.judging.rubric import RubricMetric
 from evaluation.messages import numbers
 from evaluation.models import User
-from review.decisions.cases import Case, CaseShown, Why
-from review.evidence.answers import REMOVING
+from review.decisions.cases import Case, CaseDetail, CaseReason
+from review.evidence.answers import EXCLUDING_FLAGS
 from review.models import ItemEvent, Override, Rating, ReviewItem
 from review.ratings.card import CardMetric
 from review.ratings.pages.card import FLAGS
-from review.ratings.pages.item import WHY_NOT, MetricField, judge_text, metric_field, numbered_html, value_text
+from review.ratings.pages.item import WHY_NOT, MetricField, answer_html, judge_text, metric_field, value_text
 
-WHY = {
-    Why.ESCALATION: _("escalated"),
-    Why.FLAG: _("flagged"),
-    Why.DIFFERENCE: _("reviewers differ"),
-    Why.TIE: _("reviewers are split evenly"),
-    Why.PASSED_ON: _("passed on, too few ratings"),
+REASON_LABELS = {
+    CaseReason.ESCALATION: _("escalated"),
+    CaseReason.FLAG: _("flagged"),
+    CaseReason.DIFFERENCE: _("reviewers differ"),
+    CaseReason.TIE: _("reviewers are split evenly"),
+    CaseReason.PASSED_ON: _("passed on, too few ratings"),
 }
-EVENTS = {"flag": _("Flag"), "escalate": _("Escalation")}
-Entered = Mapping[str, Mapping[str, str]]
+EVENT_LABELS = {"flag": _("Flag"), "escalate": _("Escalation")}
+EnteredDecisions = Mapping[str, Mapping[str, str]]
 
 
 class CaseRow(NamedTuple):
-    """A case in the list. ``apart`` are titles of metrics and how far apart the ratings lie; ``own``: the reader rated
-    it."""
+    """A case in the list. ``distances`` are metric titles with the distance of ratings; ``own``: the user rated it."""
 
     item: ReviewItem
     why: tuple[str, ...]
-    apart: tuple[tuple[str, str], ...]
+    distances: tuple[tuple[str, str], ...]
     own: bool
 
 
-class Voice(NamedTuple):
-    """What one reviewer said of one metric first. ``who`` is a letter, or after the decision the name."""
+class ReviewerRating(NamedTuple):
+    """A reviewer's first rating of one metric. ``reviewer`` is a letter, or the name after the decision."""
 
-    who: str
+    reviewer: str
     value: str
     comment: str
 
 
 class MetricCase(NamedTuple):
-    """A metric of the case. ``seen`` is the number of the newest decision; ``standing`` what a lead decided, ``None``
-    before; ``judge`` is shown after that alone. ``own``: the lead rated it. ``apart``: it is in dispute. ``reason`` is
-    what a refused form held."""
+    """A metric of a case.
+
+    ``last_seq`` is the number of the newest decision, ``decision`` the current one or ``None``. ``judge`` is shown only
+    after a decision. ``own_rating``: the lead rated it. ``reason`` is the input of a refused form."""
 
     field: MetricField
-    voices: tuple[Voice, ...]
-    seen: int
-    standing: Override | None
+    reviewer_ratings: tuple[ReviewerRating, ...]
+    last_seq: int
+    decision: Override | None
     judge: str
-    apart: bool
-    own: bool
+    is_disputed: bool
+    own_rating: bool
     reason: str
 
 
-class Raised(NamedTuple):
-    """A flag or an escalation that nobody has ruled on. ``own``: the lead raised it. ``removes``: upheld, it takes the
-    answer out of all means."""
+class OpenEvent(NamedTuple):
+    """An open flag or escalation. ``own_event``: the lead raised it. ``removes``: upholding it excludes the answer."""
 
     event: ItemEvent
     kind: str
-    own: bool
+    own_event: bool
     removes: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CasePage:
-    """A case. ``answer`` has the neutral numbers of its claims."""
+    """Context of a case; ``answer`` has numbered claims."""
 
     item: ReviewItem
-    shown: CaseShown
+    detail: CaseDetail
     question: QuestionSpec
     answer: SafeString
     why: tuple[str, ...]
     metrics: tuple[MetricCase, ...]
-    raised: tuple[Raised, ...]
+    open_events: tuple[OpenEvent, ...]
     error: str
 
 
 def case_rows(cases: Sequence[Case], reader: User) -> list[CaseRow]:
-    """The lines of a list for this person."""
+    """Build the rows of the dispute list for a user."""
     language = get_language() or "en"
     rows = []
     for case in cases:
         titles = {row.metric_id: str(row.metric.title.get(language) or row.metric.name) for row in case.ratings}
-        apart = tuple((titles[metric], _distance(apart)) for metric, apart in case.apart.items())
+        distance = tuple((titles[metric], _distance_text(apart)) for metric, apart in case.distances.items())
         own = any(row.reviewer_id == reader.pk for row in case.ratings)
-        rows.append(CaseRow(case.item, _why(case), apart, own))
+        rows.append(CaseRow(case.item, _reason_labels(case), distance, own))
     return rows
 
 
-def _why(case: Case) -> tuple[str, ...]:
-    return tuple(str(WHY[reason]) for reason in case.why)
+def _reason_labels(case: Case) -> tuple[str, ...]:
+    return tuple(str(REASON_LABELS[reason]) for reason in case.why)
 
 
-def _distance(apart: float) -> str:
-    return gettext("different") if math.isinf(apart) else numbers.plain(apart, 1)
+def _distance_text(distance: float) -> str:
+    return gettext("different") if math.isinf(distance) else numbers.format_number(distance, 1)
 
 
-def case_page(item: ReviewItem, shown: CaseShown, reader: User, entered: Entered, error: str) -> CasePage:
-    """The page of a case for a lead; ``entered`` keeps what a refused form held: metric -> ``value``, ``reason``."""
+def case_page(
+    item: ReviewItem, detail: CaseDetail, reader: User, decision_input: EnteredDecisions, error: str
+) -> CasePage:
+    """Build the page of a case for a lead; ``decision_input`` holds the input of a refused form, by metric."""
     return CasePage(
         item=item,
-        shown=shown,
+        detail=detail,
         question=item.answer.question.read(),
-        answer=numbered_html(item.answer.text, shown.claims, shown.passages),
-        why=_why(shown.case),
+        answer=answer_html(item.answer.text, detail.claims, detail.passages),
+        why=_reason_labels(detail.case),
         metrics=tuple(
-            _metric(metric_id, metric, shown, reader, entered.get(metric.name, {}))
-            for metric_id, metric in shown.metrics
+            _metric(metric_id, metric, detail, reader, decision_input.get(metric.name, {}))
+            for metric_id, metric in detail.metrics
         ),
-        raised=tuple(_raised(event, reader) for event in shown.case.events),
+        open_events=tuple(_open_event(event, reader) for event in detail.case.events),
         error=error,
     )
 
 
 def _metric(
-    metric_id: int, metric: CardMetric, shown: CaseShown, reader: User, entered: Mapping[str, str]
+    metric_id: int, metric: CardMetric, detail: CaseDetail, reader: User, metric_input: Mapping[str, str]
 ) -> MetricCase:
-    rows = [row for row in shown.case.ratings if row.metric_id == metric_id]
-    names, judge = _letters(shown.case.ratings), shown.said.get(metric_id)
-    decisions = shown.decisions.get(metric_id, ())
-    asked = replace(metric, verdicts=(), parts=())  # a lead gives the figure itself
+    rows = [row for row in detail.case.ratings if row.metric_id == metric_id]
+    names, judge = _letters(detail.case.ratings), detail.judge_comparisons.get(metric_id)
+    decisions = detail.decisions.get(metric_id, ())
+    # A lead gives the value itself, without verdicts on parts.
+    numeric_metric = replace(metric, verdicts=(), parts=())
     return MetricCase(
-        field=metric_field(asked, entered.get("value", "")),
-        voices=tuple(_voice(row, names, named=shown.over) for row in rows),
-        seen=decisions[-1].seq if decisions else 0,
-        standing=shown.adjudicated.get(metric_id),
-        judge=judge_text(judge.said, judge.metric.read_scale()) if judge else "",
-        apart=metric_id in shown.case.apart,
-        own=any(row.reviewer_id == reader.pk for row in rows),
-        reason=entered.get("reason", ""),
+        field=metric_field(numeric_metric, metric_input.get("value", "")),
+        reviewer_ratings=tuple(_reviewer_rating(row, names, show_name=detail.is_decided) for row in rows),
+        last_seq=decisions[-1].seq if decisions else 0,
+        decision=detail.adjudicated.get(metric_id),
+        judge=judge_text(judge.judge_value, judge.metric.read_scale()) if judge else "",
+        is_disputed=metric_id in detail.case.distances,
+        own_rating=any(row.reviewer_id == reader.pk for row in rows),
+        reason=metric_input.get("reason", ""),
     )
 
 
 def _letters(ratings: Sequence[Rating]) -> dict[int, str]:
-    """A letter for each reviewer, in the order of their assignments; nothing in it tells who they are."""
+    """Assign each reviewer a letter in order of assignments, which does not reveal who they are."""
     people = dict.fromkeys(row.reviewer_id or 0 for row in sorted(ratings, key=lambda row: row.assignment_id or 0))
-    return {person: chr(ord("A") + place % 26) for place, person in enumerate(people)}
+    return {person: chr(ord("A") + position % 26) for position, person in enumerate(people)}
 
 
-def _voice(row: Rating, names: Mapping[int, str], *, named: bool) -> Voice:
+def _reviewer_rating(row: Rating, names: Mapping[int, str], *, show_name: bool) -> ReviewerRating:
     letter = gettext("Reviewer %(letter)s") % {"letter": names[row.reviewer_id or 0]}
-    person = row.reviewer.known_as if named and row.reviewer else letter
+    person = row.reviewer.display_name if show_name and row.reviewer else letter
     if not row.cannot_judge:
-        return Voice(person, value_text(row, row.metric.read_scale()), row.comment)
-    why = next((str(title) for code, title in WHY_NOT.items() if code.value == row.reason_code), "")
+        return ReviewerRating(person, value_text(row, row.metric.read_scale()), row.comment)
+    reason = next((str(title) for code, title in WHY_NOT.items() if code.value == row.reason_code), "")
     value = gettext("cannot judge")
-    return Voice(person, f"{value} ({why})" if why else value, row.comment)
+    return ReviewerRating(person, f"{value} ({reason})" if reason else value, row.comment)
 
 
-def _raised(event: ItemEvent, reader: User) -> Raised:
+def _open_event(event: ItemEvent, reader: User) -> OpenEvent:
     flags = {kind.value: str(title) for kind, title in FLAGS.items()}
-    named = flags.get(event.kind, "") if event.verb == "flag" else ""
-    return Raised(
+    flag_label = flags.get(event.kind, "") if event.verb == "flag" else ""
+    return OpenEvent(
         event=event,
-        kind=f"{EVENTS[event.verb]}: {named}" if named else str(EVENTS[event.verb]),
-        own=event.assignment.reviewer_id == reader.pk,
-        removes=event.verb == "flag" and event.kind in REMOVING,
+        kind=f"{EVENT_LABELS[event.verb]}: {flag_label}" if flag_label else str(EVENT_LABELS[event.verb]),
+        own_event=event.assignment.reviewer_id == reader.pk,
+        removes=event.verb == "flag" and event.kind in EXCLUDING_FLAGS,
     )
 
 
 def rubric_lines(metric: RubricMetric) -> list[tuple[str, str]]:
-    """The levels and labels of a metric with their texts."""
+    """Return the levels and labels of a metric with their texts."""
     levels = [(f"{level.value:g}", level.text) for level in metric.levels]
     return [*levels, *((label.label, label.text) for label in metric.labels)]

@@ -1,4 +1,4 @@
-"""Cases, overrides and rulings in REST."""
+"""REST serializers of cases, overrides and rulings."""
 
 from __future__ import annotations
 
@@ -19,54 +19,56 @@ from rest_framework.serializers import (
     SerializerMethodField,
 )
 
-from evaluation.accounts.access import LARGEST_ID
+from evaluation.accounts.access import MAX_ID
 from evaluation.rest.endpoints import StrictSerializer
-from evaluation.rest.fields import a_label, optional_text, row_id
+from evaluation.rest.fields import id_field, label_field, optional_text
 from review.decisions.cases import Case
 
 
 class DecisionBody(StrictSerializer):
-    """A value or label, and why."""
+    """A value or label with its reason."""
 
     metric = CharField(max_length=100)
     value = FloatField(allow_null=True, default=None)
-    label = a_label()
+    label = label_field()
     reason = optional_text()
 
 
 class AdjudicateBody(DecisionBody):
-    """A value or label that settles a dispute. ``seen`` is the number of the newest decision the caller had in view,
-    0 for none; given, of two who decide at once one is refused."""
+    """A value or label that settles a dispute.
 
-    seen = IntegerField(allow_null=True, default=None, min_value=0, max_value=LARGEST_ID)
+    ``seen`` is the number of the newest decision known to the caller, 0 for none. If given, a concurrent decision is
+    refused."""
+
+    seen = IntegerField(allow_null=True, default=None, min_value=0, max_value=MAX_ID)
 
 
 class RulingBody(StrictSerializer):
-    """Whether a flag or an escalation is upheld, and why."""
+    """A ruling on a flag or an escalation, with its reason."""
 
     upheld = BooleanField()
     reason = optional_text()
 
 
 class OverrideBody(DecisionBody):
-    """A value or label above everything said before, or with ``revert`` the newest one taken back."""
+    """A value or label that overrides all others; ``revert`` takes back the newest override instead."""
 
     revert = BooleanField(default=False)
 
 
 class ManyOverridesBody(StrictSerializer):
-    """One value or label with one reason for many answers of a run; with ``dry_run`` only what it would do."""
+    """One value or label with one reason for many answers of a run; ``dry_run`` only previews the effect."""
 
     metric = CharField(max_length=100)
-    answers = ListField(child=row_id(), allow_empty=False, max_length=10_000)
+    answers = ListField(child=id_field(), allow_empty=False, max_length=10_000)
     value = FloatField(allow_null=True, default=None)
-    label = a_label()
+    label = label_field()
     reason = optional_text()
     dry_run = BooleanField(default=False)
 
 
-class OverrideShown(Serializer[Any]):
-    """An override, or the taking back of one."""
+class OverrideSerializer(Serializer[Any]):
+    """An override or its reversal."""
 
     id = IntegerField(source="pk")
     answer = IntegerField(source="answer_id")
@@ -81,8 +83,8 @@ class OverrideShown(Serializer[Any]):
     created_at = DateTimeField()
 
 
-class RaisedShown(Serializer[Any]):
-    """A flag or an escalation that nobody has ruled on."""
+class OpenEventSerializer(Serializer[Any]):
+    """An open flag or escalation."""
 
     id = IntegerField(source="pk")
     verb = CharField()
@@ -90,15 +92,15 @@ class RaisedShown(Serializer[Any]):
     comment = CharField()
 
 
-class ApartShown(Serializer[Any]):
-    """A metric whose first ratings lie apart. ``levels_apart`` is null where a class or yes/no differs."""
+class DisputedMetricSerializer(Serializer[Any]):
+    """A disputed metric. ``levels_apart`` is null for class and yes/no metrics."""
 
     metric = CharField()
     levels_apart = FloatField(allow_null=True)
     values = ListField(child=JSONField())
 
 
-class CaseShown(Serializer[Case]):
+class CaseSerializer(Serializer[Case]):
     """An open case."""
 
     item = IntegerField(source="item.pk")
@@ -107,26 +109,26 @@ class CaseShown(Serializer[Case]):
     question_id = CharField(source="item.answer.question.external_id")
     question = CharField(source="item.answer.question.text")
     why = ListField(child=CharField())
-    raised = RaisedShown(source="events", many=True)
+    raised = OpenEventSerializer(source="events", many=True)
     apart = SerializerMethodField()
 
     def get_apart(self, case: Case) -> list[dict[str, Any]]:
-        """The metrics in dispute with the values that were given, in no telling order."""
-        found = []
-        for metric_id, levels in case.apart.items():
+        """Return the disputed metrics with their values, sorted so that the order reveals nothing."""
+        disputed_metrics = []
+        for metric_id, levels in case.distances.items():
             rows = [row for row in case.ratings if row.metric_id == metric_id and not row.cannot_judge]
             values = sorted((row.label if row.value is None else row.value for row in rows), key=str)
-            shown = {
+            fields = {
                 "metric": rows[0].metric.name,
                 "levels_apart": levels if math.isfinite(levels) else None,
                 "values": values,
             }
-            found.append(dict(ApartShown(shown).data))
-        return found
+            disputed_metrics.append(dict(DisputedMetricSerializer(fields).data))
+        return disputed_metrics
 
 
-class RulingShown(Serializer[Any]):
-    """What was made of a flag or an escalation."""
+class RulingSerializer(Serializer[Any]):
+    """A ruling on a flag or an escalation."""
 
     event = IntegerField(source="event_id")
     upheld = BooleanField()

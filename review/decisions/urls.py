@@ -1,4 +1,4 @@
-"""Addresses of adjudication."""
+"""URLs of adjudication."""
 
 from __future__ import annotations
 

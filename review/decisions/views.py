@@ -1,5 +1,4 @@
-"""A lead's list of disputes, a case, what is decided there, and from a dispute to its cause: a new version of the
-rubric, or of the question set."""
+"""Views of disputes: the list, a case, its decision, and amendments of its question or rubric."""
 
 from __future__ import annotations
 
@@ -13,58 +12,68 @@ from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext
 
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.messages.sentences import explain, explain_refusal
 from evaluation.models import User
 from review.decisions.cases import open_cases, show_case
 from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
-from review.decisions.pages import Entered, case_page, case_rows, rubric_lines
+from review.decisions.pages import EnteredDecisions, case_page, case_rows, rubric_lines
 from review.models import ReviewItem
-from review.queues.access import case_item, cases_for_lead, event_for_lead
-from review.ratings.forms import Decided, in_words, read_references, read_verdicts
-from review.ratings.submitting import asked_of
+from review.queues.access import cases_for_lead, event_for_lead, item_to_adjudicate
+from review.ratings.forms import DecisionInput, read_decisions, read_references, refusal_sentence
+from review.ratings.submitting import item_metrics
 
-NOTHING: Entered = MappingProxyType({})
+NO_INPUT: EnteredDecisions = MappingProxyType({})
 
 
 @signed_in_get
 def adjudication(request: HttpRequest) -> HttpResponse:
-    """What waits for a decision, the most pressing first."""
-    me = person(request)
+    """List open cases, the most pressing first."""
+    lead = person(request)
     return render(
-        request, "review/decisions/adjudication.html", {"cases": case_rows(open_cases(cases_for_lead(me)), me)}
+        request, "review/decisions/adjudication.html", {"cases": case_rows(open_cases(cases_for_lead(lead)), lead)}
     )
 
 
 @signed_in_get
 def case(request: HttpRequest, pk: int) -> HttpResponse:
-    """One case, names and judge hidden until it is decided."""
-    return _page(request, case_item(request.user, pk))
+    """Show a case; names and judge stay hidden until it is decided."""
+    return _render_case(request, item_to_adjudicate(request.user, pk))
 
 
 @signed_in_post
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
-    """Store the values that were chosen; of two leads who decide at once one is told."""
-    item = case_item(request.user, pk)
-    metrics = asked_of(item)
-    verdicts = read_verdicts(request.POST, metrics)
+    """Store the chosen values. A concurrent decision by another lead is reported."""
+    item = item_to_adjudicate(request.user, pk)
+    metrics = item_metrics(item)
+    verdicts = read_decisions(request.POST, metrics)
     try:
         if not verdicts:
-            raise Refused("nothing_decided")
+            raise DomainError("nothing_decided")
         _adjudicate(item, verdicts.values(), person(request))
-    except Refused as refused:
-        entered = {name: {"value": one.entered, "reason": one.reason} for name, one in verdicts.items()}
-        error = in_words(refused, [row.metric for row in metrics])
-        return _page(request, item, entered=entered, error=error, status=409)
+    except DomainError as refused:
+        decision_input = {
+            name: {"value": verdict.entered, "reason": verdict.reason} for name, verdict in verdicts.items()
+        }
+        error = refusal_sentence(refused, [row.metric for row in metrics])
+        return _render_case(request, item, decision_input=decision_input, error=error, status=409)
     messages.success(request, gettext("Decided. Your value counts from now on; the ratings stay."))
     return redirect("adjudication-case", item.pk)
 
 
 @transaction.atomic
-def _adjudicate(item: ReviewItem, verdicts: Iterable[Decided], by: User) -> None:
-    """All of the verdicts or none."""
-    for one in verdicts:
-        adjudicate(item.answer, one.metric, value=one.value, label=one.label, reason=one.reason, seen=one.seen, by=by)
+def _adjudicate(item: ReviewItem, verdicts: Iterable[DecisionInput], by: User) -> None:
+    """Store all verdicts or none."""
+    for verdict in verdicts:
+        adjudicate(
+            item.answer,
+            verdict.metric,
+            value=verdict.value,
+            label=verdict.label,
+            reason=verdict.reason,
+            seen=verdict.seen_seq,
+            by=by,
+        )
 
 
 @signed_in_post
@@ -79,66 +88,75 @@ def rule(request: HttpRequest, pk: int) -> HttpResponse:
             reason=request.POST.get("reason", ""),
             by=person(request),
         )
-    except Refused as refused:
-        return _page(request, case_item(request.user, item.pk), error=explain_refusal(refused), status=409)
+    except DomainError as refused:
+        return _render_case(
+            request, item_to_adjudicate(request.user, item.pk), error=explain_refusal(refused), status=409
+        )
     messages.success(request, gettext("Decided."))
     return redirect("adjudication-case", item.pk)
 
 
-def _page(
-    request: HttpRequest, item: ReviewItem, *, entered: Entered = NOTHING, error: str = "", status: int = 200
+def _render_case(
+    request: HttpRequest,
+    item: ReviewItem,
+    *,
+    decision_input: EnteredDecisions = NO_INPUT,
+    error: str = "",
+    status: int = 200,
 ) -> HttpResponse:
-    me = person(request)
-    page = case_page(item, show_case(item, me, get_language() or "en"), me, entered, error)
+    lead = person(request)
+    page = case_page(item, show_case(item, lead, get_language() or "en"), lead, decision_input, error)
     return render(request, "review/decisions/case.html", {"page": page}, status=status)
 
 
 @signed_in_form
 def question(request: HttpRequest, pk: int) -> HttpResponse:
-    """Better words or references for the question, as the next version of its set."""
-    item = case_item(request.user, pk)
-    asked = item.answer.question
-    stored, error = asked.read(), ""
-    words, references = stored.text, list(stored.references)
+    """Amend the question's text and references as the next version of its set."""
+    item = item_to_adjudicate(request.user, pk)
+    question_row = item.answer.question
+    stored, error = question_row.read(), ""
+    question_text, references = stored.text, list(stored.references)
     if request.method == "POST":
-        words, references = request.POST.get("question", ""), read_references(request.POST)
+        question_text, references = request.POST.get("question", ""), read_references(request.POST)
         try:
-            made = amend_question(asked, text=words, references=references, by=person(request))
-        except Refused as refused:
+            imported = amend_question(question_row, text=question_text, references=references, by=person(request))
+        except DomainError as refused:
             error = explain_refusal(refused)
         else:
-            messages.success(request, explain(made.note))
+            messages.success(request, explain(imported.note))
             return redirect("adjudication-case", item.pk)
-    shown = {"item": item, "question": words, "references": [*references, ""], "error": error}
-    return render(request, "review/decisions/amend_question.html", shown, status=409 if error else 200)
+    context = {"item": item, "question": question_text, "references": [*references, ""], "error": error}
+    return render(request, "review/decisions/amend_question.html", context, status=409 if error else 200)
 
 
 @signed_in_form
 def rubric(request: HttpRequest, pk: int, metric: str) -> HttpResponse:
-    """Better words for a metric's question and levels, as the next version of the rubric."""
-    item = case_item(request.user, pk)
-    row = next((one for one in asked_of(item) if one.metric.name == metric), None)
+    """Amend the texts of a metric as the next version of the rubric."""
+    item = item_to_adjudicate(request.user, pk)
+    row = next((queue_metric for queue_metric in item_metrics(item) if queue_metric.metric.name == metric), None)
     if row is None or row.rubric_version is None:
         raise Http404
-    pinned = row.rubric_version
-    asked = pinned.rubric.metric(metric)
-    words, lines, error = asked.question.strip(), rubric_lines(asked), ""
+    rubric_version = row.rubric_version
+    rubric_metric = rubric_version.rubric.metric(metric)
+    question_text, lines, error = rubric_metric.question.strip(), rubric_lines(rubric_metric), ""
     if request.method == "POST":
-        words = request.POST.get("question", "")
+        question_text = request.POST.get("question", "")
         lines = [(name, request.POST.get(f"text:{name}", "")) for name, _text in lines]
         try:
             project = item.queue.project
-            made = amend_rubric(pinned, metric, question=words, texts=dict(lines), project=project, by=person(request))
-        except Refused as refused:
+            amended = amend_rubric(
+                rubric_version, metric, question=question_text, texts=dict(lines), project=project, by=person(request)
+            )
+        except DomainError as refused:
             error = explain_refusal(refused)
         else:
-            text = gettext("%(version)s has these words already.")
-            if made.created:
-                text = gettext(
+            message = gettext("%(version)s has these words already.")
+            if amended.created:
+                message = gettext(
                     "%(version)s is kept as a draft: judges work by it in runs that name it, and in others once a lead "
                     "has activated it. What was decided before stays as it is."
                 )
-            messages.success(request, text % {"version": made.version})
+            messages.success(request, message % {"version": amended.version})
             return redirect("adjudication-case", item.pk)
-    shown = {"item": item, "version": pinned, "question": words, "lines": lines, "error": error}
-    return render(request, "review/decisions/amend_rubric.html", shown, status=409 if error else 200)
+    context = {"item": item, "version": rubric_version, "question": question_text, "lines": lines, "error": error}
+    return render(request, "review/decisions/amend_rubric.html", context, status=409 if error else 200)

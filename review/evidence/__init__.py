@@ -1,5 +1,5 @@
-"""What is known of an answer: judge values, ratings, decisions, the effective value, exposure of reviewers.
+"""Evidence on an answer: judge values, ratings, decisions, the effective value, and exposure of reviewers.
 
-Used by others: ``effective.Effective``, ``answers.run_answers`` and ``expose``, ``rating_input.Given``,
-``experts.agreement_ratings``, ``carried.carried_ratings``.
-"""
+Used by others: ``effective.EffectiveValue``, ``answers.run_answers`` and ``record_exposure``,
+``rating_input.RatingInput``,
+``experts.agreement_ratings``, ``carried.carried_ratings``."""

@@ -1,5 +1,6 @@
-"""Ratings of equal answers: what experts said of an answer to the same question, with the same text and passages, in an
-earlier answer set. Read here and nowhere else; ``docs/correction.md`` says what they count for."""
+"""Ratings carried over from equal answers in earlier answer sets: same question, text and passages.
+
+Only this module reads them; ``docs/correction.md`` explains their use."""
 
 from __future__ import annotations
 
@@ -11,15 +12,17 @@ from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
 from evaluation.models import AnswerSet, Context, Run
 from review.evidence.answers import upheld_flags
-from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, read_beside
+from review.evidence.experts import ExpertRating, agreement_ratings, effective_ratings, read_ratings_with
 from review.evidence.scorers import Key
 from review.models import Assignment, Rating
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where ratings were given: the equal answer, its answer set and the newest run over it, the version of the system
-    that answered, the keys of the ratings that count, and when the newest of them was given."""
+class RatingOrigin:
+    """Origin of carried ratings.
+
+    It holds the equal answer, its answer set and that set's newest run, the system version, the keys of the effective
+    ratings, and the time of the newest one."""
 
     answer_id: int
     answer_set_id: int
@@ -30,82 +33,85 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """The ratings of one metric that an answer has from an equal one: those that count, each rater's last word, and
-    the blind first ones."""
+class CarriedRatings:
+    """Ratings of one metric from an equal answer: the effective ones (each rater's last), and the blind first ones."""
 
-    origin: Origin
+    origin: RatingOrigin
     ratings: Sequence[ExpertRating]
     blind: Sequence[ExpertRating]
 
 
-def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict[Key, Carried]:
-    """By answer of the run (or some of them) and metric the ratings of the newest equal answer that has any. One query,
-    a second where there are some.
+def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict[Key, CarriedRatings]:
+    """Ratings of the newest equal answer that has any, by answer of the run (or some of them) and metric.
 
-    Equal are answers to the same question of the same version of the question set, with the same text, and the same
-    passages in the same order (id, source and text); the source lies in an earlier answer set. Left out are ratings
-    under another version of the rubric than a judge of the run works by, taken back by their rater, made for show, of
-    answers that a lead took out of all means, and hidden repeats.
-    """
-    ratings = _standing(_of_equal_answers(run, answer_ids), run)
+    One query, a second one if there are any.
+
+    Equal answers have the same question in the same version of the question set, the same text, and the same passages
+    in the
+    same order (id, source and text); the source lies in an earlier answer set. Ratings are left out if they use another
+    rubric version than a judge of the run, were withdrawn by their rater, come from an example queue, belong to an
+    answer
+    excluded from all means, or are hidden repeats."""
+    ratings = _valid_ratings(_equal_answer_ratings(run, answer_ids), run)
     columns = ("twin", "answer__answer_set_id", "answer__retrieved_ids", "twin_ids")
-    said: dict[Key, dict[tuple[int, int], list[ExpertRating]]] = {}
-    for row, (twin, set_id, ids, twin_ids) in read_beside(ratings, *columns):
+    rows_by_key: dict[Key, dict[tuple[int, int], list[ExpertRating]]] = {}
+    for row, (twin, set_id, ids, twin_ids) in read_ratings_with(ratings, *columns):
         if ids == twin_ids:
-            said.setdefault((twin, row.metric_id), {}).setdefault((set_id, row.answer_id), []).append(row)
-    sets = _answer_sets({set_id for sources in said.values() for set_id, _ in sources})
-    found = {}
-    for key, sources in said.items():
+            rows_by_key.setdefault((twin, row.metric_id), {}).setdefault((set_id, row.answer_id), []).append(row)
+    sets = _answer_sets({set_id for sources in rows_by_key.values() for set_id, _ in sources})
+    carried = {}
+    for key, sources in rows_by_key.items():
         for (set_id, answer_id), rows in sorted(sources.items(), reverse=True):
-            if counting := effective_ratings(rows).get((answer_id, key[1])):
-                keys, newest = tuple(row.pk for row in counting), max(row.at for row in counting)
-                origin = Origin(answer_id, set_id, *sets[set_id], keys, newest)
-                found[key] = Carried(origin, counting, agreement_ratings(rows).get((answer_id, key[1]), ()))
+            if effective := effective_ratings(rows).get((answer_id, key[1])):
+                keys, newest = tuple(row.pk for row in effective), max(row.at for row in effective)
+                origin = RatingOrigin(answer_id, set_id, *sets[set_id], keys, newest)
+                carried[key] = CarriedRatings(origin, effective, agreement_ratings(rows).get((answer_id, key[1]), ()))
                 break
-    return found
+    return carried
 
 
-def _of_equal_answers(run: Run, answer_ids: Collection[int] | None) -> QuerySet[Rating]:
-    """The ratings of answers in earlier sets that are equal to one of the run's, their ``twin``, but perhaps for the
-    ids that were retrieved: those of the twin stand beside as ``twin_ids``."""
+def _equal_answer_ratings(run: Run, answer_ids: Collection[int] | None) -> QuerySet[Rating]:
+    """Ratings of answers in earlier sets that are equal to one of the run's, their ``twin``.
+
+    The retrieved ids may still differ: those of the twin are annotated as ``twin_ids``."""
     twin = "answer__question__answers"
-    among = {} if answer_ids is None else {f"{twin}__in": answer_ids}
-    same = {f"{twin}__{name}": F(f"answer__{name}") for name in ("text_hash", "retrieves", "status")}
+    restriction = {} if answer_ids is None else {f"{twin}__in": answer_ids}
+    equal_fields = {f"{twin}__{name}": F(f"answer__{name}") for name in ("text_hash", "retrieves", "status")}
     rows = Rating.objects.filter(
         answer__answer_set__lt=run.answer_set_id,
         answer__status="ok",
         **{f"{twin}__answer_set": run.answer_set_id},
-        **same,
-        **among,
+        **equal_fields,
+        **restriction,
     )
     rows = rows.annotate(twin=F(twin), twin_ids=F(f"{twin}__retrieved_ids"))
-    return rows.filter(~Exists(_missing("answer", "twin")), ~Exists(_missing("twin", "answer")))
+    return rows.filter(~Exists(_unmatched_passages("answer", "twin")), ~Exists(_unmatched_passages("twin", "answer")))
 
 
-def _missing(one: str, other: str) -> QuerySet[Context]:
-    """Passages of one answer that the other does not have in the same place."""
-    read = {name: OuterRef(name) for name in ("position", "chunk_id", "source", "text")}
+def _unmatched_passages(first: str, second: str) -> QuerySet[Context]:
+    """Passages of the first answer that the second one does not have at the same position."""
+    matching = {name: OuterRef(name) for name in ("position", "chunk_id", "source", "text")}
     return Context.objects.filter(
-        ~Exists(Context.objects.filter(answer=OuterRef(OuterRef(other)), **read)), answer=OuterRef(one)
+        ~Exists(Context.objects.filter(answer=OuterRef(OuterRef(second)), **matching)), answer=OuterRef(first)
     )
 
 
-def _standing(ratings: QuerySet[Rating], run: Run) -> QuerySet[Rating]:
-    """Those that hold: not taken back, not for show, of an answer that counts, under no other version of the rubric
-    than the run's judges work by."""
-    rated = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
+def _valid_ratings(ratings: QuerySet[Rating], run: Run) -> QuerySet[Rating]:
+    """Keep valid ratings: not withdrawn, not from an example queue, of an answer that is not excluded.
+
+    Their rubric version is that of the run's judges."""
+    rated_states = (Assignment.State.SUBMITTED, Assignment.State.REVEALED, Assignment.State.FINISHED)
     judges = run.judges.filter(primary=True, rubric_version__family=OuterRef("rubric_version__family"))
     return ratings.filter(
-        Q(assignment=None) | Q(assignment__state__in=rated, assignment__item__queue__example=False),
+        Q(assignment=None) | Q(assignment__state__in=rated_states, assignment__item__queue__example=False),
         ~Exists(upheld_flags().filter(event__assignment__item__answer=OuterRef("answer"))),
         ~Exists(judges.exclude(rubric_version=OuterRef("rubric_version"))),
     )
 
 
 def _answer_sets(keys: Collection[int]) -> dict[int, tuple[int, str]]:
-    """The newest run over each answer set, and who answered. One query where there are any."""
+    """Newest run and system version of each answer set. One query if there are any."""
     version = "system_version__version"
     rows = AnswerSet.objects.filter(pk__in=keys).annotate(run=Max("runs"))
-    told = rows.values_list("pk", "run", "system_version__system__name", version)
-    return {pk: (newest or 0, f"{system} v{number}") for pk, newest, system, number in told}
+    columns = rows.values_list("pk", "run", "system_version__system__name", version)
+    return {pk: (newest or 0, f"{system} v{number}") for pk, newest, system, number in columns}

@@ -1,4 +1,4 @@
-"""That kept figures are to be made anew: who changes what a figure rests on says so here, in the same transaction."""
+"""Invalidation of cached figures. Call these inside the transaction that changes the figures' inputs."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from collections.abc import Collection
 from django.db.models import Min
 
 from evaluation.models import Answer, Project, Run
-from evaluation.storage.statements import insert
+from evaluation.storage.statements import insert_rows
 from review.models import Touched
 
 
-def touch(answer_ids: Collection[int]) -> None:
-    """Something changes about these answers: a rating, a decision, a ruling, a draw, whether one waits for a rating.
-    One statement; of answers to one question set a single one will do."""
+def invalidate_figures(answer_ids: Collection[int]) -> None:
+    """Invalidate the figures of these answers after a change of ratings, decisions, rulings, draws or pending ratings.
+
+    One statement. For answers to one question set, a single answer is enough."""
     if answer_ids:
-        insert([Touched(answer_id=pk) for pk in answer_ids])
+        insert_rows([Touched(answer_id=pk) for pk in answer_ids])
 
 
-def touch_project(project: Project) -> None:
-    """Mark the figures of all runs of a project stale: which labels are sealed changes. Two statements."""
+def invalidate_project_figures(project: Project) -> None:
+    """Invalidate the figures of all runs of a project, because other labels are sealed. Two statements."""
     rows = Answer.objects.filter(answer_set__project=project).values("answer_set__question_set").order_by()
-    touch(list(rows.annotate(first=Min("pk")).values_list("first", flat=True)))
+    invalidate_figures(list(rows.annotate(first=Min("pk")).values_list("first", flat=True)))
 
 
-def touch_run(run: Run) -> None:
-    """The same of a run as a whole: scores came from elsewhere, or a lead accepted an assumption. Two statements."""
-    touch(list(run.answer_set.answers.values_list("pk", flat=True)[:1]))
+def invalidate_run_figures(run: Run) -> None:
+    """Invalidate the figures of a whole run after an import of scores or an accepted assumption. Two statements."""
+    invalidate_figures(list(run.answer_set.answers.values_list("pk", flat=True)[:1]))

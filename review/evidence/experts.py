@@ -1,4 +1,4 @@
-"""What experts said of each answer: the ratings that count for what, and how far the judge drew them."""
+"""Expert ratings: the effective ones, the ones used for agreement, and anchoring to the judge."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from evaluation.core.metric_specs import Bilingual
-from review.evidence.scorers import Judged, Key
+from review.evidence.scorers import JudgedValue, Key
 from review.models import Rating
 from review.models.queues import FIRST_OCCASION
 
 
 class ExpertRating(NamedTuple):
-    """One row of the table of ratings. ``rater`` names the person without telling who it is (imported: the author's
-    label). ``occasion`` is above 1 for hidden repeats, ``queue_id`` 0 for imported ratings; ``at`` is when
-    it was given."""
+    """Row of the table of ratings.
+
+    ``rater`` is a pseudonym (imported: the author's label). ``occasion`` is above 1 for hidden repeats. ``queue_id`` is
+    0 for
+    imported ratings; ``at`` is the time of the rating."""
 
     pk: int
     answer_id: int
@@ -43,12 +45,11 @@ class ExpertRating(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Answer and metric."""
         return self.answer_id, self.metric_id
 
     @property
-    def answer(self) -> float | str | None:
-        """The value or the label; ``None`` where the expert could not judge."""
+    def value_or_label(self) -> float | str | None:
+        """Value or label; ``None`` if the expert could not judge."""
         return self.label if self.value is None else self.value
 
 
@@ -75,19 +76,18 @@ _FIELDS = (
 
 
 def ratings_of(answer_set_id: int, answer_ids: Collection[int] | None = None) -> QuerySet[Rating]:
-    """All ratings of the answers of a set (or some of them): answers are shared by the runs over it, and so are
-    their ratings."""
+    """Ratings of the answers of a set (or some of them). Runs over one set share its answers and their ratings."""
     rows = Rating.objects.filter(answer__answer_set_id=answer_set_id)
     return rows if answer_ids is None else rows.filter(answer_id__in=answer_ids)
 
 
-def read(ratings: QuerySet[Rating]) -> list[ExpertRating]:
-    """The rows, oldest first. One query."""
-    return [row for row, _ in read_beside(ratings)]
+def read_ratings(ratings: QuerySet[Rating]) -> list[ExpertRating]:
+    """Read the rows, oldest first. One query."""
+    return [row for row, _ in read_ratings_with(ratings)]
 
 
-def read_beside(ratings: QuerySet[Rating], *columns: str) -> Iterator[tuple[ExpertRating, tuple[Any, ...]]]:
-    """The rows, oldest first, each with further columns. One query."""
+def read_ratings_with(ratings: QuerySet[Rating], *columns: str) -> Iterator[tuple[ExpertRating, tuple[Any, ...]]]:
+    """Read the rows with additional columns, oldest first. One query."""
     for (
         pk,
         answer_id,
@@ -107,7 +107,7 @@ def read_beside(ratings: QuerySet[Rating], *columns: str) -> Iterator[tuple[Expe
         queue_id,
         example,
         at,
-        *beside,
+        *extra,
     ) in ratings.order_by("id").values_list(*_FIELDS, *columns):
         yield (
             ExpertRating(
@@ -129,58 +129,58 @@ def read_beside(ratings: QuerySet[Rating], *columns: str) -> Iterator[tuple[Expe
                 bool(example),
                 at,
             ),
-            tuple(beside),
+            tuple(extra),
         )
 
 
 def has_examples(answer_set_id: int) -> bool:
-    """Whether some of the ratings were made for show."""
+    """Return whether some of the ratings come from an example queue."""
     return ratings_of(answer_set_id).filter(assignment__item__queue__example=True).exists()
 
 
 def effective_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
-    """Each rater's latest final, else latest initial rating, assisted ones included.
+    """Each rater's latest final rating, or else the latest initial one, including assisted ones.
 
-    Hidden repeats serve self-consistency alone and are left out. A rater whose latest word is "cannot judge" says
-    nothing.
+    Hidden repeats only serve self-consistency and are left out. A rater whose latest rating is "cannot judge" has none.
     """
     latest: dict[tuple[int, int, str], ExpertRating] = {}
     for row in rows:
         if row.occasion != FIRST_OCCASION:
             continue
-        place = row.answer_id, row.metric_id, row.rater
-        earlier = latest.get(place)
-        if earlier is None or row.phase == "final" or earlier.phase != "final":
-            latest[place] = row
+        key = row.answer_id, row.metric_id, row.rater
+        previous = latest.get(key)
+        if previous is None or row.phase == "final" or previous.phase != "final":
+            latest[key] = row
     return _by_key(row for row in latest.values() if not row.cannot_judge)
 
 
 def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
-    """Each rater's blind first word: the first occasion on which they rated, of it the last initial row (later ones
-    supersede earlier ones before the reveal), if that row is blind and a judgement.
+    """Each rater's blind first rating: the last initial row of the first occasion, if it is blind and a judgement.
 
-    Imported ratings count as one occasion per rater: the newest row of the initial phase.
-    """
+    Later initial rows supersede earlier ones until the reveal. Imported ratings count as one occasion per rater: the
+    newest
+    row of the initial phase."""
     first: dict[tuple[int, int, str], int] = {}
     last: dict[tuple[int, int, str], ExpertRating] = {}
     initial = [row for row in rows if row.phase == "initial"]
     for row in sorted(initial, key=attrgetter("occasion", "pk")):
-        place = row.answer_id, row.metric_id, row.rater
-        if first.setdefault(place, row.assignment_id) == row.assignment_id:
-            last[place] = row
+        key = row.answer_id, row.metric_id, row.rater
+        if first.setdefault(key, row.assignment_id) == row.assignment_id:
+            last[key] = row
     return _by_key(row for row in last.values() if row.blind and not row.cannot_judge)
 
 
 def _by_key(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRating]]:
-    found: dict[Key, list[ExpertRating]] = {}
+    by_key: dict[Key, list[ExpertRating]] = {}
     for row in rows:
-        found.setdefault(row.key, []).append(row)
-    return found
+        by_key.setdefault(row.key, []).append(row)
+    return by_key
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """One reviewed answer of one metric: what the expert said first and last, and the judge; on the metric's scale."""
+class AnchoredRating:
+    """Reviewed answer of one metric: the expert's first and final value and the judge's value, on the metric's
+    scale."""
 
     initial: float
     final: float
@@ -189,9 +189,11 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Anchoring:
-    """A metric's ratings that have a final beside the first and a judge value. ``towards``, ``away`` and ``kept`` count
-    them; the means are on the metric's scale: of the first, the final and the judge's values, and of the distance to
-    the judge before and after. ``share`` is how much of the distance was given up, ``None`` where there was none."""
+    """Anchoring of a metric's ratings that have an initial and a final value and a judge value.
+
+    ``towards``, ``away`` and ``kept`` count how ratings moved relative to the judge. The means are on the metric's
+    scale: of
+    the initial, final and judge values, and of the distance to the judge before and after."""
 
     n: int
     kept: int
@@ -205,46 +207,48 @@ class Anchoring:
 
     @property
     def share(self) -> float | None:
-        """(before - after) / before."""
+        """Share of the distance that was given up, (before - after) / before; ``None`` without a distance."""
         return (self.before - self.after) / self.before if self.before else None
 
 
-def anchoring(ratings: Sequence[ExpertRating], scored: Mapping[int, Mapping[int, Judged]]) -> dict[int, Anchoring]:
-    """Anchoring by metric, of metrics with numbers; classes have no distance. ``scored`` is by metric and answer.
-    Ratings given with the judge in view (assisted) have no blind first word and are left out."""
-    first: dict[tuple[Key, str, int], ExpertRating] = {}
-    last: dict[tuple[Key, str, int], ExpertRating] = {}
+def anchoring(ratings: Sequence[ExpertRating], scored: Mapping[int, Mapping[int, JudgedValue]]) -> dict[int, Anchoring]:
+    """Anchoring by metric, for metrics with numbers, because classes have no distance.
+
+    ``scored`` is by metric and answer. Assisted ratings, given with the judge in view, are left out."""
+    initial_ratings: dict[tuple[Key, str, int], ExpertRating] = {}
+    final_ratings: dict[tuple[Key, str, int], ExpertRating] = {}
     for row in ratings:
         if row.occasion == FIRST_OCCASION and not row.imported:
-            place = (row.key, row.rater, row.assignment_id)
-            (first if row.phase == "initial" else last)[place] = row
-    found: dict[int, list[Moved]] = {}
-    for place, final in last.items():
-        initial, judge = first.get(place), scored.get(final.metric_id, {}).get(final.answer_id)
+            key = (row.key, row.rater, row.assignment_id)
+            (initial_ratings if row.phase == "initial" else final_ratings)[key] = row
+    ratings_by_metric: dict[int, list[AnchoredRating]] = {}
+    for key, final in final_ratings.items():
+        initial, judge = initial_ratings.get(key), scored.get(final.metric_id, {}).get(final.answer_id)
         if initial is None or not initial.blind or judge is None:
             continue
         if initial.value is not None and final.value is not None and judge.value is not None:
-            found.setdefault(final.metric_id, []).append(Moved(initial.value, final.value, judge.value))
-    return {metric: summed_up(moved) for metric, moved in sorted(found.items())}
+            ratings_by_metric.setdefault(final.metric_id, []).append(
+                AnchoredRating(initial.value, final.value, judge.value)
+            )
+    return {metric: summarize_anchoring(metric_ratings) for metric, metric_ratings in sorted(ratings_by_metric.items())}
 
 
-def anchoring_json(title: Bilingual, one: Anchoring) -> dict[str, Any]:
-    """The figures of a metric as JSON values."""
-    return {"title": {"en": title.en, "ko": title.ko}, **asdict(one), "share": one.share}
+def anchoring_json(title: Bilingual, figures: Anchoring) -> dict[str, Any]:
+    return {"title": {"en": title.en, "ko": title.ko}, **asdict(figures), "share": figures.share}
 
 
-def summed_up(moved: Sequence[Moved]) -> Anchoring:
-    """The figures of at least one rating."""
-    before = [abs(one.initial - one.judge) for one in moved]
-    after = [abs(one.final - one.judge) for one in moved]
+def summarize_anchoring(ratings: Sequence[AnchoredRating]) -> Anchoring:
+    """Summarize at least one rating."""
+    before = [abs(rating.initial - rating.judge) for rating in ratings]
+    after = [abs(rating.final - rating.judge) for rating in ratings]
     return Anchoring(
-        n=len(moved),
-        kept=sum(one.initial == one.final for one in moved),
+        n=len(ratings),
+        kept=sum(rating.initial == rating.final for rating in ratings),
         towards=sum(b > a for b, a in zip(before, after, strict=True)),
         away=sum(b < a for b, a in zip(before, after, strict=True)),
-        initial=_mean([one.initial for one in moved]),
-        final=_mean([one.final for one in moved]),
-        judge=_mean([one.judge for one in moved]),
+        initial=_mean([rating.initial for rating in ratings]),
+        final=_mean([rating.final for rating in ratings]),
+        judge=_mean([rating.judge for rating in ratings]),
         before=_mean(before),
         after=_mean(after),
     )

@@ -1,4 +1,4 @@
-"""With which probability ratings came to be, and the blind first ones, which are compared with weights from it."""
+"""Sampling probabilities of ratings, and the weighted blind first ratings for agreement."""
 
 from __future__ import annotations
 
@@ -18,217 +18,254 @@ from evaluation.core.scales import Scale, ScaleKind
 from evaluation.models import MetricDefinition
 from review.evidence.answers import RunAnswer
 from review.evidence.experts import ExpertRating
-from review.evidence.scorers import Judged
+from review.evidence.scorers import JudgedValue
 from review.models import Assignment, FrameMember, QueueMetric, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.pair import ConstantGuess, best_constant_guess
 from review.statistics.agreement.statistic import Rating, consensus, period_names
-from review.statistics.sampling.member import NOWHERE, Place, Placed, union_probability, united
+from review.statistics.sampling.member import NO_INCLUSION, Inclusion, Inclusions, union_probability, unite_draws
 
 IMPORTED = "import"
-LEAST_SERVED = 2  # of a stratum, as for a corrected score
+# Minimum per stratum, as for a corrected score.
+MIN_SERVED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _OneDraw:
+class _QueueDraw:
     queue_id: int
     metric_id: int | None
-    after_looking: bool
-    members: dict[int, Place]
+    planned_after_results: bool
+    members: dict[int, Inclusion]
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The samples behind the ratings of a run's answers. ``silent``: answers that were served in a queue and skipped
-    or flagged, by queue. ``withheld`` are ratings without values that the
-    reader may not see: they place their answers, which count as served and as neither rated nor silent."""
+    """Samples behind the ratings of a run's answers.
 
-    draws: Sequence[_OneDraw]
-    queues_of: Mapping[int, frozenset[int]]
-    silent: Mapping[int, frozenset[int]]
+    ``unanswered`` are answers that were served in a queue and skipped or flagged, by queue. ``withheld`` are ratings
+    without
+    values that the reader may not see. Their answers count as served, and as neither rated nor unanswered."""
+
+    draws: Sequence[_QueueDraw]
+    queues_by_metric: Mapping[int, frozenset[int]]
+    unanswered: Mapping[int, frozenset[int]]
     answers: Sequence[int]
     withheld: Sequence[ExpertRating] = ()
-    _places: dict[int, dict[int, Place]] = field(default_factory=dict, compare=False)
+    _inclusions: dict[int, dict[int, Inclusion]] = field(default_factory=dict, compare=False)
 
-    def places(self, metric_id: int, ratings: Iterable[ExpertRating]) -> dict[int, Place]:
-        """Answer -> its place for the metric, of every answer in any frame. ``ratings``: all imported rows count for
-        samples made elsewhere, those that could not judge too."""
-        if metric_id not in self._places:
-            every = (*ratings, *self.withheld)
-            self._places[metric_id] = self._placed(metric_id, [row for row in every if row.metric_id == metric_id])
-        return self._places[metric_id]
+    def inclusions(self, metric_id: int, ratings: Iterable[ExpertRating]) -> dict[int, Inclusion]:
+        """Inclusion of every answer in any frame, for the metric.
 
-    def _placed(self, metric_id: int, rows: Sequence[ExpertRating]) -> dict[int, Place]:
-        draws: list[Placed] = [
-            draw.members for draw in _since_last_look(self._draws_for(metric_id), self._served(metric_id, rows))
+        In ``ratings`` all imported rows count for imported samples, also those that could not judge."""
+        if metric_id not in self._inclusions:
+            all_ratings = (*ratings, *self.withheld)
+            self._inclusions[metric_id] = self._load_inclusions(
+                metric_id, [row for row in all_ratings if row.metric_id == metric_id]
+            )
+        return self._inclusions[metric_id]
+
+    def _load_inclusions(self, metric_id: int, rows: Sequence[ExpertRating]) -> dict[int, Inclusion]:
+        draws: list[Inclusions] = [
+            draw.members
+            for draw in _current_draws(self._metric_draws(metric_id), self._served_answers(metric_id, rows))
         ]
-        draws += _made_elsewhere([row for row in rows if row.imported], self.answers, alone=not draws)
-        found = _by_frame(draws)
-        joined = cache(_joined)
-        return {answer: joined(tuple([m[answer] for m in found if answer in m])) for answer in _covered(found)}
+        draws += _imported_draws([row for row in rows if row.imported], self.answers, is_only_source=not draws)
+        united_draws = _unite_by_frame(draws)
+        joint_inclusion = cache(_joint_inclusion)
+        return {
+            answer: joint_inclusion(
+                tuple([draw_members[answer] for draw_members in united_draws if answer in draw_members])
+            )
+            for answer in _covered_answers(united_draws)
+        }
 
     @property
-    def drawn(self) -> frozenset[int]:
-        """Answers that any draw with probabilities took."""
-        return frozenset(answer for draw in self.draws for answer, one in draw.members.items() if _by_chance(one))
+    def drawn_answers(self) -> frozenset[int]:
+        """Answers taken by any draw with probabilities."""
+        return frozenset(
+            answer
+            for draw in self.draws
+            for answer, inclusion in draw.members.items()
+            if _is_probability_sampled(inclusion)
+        )
 
-    def waiting_for(self, metric_id: int, ratings: Iterable[ExpertRating]) -> set[int]:
-        """Answers that a draw for the metric took and that nobody was served yet."""
-        drawn = {key for draw in self._draws_for(metric_id) for key, one in draw.members.items() if _by_chance(one)}
-        return drawn - self._served(metric_id, [row for row in ratings if row.metric_id == metric_id])
+    def unserved_answers(self, metric_id: int, ratings: Iterable[ExpertRating]) -> set[int]:
+        """Answers that a draw for the metric took and that were not served yet."""
+        drawn_answers = {
+            key
+            for draw in self._metric_draws(metric_id)
+            for key, inclusion in draw.members.items()
+            if _is_probability_sampled(inclusion)
+        }
+        return drawn_answers - self._served_answers(metric_id, [row for row in ratings if row.metric_id == metric_id])
 
-    def _draws_for(self, metric_id: int) -> list[_OneDraw]:
-        queues = self.queues_of.get(metric_id, frozenset())
+    def _metric_draws(self, metric_id: int) -> list[_QueueDraw]:
+        queues = self.queues_by_metric.get(metric_id, frozenset())
         return [draw for draw in self.draws if draw.queue_id in queues and draw.metric_id in {None, metric_id}]
 
-    def _served(self, metric_id: int, rows: Iterable[ExpertRating]) -> frozenset[int]:
+    def _served_answers(self, metric_id: int, rows: Iterable[ExpertRating]) -> frozenset[int]:
         withheld = (row for row in self.withheld if row.metric_id == metric_id)
-        return self.silent_for(metric_id) | {row.answer_id for row in (*rows, *withheld)}
+        return self.unanswered_for(metric_id) | {row.answer_id for row in (*rows, *withheld)}
 
-    def silent_for(self, metric_id: int) -> frozenset[int]:
+    def unanswered_for(self, metric_id: int) -> frozenset[int]:
         """Answers that a reviewer was served for the metric and did not rate."""
-        queues = self.queues_of.get(metric_id, frozenset())
-        silent = frozenset[int]().union(*(self.silent.get(queue, frozenset()) for queue in queues))
-        return silent.difference(row.answer_id for row in self.withheld)
+        queues = self.queues_by_metric.get(metric_id, frozenset())
+        unanswered = frozenset[int]().union(*(self.unanswered.get(queue, frozenset()) for queue in queues))
+        return unanswered.difference(row.answer_id for row in self.withheld)
 
 
-def samples_of(answer_set_id: int, answers: Sequence[int], withheld: Sequence[ExpertRating] = ()) -> Samples:
-    """The samples over the answers of a set, of blind queues only: assisted ratings are no sample of blind opinions.
-    Three queries."""
+def load_samples(answer_set_id: int, answers: Sequence[int], withheld: Sequence[ExpertRating] = ()) -> Samples:
+    """Load the samples over the answers of a set. Three queries.
+
+    Only blind queues count, because assisted ratings are no sample of blind opinions."""
     blind = ReviewQueue.Mode.BLIND
-    frame = FrameMember.objects.filter(answer__answer_set_id=answer_set_id, draw__queue__mode=blind)
-    draws: dict[int, _OneDraw] = {}
-    place = cache(Place)  # tens of thousands of answers stand in few different places
+    frame_members = FrameMember.objects.filter(answer__answer_set_id=answer_set_id, draw__queue__mode=blind)
+    draws: dict[int, _QueueDraw] = {}
+    # Tens of thousands of answers have few different inclusions.
+    inclusion = cache(Inclusion)
     columns = ("draw_id", "draw__queue_id", "draw__metric_id", "draw__planned_after_looking", "answer_id")
-    rows = frame.order_by("draw_id").values_list(*columns, "probability", "stratum", "sampled")
-    for draw_id, queue_id, metric_id, looked, answer_id, *placed in rows.iterator():
-        draw = draws.setdefault(draw_id, _OneDraw(queue_id or 0, metric_id, looked, {}))
-        draw.members[answer_id] = place(*placed)
+    rows = frame_members.order_by("draw_id").values_list(*columns, "probability", "stratum", "sampled")
+    for draw_id, queue_id, metric_id, planned_after_results, answer_id, *columns_of_inclusion in rows.iterator():
+        draw = draws.setdefault(draw_id, _QueueDraw(queue_id or 0, metric_id, planned_after_results, {}))
+        draw.members[answer_id] = inclusion(*columns_of_inclusion)
     queues = {draw.queue_id for draw in draws.values()}
-    return Samples(list(draws.values()), _queues_by_metric(queues), _silent(queues), list(answers), withheld)
-
-
-def _queues_by_metric(queues: Collection[int]) -> dict[int, frozenset[int]]:
-    found: dict[int, set[int]] = {}
-    for metric_id, queue_id in QueueMetric.objects.filter(queue_id__in=queues).values_list("metric_id", "queue_id"):
-        found.setdefault(metric_id, set()).add(queue_id)
-    return {metric_id: frozenset(ids) for metric_id, ids in found.items()}
-
-
-def _silent(queues: Collection[int]) -> dict[int, frozenset[int]]:
-    states = [Assignment.State.SKIPPED, Assignment.State.FLAGGED]
-    rows = Assignment.objects.filter(item__queue_id__in=queues, item__occasion=FIRST_OCCASION, state__in=states)
-    found: dict[int, set[int]] = {}
-    for queue_id, answer_id in rows.values_list("item__queue_id", "item__answer_id"):
-        found.setdefault(queue_id, set()).add(answer_id)
-    return {queue_id: frozenset(ids) for queue_id, ids in found.items()}
-
-
-def _by_chance(one: Place) -> bool:
-    """Whether a draw with probabilities took the answer."""
-    return one.sampled and one.probability is not None
-
-
-def _since_last_look(draws: Sequence[_OneDraw], served: Collection[int]) -> Sequence[_OneDraw]:
-    """A draw planned after ratings were read takes earlier answers as certain and stands without the draws before it:
-    weights are never pooled across looks.
-
-    It takes their place once it tells something of every stratum: before, its certain answers would stand for all
-    others too, and opening a queue would take away the figures that the earlier draws give. What decides is how many
-    answers were ``served``, never what was said of them."""
-    looks = [position for position, draw in enumerate(draws) if draw.after_looking]
-    if not looks:
-        return draws
-    between = [draws[start:end] for start, end in pairwise([0, *looks, len(draws)]) if start < end]
-    return next((some for some in reversed(between) if _under_way(some, served)), between[-1])
-
-
-def _under_way(draws: Sequence[_OneDraw], served: Collection[int]) -> bool:
-    """Whether two answers of every stratum, or all that were drawn of it, were served to somebody; draws over the same
-    answers are one."""
-    drawn: Counter[tuple[int, str]] = Counter()
-    done: Counter[tuple[int, str]] = Counter()
-    for number, members in enumerate(_by_frame([draw.members for draw in draws])):
-        for answer, one in members.items():
-            if _by_chance(one):
-                drawn[number, one.stratum] += 1
-                done[number, one.stratum] += answer in served
-    return bool(drawn) and all(done[stratum] >= min(LEAST_SERVED, count) for stratum, count in drawn.items())
-
-
-def _made_elsewhere(rows: Sequence[ExpertRating], answers: Sequence[int], *, alone: bool) -> list[Placed]:
-    """Imported ratings as draws: ``all``, ``uniform`` (n of N), or each row's own probability; ``alone``: nothing was
-    drawn here."""
-    found: list[Placed] = []
-    if any(row.sampling == "all" for row in rows):
-        found.append(dict.fromkeys(answers, Place(1.0, IMPORTED, True)))
-    taken = {row.answer_id for row in rows if row.sampling == "uniform"}.intersection(answers)
-    if taken:
-        share = len(taken) / len(answers)
-        ours, theirs = Place(share, IMPORTED, True), Place(share, IMPORTED, False)
-        found.append({answer: ours if answer in taken else theirs for answer in answers})
-    own = {
-        row.answer_id: Place(row.probability, IMPORTED, True)
-        for row in rows
-        if row.probability is not None and row.sampling not in {"all", "uniform"}
-    }
-    if own and alone and not found and _stand_for(own, len(answers)):
-        rest = Place(len(own) / len(answers), IMPORTED, False)
-        own = {answer: own.get(answer, rest) for answer in answers}
-    return [*found, own] if own else found
-
-
-MOST_DEVIATIONS = 4.0
-
-
-def _stand_for(taken: Placed, size: int) -> bool:
-    """Whether a sample whose file gives the probabilities of what was taken can be one of all ``size`` answers: the sum
-    of 1 / p estimates their number (D. G. Horvitz, D. J. Thompson, 1952, JASA 47) and has to lie within four standard
-    deviations of it, were each drawn by itself. How probable the others were is not needed, only that they were.
-    """
-    known = [one.probability for one in taken.values() if one.probability]
-    deviation = math.sqrt(math.fsum((1.0 - p) / p**2 for p in known))
-    return abs(math.fsum(1.0 / p for p in known) - size) <= MOST_DEVIATIONS * deviation + size * EQUAL_WITHIN
-
-
-def _by_frame(draws: Sequence[Placed]) -> list[Placed]:
-    """The draws, those over the same answers as one."""
-    same: dict[frozenset[int], list[Placed]] = {}
-    for draw in draws:
-        same.setdefault(frozenset(draw), []).append(draw)
-    return [ones[0] if len(ones) == 1 else united(ones) for ones in same.values()]
-
-
-def _covered(draws: Sequence[Placed]) -> list[int]:
-    return list(dict.fromkeys(answer for draw in draws for answer in draw))
-
-
-def _joined(members: Sequence[Place]) -> Place:
-    """Independent draws over different answers as one: union probability, strata crossed, so that answers only some of
-    them could take stay apart; hand-picking adds nothing."""
-    random = [member for member in members if member.probability is not None]
-    if not random:
-        return NOWHERE
-    if len(members) == 1:
-        return random[0]
-    return Place(
-        probability=union_probability([one.probability for one in random]),
-        stratum=" & ".join(dict.fromkeys(one.stratum for one in random)),
-        sampled=any(one.sampled for one in random),
+    return Samples(
+        list(draws.values()), _queues_by_metric(queues), _unanswered_by_queue(queues), list(answers), withheld
     )
 
 
-EQUAL_WITHIN = 1e-12
+def _queues_by_metric(queues: Collection[int]) -> dict[int, frozenset[int]]:
+    queues_by_metric: dict[int, set[int]] = {}
+    for metric_id, queue_id in QueueMetric.objects.filter(queue_id__in=queues).values_list("metric_id", "queue_id"):
+        queues_by_metric.setdefault(metric_id, set()).add(queue_id)
+    return {metric_id: frozenset(ids) for metric_id, ids in queues_by_metric.items()}
+
+
+def _unanswered_by_queue(queues: Collection[int]) -> dict[int, frozenset[int]]:
+    states = [Assignment.State.SKIPPED, Assignment.State.FLAGGED]
+    rows = Assignment.objects.filter(item__queue_id__in=queues, item__occasion=FIRST_OCCASION, state__in=states)
+    answers_by_queue: dict[int, set[int]] = {}
+    for queue_id, answer_id in rows.values_list("item__queue_id", "item__answer_id"):
+        answers_by_queue.setdefault(queue_id, set()).add(answer_id)
+    return {queue_id: frozenset(ids) for queue_id, ids in answers_by_queue.items()}
+
+
+def _is_probability_sampled(inclusion: Inclusion) -> bool:
+    """Return whether a draw with probabilities took the answer."""
+    return inclusion.sampled and inclusion.probability is not None
+
+
+def _current_draws(draws: Sequence[_QueueDraw], served: Collection[int]) -> Sequence[_QueueDraw]:
+    """Draws whose weights are used. Weights are never pooled across draws that were planned after results were seen.
+
+    Such a draw takes earlier answers as certain and is used without the draws before it. It replaces them only once
+    every
+    stratum has served answers. Until then its certain answers would represent all others, and opening a queue would
+    remove
+    the figures of the earlier draws. The decision depends on the number of answers ``served``, never on their ratings.
+    """
+    starts = [position for position, draw in enumerate(draws) if draw.planned_after_results]
+    if not starts:
+        return draws
+    batches = [draws[start:end] for start, end in pairwise([0, *starts, len(draws)]) if start < end]
+    return next((batch for batch in reversed(batches) if _covers_every_stratum(batch, served)), batches[-1])
+
+
+def _covers_every_stratum(draws: Sequence[_QueueDraw], served: Collection[int]) -> bool:
+    """Return whether two answers of every stratum, or all that were drawn of it, were served.
+
+    Draws over the same answers count as one."""
+    drawn_counts: Counter[tuple[int, str]] = Counter()
+    served_counts: Counter[tuple[int, str]] = Counter()
+    for frame_number, members in enumerate(_unite_by_frame([draw.members for draw in draws])):
+        for answer, inclusion in members.items():
+            if _is_probability_sampled(inclusion):
+                drawn_counts[frame_number, inclusion.stratum] += 1
+                served_counts[frame_number, inclusion.stratum] += answer in served
+    return bool(drawn_counts) and all(
+        served_counts[stratum] >= min(MIN_SERVED, count) for stratum, count in drawn_counts.items()
+    )
+
+
+def _imported_draws(rows: Sequence[ExpertRating], answers: Sequence[int], *, is_only_source: bool) -> list[Inclusions]:
+    """Imported ratings as draws: ``all``, ``uniform`` (n of N), or each row's own probability.
+
+    ``is_only_source``: there are no draws in Concord."""
+    draws: list[Inclusions] = []
+    if any(row.sampling == "all" for row in rows):
+        draws.append(dict.fromkeys(answers, Inclusion(1.0, IMPORTED, True)))
+    uniform_answers = {row.answer_id for row in rows if row.sampling == "uniform"}.intersection(answers)
+    if uniform_answers:
+        share = len(uniform_answers) / len(answers)
+        taken_inclusion, other_inclusion = Inclusion(share, IMPORTED, True), Inclusion(share, IMPORTED, False)
+        draws.append({answer: taken_inclusion if answer in uniform_answers else other_inclusion for answer in answers})
+    weighted_inclusions = {
+        row.answer_id: Inclusion(row.probability, IMPORTED, True)
+        for row in rows
+        if row.probability is not None and row.sampling not in {"all", "uniform"}
+    }
+    if weighted_inclusions and is_only_source and not draws and _can_represent(weighted_inclusions, len(answers)):
+        other_weighted = Inclusion(len(weighted_inclusions) / len(answers), IMPORTED, False)
+        weighted_inclusions = {answer: weighted_inclusions.get(answer, other_weighted) for answer in answers}
+    return [*draws, weighted_inclusions] if weighted_inclusions else draws
+
+
+MAX_DEVIATIONS = 4.0
+
+
+def _can_represent(inclusions: Inclusions, size: int) -> bool:
+    """Return whether a sample with known probabilities of its members only can represent all ``size`` answers.
+
+    The sum of 1 / p estimates their number (D. G. Horvitz, D. J. Thompson, 1952, JASA 47). It must lie within four
+    standard
+    deviations of it, assuming independent draws. The probabilities of the other answers are not needed."""
+    probabilities = [inclusion.probability for inclusion in inclusions.values() if inclusion.probability]
+    deviation = math.sqrt(math.fsum((1.0 - p) / p**2 for p in probabilities))
+    return abs(math.fsum(1.0 / p for p in probabilities) - size) <= MAX_DEVIATIONS * deviation + size * EQUAL_TOLERANCE
+
+
+def _unite_by_frame(draws: Sequence[Inclusions]) -> list[Inclusions]:
+    """Unite draws over the same answers."""
+    draws_by_frame: dict[frozenset[int], list[Inclusions]] = {}
+    for draw in draws:
+        draws_by_frame.setdefault(frozenset(draw), []).append(draw)
+    return [
+        same_frame[0] if len(same_frame) == 1 else unite_draws(same_frame) for same_frame in draws_by_frame.values()
+    ]
+
+
+def _covered_answers(draws: Sequence[Inclusions]) -> list[int]:
+    return list(dict.fromkeys(answer for draw in draws for answer in draw))
+
+
+def _joint_inclusion(inclusions: Sequence[Inclusion]) -> Inclusion:
+    """Joint inclusion of independent draws over different answers.
+
+    It has the union probability and crossed strata, so that answers in the frames of only some draws stay separate.
+    Hand-picking adds nothing."""
+    known_inclusions = [inclusion for inclusion in inclusions if inclusion.probability is not None]
+    if not known_inclusions:
+        return NO_INCLUSION
+    if len(inclusions) == 1:
+        return known_inclusions[0]
+    return Inclusion(
+        probability=union_probability([known.probability for known in known_inclusions]),
+        stratum=" & ".join(dict.fromkeys(known.stratum for known in known_inclusions)),
+        sampled=any(known.sampled for known in known_inclusions),
+    )
+
+
+EQUAL_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """Which rated answers are used together, and with which weights: ``None`` where all count the same.
+    """Rated answers that are used together, with their weights; ``None`` if all are equal.
 
-    ``sampling`` is ``weighted``, ``equal`` (a sample with one probability for all) or ``unknown``; ``left_out`` counts
-    rated answers of unknown sampling beside a sample with probabilities: the two are never mixed.
-    """
+    ``sampling`` is ``weighted``, ``equal`` (one probability for all) or ``unknown``. ``left_out`` counts rated answers
+    of
+    unknown sampling, which are never mixed with a sample that has probabilities."""
 
     answers: tuple[int, ...]
     weights: tuple[float, ...] | None
@@ -237,36 +274,40 @@ class Weighting:
     left_out: int
 
 
-def weigh(rated: Collection[int], places: Mapping[int, Place]) -> Weighting:
-    """Weights 1 / (probability x response rate of the stratum). The response rate is rated / sampled, so that it
-    covers both non-response and items not reached yet, whose order is random."""
-    known = [answer for answer in rated if _usable(places.get(answer, NOWHERE))]
-    if not known:
+def weight_answers(rated: Collection[int], inclusions: Mapping[int, Inclusion]) -> Weighting:
+    """Weights 1 / (probability x response rate of the stratum).
+
+    The response rate is rated / sampled. It covers non-response and items that are not reached yet, whose order is
+    random."""
+    usable = [answer for answer in rated if _usable(inclusions.get(answer, NO_INCLUSION))]
+    if not usable:
         answers = tuple(rated)
         return Weighting(answers, None, ("",) * len(answers), "unknown", 0)
-    drawn = Counter(place.stratum for place in places.values() if _usable(place))
-    response = Counter(places[answer].stratum for answer in known)
-    strata = tuple(places[answer].stratum for answer in known)
+    sampled_counts = Counter(inclusion.stratum for inclusion in inclusions.values() if _usable(inclusion))
+    rated_counts = Counter(inclusions[answer].stratum for answer in usable)
+    strata = tuple(inclusions[answer].stratum for answer in usable)
     weights = tuple(
-        drawn[stratum] / ((places[answer].probability or 1.0) * response[stratum])
-        for answer, stratum in zip(known, strata, strict=True)
+        sampled_counts[stratum] / ((inclusions[answer].probability or 1.0) * rated_counts[stratum])
+        for answer, stratum in zip(usable, strata, strict=True)
     )
-    equal = max(weights) - min(weights) <= EQUAL_WITHIN * max(weights)
+    equal = max(weights) - min(weights) <= EQUAL_TOLERANCE * max(weights)
     return Weighting(
-        tuple(known), None if equal else weights, strata, "equal" if equal else "weighted", len(rated) - len(known)
+        tuple(usable), None if equal else weights, strata, "equal" if equal else "weighted", len(rated) - len(usable)
     )
 
 
-def _usable(place: Place) -> bool:
-    return place.sampled and place.probability is not None
+def _usable(inclusion: Inclusion) -> bool:
+    return inclusion.sampled and inclusion.probability is not None
 
 
-OFF_SCALE = "scale"  # the reason code of a score that a judge gave off the metric's scale
+# Reason code of a judge's score off the metric's scale.
+OFF_SCALE = "scale"
 
 
 @dataclass(frozen=True)
-class Rated:
-    """What is compared on one metric. ``ratings`` and ``answers`` may hold more answers than ``weighting`` uses."""
+class RatedMetric:
+    """Ratings of one metric for a comparison. ``ratings`` and ``answers`` may hold more answers than ``weighting``
+    uses."""
 
     metric: MetricDefinition
     name: str
@@ -277,91 +318,96 @@ class Rated:
 
     @cached_property
     def means(self) -> list[float | str | None]:
-        """The experts' mean of each answer (classes: majority, ``None`` where tied)."""
+        """Experts' mean of each answer (classes: majority, ``None`` if tied)."""
         return [
-            consensus([v for r in self.ratings[answer] if (v := r.answer) is not None], self.scale)
+            consensus(
+                [value for rating in self.ratings[answer] if (value := rating.value_or_label) is not None], self.scale
+            )
             for answer in self.weighting.answers
         ]
 
     @cached_property
     def groups(self) -> list[str]:
-        """The group of each answer."""
         return [self.answers[answer].group for answer in self.weighting.answers]
 
     @cached_property
-    def single(self) -> list[Rating]:
-        """Every expert's value by itself."""
+    def single_ratings(self) -> list[Rating]:
+        """Each expert's value separately."""
         return [
             Rating(answer, rating.rater, value)
             for answer in self.weighting.answers
             for rating in self.ratings[answer]
-            if (value := rating.answer) is not None
+            if (value := rating.value_or_label) is not None
         ]
 
-    def said(self, by: Mapping[int, Mapping[int, Judged]]) -> list[float | str | None]:
-        """What a scorer said of each answer, as :func:`comparable` has it; ``by`` is by metric and answer."""
-        of_metric, compared = by.get(self.metric.pk, {}), cache(partial(comparable, scale=self.scale))
-        return [compared(of_metric.get(answer)) for answer in self.weighting.answers]
+    def scorer_values(self, scores: Mapping[int, Mapping[int, JudgedValue]]) -> list[float | str | None]:
+        """Scorer's value of each answer, by :func:`comparable_value`; ``scores`` is by metric and answer."""
+        of_metric, to_comparable = scores.get(self.metric.pk, {}), cache(partial(comparable_value, scale=self.scale))
+        return [to_comparable(of_metric.get(answer)) for answer in self.weighting.answers]
 
-    def values(self, by: Mapping[int, Mapping[int, Judged]]) -> dict[Any, float | str]:
-        """Answer -> a scorer's value, of those that have one."""
-        of_metric = by.get(self.metric.pk, {})
+    def value_by_answer(self, scores: Mapping[int, Mapping[int, JudgedValue]]) -> dict[Any, float | str]:
+        """Scorer's value by answer, for answers that have one."""
+        of_metric = scores.get(self.metric.pk, {})
         return {
             answer: value
             for answer in self.weighting.answers
-            if (one := of_metric.get(answer)) is not None and (value := one.answer) is not None
+            if (judged := of_metric.get(answer)) is not None and (value := judged.value_or_label) is not None
         }
 
-    def resampling(self, asked: Resampling | None) -> Resampling | None:
-        """The resampling with the groups and strata of these answers."""
-        if asked is None:
+    def resampling(self, settings: Resampling | None) -> Resampling | None:
+        """Resampling settings with the groups and strata of these answers."""
+        if settings is None:
             return None
-        return replace(asked, groups=self.groups, strata=self.weighting.strata)
+        return replace(settings, groups=self.groups, strata=self.weighting.strata)
 
     @cached_property
     def guess(self) -> ConstantGuess | None:
-        """The best constant answer to them."""
+        """Best constant guess for these answers."""
         return best_constant_guess(self.means, self.scale, self.weighting.weights)
 
-    def without(self, out: AbstractSet[int]) -> Rated:
-        """The same without some answers; itself where none of them is used."""
+    def without(self, excluded: AbstractSet[int]) -> RatedMetric:
+        """Copy without some answers; itself if none of them is used."""
         used = self.weighting.answers
-        return self if out.isdisjoint(used) else self._only([at for at, answer in enumerate(used) if answer not in out])
-
-    def by_category(self) -> dict[str, Rated]:
-        """The same, category by category."""
-        return self._parts([self.answers[answer].category for answer in self.weighting.answers])
-
-    def by_period(self) -> dict[str, Rated]:
-        """The same by the time of rating: an answer belongs to the day, week or month of its newest rating, in the
-        site's time zone."""
-        newest = [max(rating.at for rating in self.ratings[answer]) for answer in self.weighting.answers]
-        return self._parts(period_names([timezone.localtime(one).date() for one in newest]))
-
-    def _parts(self, names: list[str]) -> dict[str, Rated]:
-        places: dict[str, list[int]] = {}
-        for position, name in enumerate(names):
-            places.setdefault(name, []).append(position)
-        return {name: self._only(places[name]) for name in sorted(places)}
-
-    def _only(self, positions: Collection[int]) -> Rated:
-        whole = self.weighting
-        part = replace(
-            whole,
-            answers=tuple(whole.answers[at] for at in positions),
-            weights=None if whole.weights is None else tuple(whole.weights[at] for at in positions),
-            strata=tuple(whole.strata[at] for at in positions),
+        return (
+            self
+            if excluded.isdisjoint(used)
+            else self._restricted([position for position, answer in enumerate(used) if answer not in excluded])
         )
-        return replace(self, weighting=part)
+
+    def split_by_category(self) -> dict[str, RatedMetric]:
+        return self._split_by([self.answers[answer].category for answer in self.weighting.answers])
+
+    def split_by_period(self) -> dict[str, RatedMetric]:
+        """Split by the day, week or month of each answer's newest rating, in the site's time zone."""
+        newest = [max(rating.at for rating in self.ratings[answer]) for answer in self.weighting.answers]
+        return self._split_by(period_names([timezone.localtime(rated_at).date() for rated_at in newest]))
+
+    def _split_by(self, names: list[str]) -> dict[str, RatedMetric]:
+        positions_by_name: dict[str, list[int]] = {}
+        for position, name in enumerate(names):
+            positions_by_name.setdefault(name, []).append(position)
+        return {name: self._restricted(positions_by_name[name]) for name in sorted(positions_by_name)}
+
+    def _restricted(self, positions: Collection[int]) -> RatedMetric:
+        weighting = self.weighting
+        restricted = replace(
+            weighting,
+            answers=tuple(weighting.answers[position] for position in positions),
+            weights=None if weighting.weights is None else tuple(weighting.weights[position] for position in positions),
+            strata=tuple(weighting.strata[position] for position in positions),
+        )
+        return replace(self, weighting=restricted)
 
 
-def comparable(said: Judged | None, scale: Scale) -> float | str | None:
-    """What a judge said as the comparison reads it: a value off the scale stays off the scale, so that it is counted
-    as such; everything else without a value is ``None``."""
-    if said is None:
+def comparable_value(judged: JudgedValue | None, scale: Scale) -> float | str | None:
+    """Judge's value for a comparison.
+
+    A value off the scale stays off the scale, so that it is counted as such. Everything else without a value is
+    ``None``."""
+    if judged is None:
         return None
-    if said.value is not None:
-        return said.value
-    if said.status is Status.FAILED and said.reason.partition(":")[0] == OFF_SCALE:
+    if judged.value is not None:
+        return judged.value
+    if judged.status is Status.FAILED and judged.reason.partition(":")[0] == OFF_SCALE:
         return "" if scale.kind is ScaleKind.CLASS else math.inf
-    return said.answer
+    return judged.value_or_label

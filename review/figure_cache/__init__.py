@@ -1,4 +1,3 @@
-"""Cached figures that pages read: reports, headlines, agreement, answers of a run, comparisons.
+"""Cached figures of pages: reports, headlines, agreement, answers of a run, comparisons.
 
-``making`` computes each, ``keeping`` decides whether a cached figure is current, ``reading`` serves pages.
-"""
+Builders compute figures, the store decides whether an entry is current, and selectors serve pages."""

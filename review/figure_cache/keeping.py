@@ -1,8 +1,8 @@
-"""Whether what is kept of runs is still true, and who makes it anew.
+"""Store of cached figures: validity, and rebuilding in the request or by a worker.
 
-A stamp names the state of everything that figures of a run rest on: the run's own state and how often something was
-said, drawn or decided about answers to its questions. What stands under another stamp is old. Of small runs it is made
-anew before the page is shown; of others a worker is asked to, and the page shows what stands with its age."""
+A stamp identifies the state of all inputs of a run's figures: the state of the run, and the number of changes to
+answers of its question set. Entries with another stamp are stale. Figures of small runs are rebuilt in the request. For
+others a worker rebuilds, and the page shows the stale figures with their age."""
 
 from __future__ import annotations
 
@@ -20,68 +20,76 @@ from django.db.models import F
 from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.errors import Later, Refused
+from evaluation.core.errors import DomainError, NotReady
 from evaluation.models import Run, Score
-from evaluation.worker.collector import held_back
-from evaluation.worker.database import retry_on_db_error, unwritable
-from evaluation.worker.dispatch import ring_for
-from review.evidence.seals import Form, form_of, in_form
+from evaluation.worker.collector import paused_gc
+from evaluation.worker.database import retry_on_db_error, unwritable_reason
+from evaluation.worker.dispatch import enqueue_task
+from review.evidence.seals import LabelForm, fixed_label_form, label_form
 from review.models import Kept, Revision, Touched
 from review.reports.provenance import product_version
 
-FORM = 5  # rises when what is kept changes its form, so that nothing older is read
-SMALL = 5_000  # scores that a page may wait for
-LOST = timedelta(minutes=5)  # after which a worker that was asked will not come any more
-WAITS = 5.0  # seconds for a database that takes no writing just now
-LEAST_WAIT = 10  # seconds after which a program is to ask again
-RESTS = 2.0  # times what making takes, before it is made again: looking does not keep a worker busy for good
+# Increase when the format of cached content changes.
+CACHE_VERSION = 5
+# Scores of runs that a page computes itself.
+MAX_SMALL_SCORES = 5_000
+# A request older than this counts as lost and is repeated.
+REQUEST_TIMEOUT = timedelta(minutes=5)
+# Seconds to retry a write.
+WRITE_SECONDS = 5.0
+# Minimum seconds before a program should retry.
+MIN_RETRY_SECONDS = 10
+# Minimum pause between rebuilds as a multiple of the last build time, so that page views cannot keep a worker busy.
+REBUILD_PAUSE_FACTOR = 2.0
 
 T = TypeVar("T")
-Make = Callable[[Sequence[Run]], Mapping[str, bytes]]
+Build = Callable[[Sequence[Run]], Mapping[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stands:
-    """What is kept: nothing (``content`` is ``None``) before it was made once. ``old``: it is being made anew."""
+class CacheEntry:
+    """A cache entry. ``content`` is ``None`` until it is built once. ``stale``: a rebuild is requested."""
 
     content: bytes | None
     made_at: datetime | None
-    old: bool
+    stale: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Generic[T]):
-    """What was made, and when."""
+class Built(Generic[T]):
+    """A value with the time it was built."""
 
     value: T
     made_at: datetime | None
 
 
-FULL = "full "  # begins the kinds of what is kept in the full form
+# Prefix of kinds in the full form.
+FULL = "full "
 
 
 def kind_in_form(kind: str, runs: Iterable[Run]) -> str:
-    """The kind under which the current reader finds what is kept of the runs: in the full form only where it is that of
-    every one of them."""
+    """Cache kind for the current reader: the full form only if it applies to all projects of the runs."""
     projects = {run.project_id for run in runs}
-    return FULL + kind if projects and all(form_of(pk) is Form.FULL for pk in projects) else kind
+    return FULL + kind if projects and all(label_form(pk) is LabelForm.FULL for pk in projects) else kind
 
 
 def subject_of(runs: Sequence[Run]) -> str:
-    """What is kept of runs is found by their keys, in this order."""
+    """Cache key of the runs, in this order."""
     return ",".join(str(run.pk) for run in runs)
 
 
-def count_touched() -> None:
-    """Count what was touched as changes of its question sets. Whoever computes does so first: what was committed by
-    then is in what they read, and what comes later is another change."""
+def count_invalidations() -> None:
+    """Count pending invalidations as changes of their question sets.
+
+    Call it before computing: commits up to then are in the data read, and later ones count as another change."""
     if not (rows := list(Touched.objects.values_list("pk", "answer__answer_set__question_set_id"))):
         return
 
     def write() -> None:
         with transaction.atomic():
             if not Touched.objects.filter(pk__in=[pk for pk, _ in rows]).delete()[0]:
-                return  # somebody else counted them
+                # Another process counted them.
+                return
             Revision.objects.bulk_create([Revision(question_set_id=pk) for pk in sets], ignore_conflicts=True)
             for pk in sets:
                 Revision.objects.filter(pk=pk).update(number=F("number") + 1)
@@ -91,100 +99,112 @@ def count_touched() -> None:
 
 
 def _if_writable(write: Callable[[], None]) -> None:
-    """Write what is to be kept, but where the database takes no writing: what was made is shown all the same."""
-    with suppress(Refused):
-        retry_on_db_error(write, seconds=WAITS)
+    """Write unless the database is read-only, because the built figures can be shown anyway."""
+    with suppress(DomainError):
+        retry_on_db_error(write, seconds=WRITE_SECONDS)
 
 
 def stamps_of(runs: Iterable[Run]) -> dict[int, str]:
-    """The stamp of each run, empty while it is true of none: the run has not ended, or something was touched and is not
-    counted yet. Three queries."""
+    """Stamp of each run. Empty while the run has not ended or invalidations are pending. Three queries."""
     keys = [run.pk for run in runs]
     rows = Run.objects.filter(pk__in=keys)
     facts = list(rows.values_list("pk", "state", "finished_at", "answer_set__question_set_id"))
     numbers = dict(Revision.objects.filter(pk__in={row[3] for row in facts}).values_list("pk", "number"))
-    touched = set(Touched.objects.values_list("answer__answer_set__question_set_id", flat=True))
+    invalidated_sets = set(Touched.objects.values_list("answer__answer_set__question_set_id", flat=True))
     return {
         pk: ""
-        if state not in Run.ENDED or question_set in touched
-        else content_hash([FORM, product_version(), pk, state, str(finished), numbers.get(question_set, 0)])
+        if state not in Run.ENDED or question_set in invalidated_sets
+        else content_hash([CACHE_VERSION, product_version(), pk, state, str(finished), numbers.get(question_set, 0)])
         for pk, state, finished, question_set in facts
     }
 
 
 def stamp_of(runs: Sequence[Run], stamps: Mapping[int, str]) -> str:
-    """The stamp of several runs together, empty while that of one is."""
-    each = [stamps.get(run.pk, "") for run in runs]
-    return content_hash(each) if all(each) else ""
+    """Stamp of several runs, empty while that of any is."""
+    run_stamps = [stamps.get(run.pk, "") for run in runs]
+    return content_hash(run_stamps) if all(run_stamps) else ""
 
 
-def look(kind: str, make: Make, subjects: Sequence[Sequence[Run]], *, asked: str = "") -> list[Stands]:
-    """What is kept of each subject. Small ones that are old are made; for others a worker is asked, by the name
-    ``asked`` (``kind`` without one). Four queries where nothing is old."""
+def get_or_build(
+    kind: str, build: Build, subjects: Sequence[Sequence[Run]], *, requested_kind: str = ""
+) -> list[CacheEntry]:
+    """Return the cache entry of each subject. Rebuilds stale entries of small runs and requests ``requested_kind``
+    (default ``kind``) for others.
+
+    Four queries if all entries are current."""
     names = [subject_of(runs) for runs in subjects]
     kinds = [kind_in_form(kind, runs) for runs in subjects]
-    found = Kept.objects.filter(kind__in=set(kinds), subject__in=names)
-    rows = {(row.kind, row.subject): row for row in found}
+    cached_rows = Kept.objects.filter(kind__in=set(kinds), subject__in=names)
+    rows = {(row.kind, row.subject): row for row in cached_rows}
     stamps = stamps_of(run for runs in subjects for run in runs)
     return [
-        _stands(rows.get((of, name)), kind, make, runs, stamp_of(runs, stamps), asked or kind)
-        for name, of, runs in zip(names, kinds, subjects, strict=True)
+        _current_entry(rows.get((form_kind, name)), kind, build, runs, stamp_of(runs, stamps), requested_kind or kind)
+        for name, form_kind, runs in zip(names, kinds, subjects, strict=True)
     ]
 
 
-def _stands(row: Kept | None, kind: str, make: Make, runs: Sequence[Run], stamp: str, asked: str) -> Stands:
+def _current_entry(
+    row: Kept | None, kind: str, build: Build, runs: Sequence[Run], stamp: str, requested_kind: str
+) -> CacheEntry:
     if row is not None and stamp and row.stamp == stamp:
-        return Stands(bytes(row.content), row.made_at, old=False)
+        return CacheEntry(bytes(row.content), row.made_at, stale=False)
     if is_small(runs):
-        return Stands(keep(make, runs)[kind], timezone.now(), old=False)
-    ask(asked, runs)
-    # A local worker may have made it meanwhile.
+        return CacheEntry(build_and_store(build, runs)[kind], timezone.now(), stale=False)
+    request_rebuild(requested_kind, runs)
+    # A local worker may have built it meanwhile.
     row = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs)).first()
     if row is None or row.made_at is None:
-        return Stands(None, None, old=True)
-    return Stands(bytes(row.content), row.made_at, old=stamp_of(runs, stamps_of(runs)) != row.stamp)
+        return CacheEntry(None, None, stale=True)
+    return CacheEntry(bytes(row.content), row.made_at, stale=stamp_of(runs, stamps_of(runs)) != row.stamp)
 
 
-def now(kind: str, make: Make, runs: Sequence[Run]) -> Made[bytes]:
-    """What is kept of the runs where it holds, for programs and files. Of small runs it is made at once else; of others
-    a worker is asked, and what one made is handed out for as long as none makes it anew. Five queries where it holds.
+def require_current(kind: str, build: Build, runs: Sequence[Run]) -> Built[bytes]:
+    """Return current content for programs and files. Builds small runs at once and requests others.
 
-    :raises Later: ``figures_in_making``.
-    """
+    Content built very recently is returned although stale. Five queries if it is current.
+
+    :raises Later: ``figures_in_making`` while a worker builds."""
     rows = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs))
-    if not is_true(kind, runs):
+    if not is_current(kind, runs):
         if is_small(runs):
-            return Made(keep(make, runs)[kind], timezone.now())
-        ask(kind, runs)
-        row = rows.first()  # none where no writing is taken
-        if row is None or not (_rests(row) or is_true(kind, runs)):  # a local worker has done it meanwhile
-            raise Later("figures_in_making", max(LEAST_WAIT, math.ceil(row.seconds if row else 0)))
+            return Built(build_and_store(build, runs)[kind], timezone.now())
+        request_rebuild(kind, runs)
+        # No row exists if the database is read-only.
+        row = rows.first()
+        # A local worker may have built it meanwhile.
+        if row is None or not (_recently_built(row) or is_current(kind, runs)):
+            raise NotReady("figures_in_making", max(MIN_RETRY_SECONDS, math.ceil(row.seconds if row else 0)))
     row = rows.get()
-    return Made(bytes(row.content), row.made_at)
+    return Built(bytes(row.content), row.made_at)
 
 
-def is_true(kind: str, runs: Sequence[Run]) -> bool:
-    """Whether what is kept of the runs holds. Four queries."""
+def is_current(kind: str, runs: Sequence[Run]) -> bool:
+    """Return whether the entry of the runs is current. Four queries."""
     stamp = stamp_of(runs, stamps_of(runs))
     rows = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs), stamp=stamp)
     return bool(stamp) and rows.exists()
 
 
 def is_small(runs: Sequence[Run]) -> bool:
-    """Whether a page may wait for what is made of the runs."""
-    return len(Score.objects.filter(run__in=runs).order_by()[: SMALL + 1].values_list("pk")) <= SMALL
+    """Return whether the runs are small enough to build within a request."""
+    return (
+        len(Score.objects.filter(run__in=runs).order_by()[: MAX_SMALL_SCORES + 1].values_list("pk")) <= MAX_SMALL_SCORES
+    )
 
 
-def keep(make: Make, runs: Sequence[Run]) -> Mapping[str, bytes]:
-    """Make everything of the runs that ``make`` makes in the current reader's form, and keep it."""
-    form = Form.FULL if kind_in_form("", runs) else Form.OPEN
-    count_touched()
+def build_and_store(build: Build, runs: Sequence[Run]) -> Mapping[str, bytes]:
+    """Build all entries of the runs in the current reader's form and store them."""
+    form = LabelForm.FULL if kind_in_form("", runs) else LabelForm.OPEN
+    count_invalidations()
     stamp, began = stamp_of(runs, stamps_of(runs)), time.monotonic()
-    with held_back(), in_form(form):
-        made = make(runs)
-        kinds = {kind: kind_in_form(kind, runs) for kind in made}
-    told = {"stamp": stamp, "made_at": timezone.now(), "seconds": time.monotonic() - began}
-    rows = [Kept(kind=kinds[kind], subject=subject_of(runs), content=content, **told) for kind, content in made.items()]
+    with paused_gc(), fixed_label_form(form):
+        contents = build(runs)
+        kinds = {kind: kind_in_form(kind, runs) for kind in contents}
+    fields = {"stamp": stamp, "made_at": timezone.now(), "seconds": time.monotonic() - began}
+    rows = [
+        Kept(kind=kinds[kind], subject=subject_of(runs), content=content, **fields)
+        for kind, content in contents.items()
+    ]
 
     def write() -> None:
         Kept.objects.bulk_create(
@@ -195,31 +215,32 @@ def keep(make: Make, runs: Sequence[Run]) -> Mapping[str, bytes]:
         )
 
     _if_writable(write)
-    return made
+    return contents
 
 
-def _rests(row: Kept) -> bool:
-    """Whether it was made so lately that no worker makes it anew."""
-    return row.made_at is not None and (timezone.now() - row.made_at).total_seconds() < RESTS * row.seconds
+def _recently_built(row: Kept) -> bool:
+    """Return whether the entry was built too recently to rebuild."""
+    return (
+        row.made_at is not None and (timezone.now() - row.made_at).total_seconds() < REBUILD_PAUSE_FACTOR * row.seconds
+    )
 
 
-def ask(kind: str, runs: Sequence[Run]) -> None:
-    """Have a worker make what is old, unless one was asked already or has done so just now; nobody is asked where the
-    database takes no writing."""
+def request_rebuild(kind: str, runs: Sequence[Run]) -> None:
+    """Have a worker rebuild the entry, unless that was requested or done just now, or the database is read-only."""
     try:
-        _ask(kind, runs)
+        _request_rebuild(kind, runs)
     except DatabaseError as error:
-        if not unwritable(error):
+        if not unwritable_reason(error):
             raise
 
 
-def _ask(kind: str, runs: Sequence[Run]) -> None:
-    row, _made = Kept.objects.get_or_create(kind=kind_in_form(kind, runs), subject=subject_of(runs))
+def _request_rebuild(kind: str, runs: Sequence[Run]) -> None:
+    row, _created = Kept.objects.get_or_create(kind=kind_in_form(kind, runs), subject=subject_of(runs))
     now = timezone.now()
-    if row.asked_at and now - row.asked_at < LOST:
+    if row.asked_at and now - row.asked_at < REQUEST_TIMEOUT:
         return
-    if _rests(row):
+    if _recently_built(row):
         return
     with transaction.atomic():
         if Kept.objects.filter(pk=row.pk, asked_at=row.asked_at).update(asked_at=now):
-            ring_for("review.figure_cache.making.remake", row.pk)
+            enqueue_task("review.figure_cache.making.rebuild", row.pk)

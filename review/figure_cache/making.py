@@ -1,4 +1,4 @@
-"""What is kept, made from nothing: one function for all of a run, one for its agreement, one for a comparison."""
+"""Builders of cached figures: all figures of a run, its agreement, corrections, comparisons, gates and report files."""
 
 from __future__ import annotations
 
@@ -19,27 +19,36 @@ from django.utils.translation import override
 from pydantic import TypeAdapter
 
 from evaluation.models import Run
-from review.agreement.run_agreement import By, kept_agreement
-from review.comparisons.gating import gates_of
+from review.agreement.run_agreement import Breakdown, cached_agreement
+from review.comparisons.gating import run_gates
 from review.comparisons.summaries import Headline, headline
-from review.comparisons.values import sides
-from review.comparisons.whole import Compared, compare
+from review.comparisons.values import load_sides
+from review.comparisons.whole import ComparisonSummary, compare
 from review.evidence.experts import has_examples
-from review.evidence.seals import Form, in_form
-from review.figure_cache.columns import columns_of, unpacked
-from review.figure_cache.keeping import FULL, Make, ask, count_touched, keep, stamp_of, stamps_of, subject_of
+from review.evidence.seals import LabelForm, fixed_label_form
+from review.figure_cache.columns import build_columns, unpack_columns
+from review.figure_cache.keeping import (
+    FULL,
+    Build,
+    build_and_store,
+    count_invalidations,
+    request_rebuild,
+    stamp_of,
+    stamps_of,
+    subject_of,
+)
 from review.models import Kept
-from review.queues.planning import ReviewPlan, next_review, planned_review
-from review.reports.estimates import three_ways
+from review.queues.planning import ReviewPlan, next_review, next_review_json
+from review.reports.estimates import correction_sheet
 from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
-from review.reports.gate import NO_GATE, Gate, GateAsked
-from review.reports.gathering import gather
-from review.reports.report import Report, report_of
+from review.reports.gate import NO_GATE, Gate, GateRequest
+from review.reports.gathering import load_inputs
+from review.reports.report import Report, build_report
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """The report of a run without its answers, and the next review worth while."""
+    """Report of a run without answers, and the next worthwhile review."""
 
     report: Report
     plan: ReviewPlan | None
@@ -47,8 +56,8 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class AgreementFigures:
-    """Agreement by category with its intervals, in the form of the ``agreement`` command. ``examples``: some of the
-    ratings were made for show."""
+    """Agreement by category with intervals, as the ``agreement`` command prints it. ``examples``: some ratings are demo
+    data."""
 
     figures: Mapping[str, Any]
     examples: bool
@@ -56,7 +65,7 @@ class AgreementFigures:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionFigures:
-    """The three estimates by category in the form of the ``correct`` command, and the next review worth while."""
+    """Estimates by category, as the ``correct`` command prints them, and the next worthwhile review."""
 
     figures: Mapping[str, Any]
     plan: ReviewPlan | None
@@ -65,166 +74,177 @@ class CorrectionFigures:
 FIGURES, HEADLINE, AGREEMENT, COMPARISON = "figures", "headline", "agreement", "comparison"
 CORRECTION, GATES = "correction", "gates"
 WITH_GATE = Q(kind__contains=" {")
-AS_FIGURES, AS_HEADLINE = TypeAdapter(RunFigures), TypeAdapter(Headline)
-AS_CORRECTION, AS_GATES = TypeAdapter(CorrectionFigures), TypeAdapter(dict[int, Gate])
-AS_AGREEMENT, AS_COMPARISON = TypeAdapter(AgreementFigures), TypeAdapter(Compared)
+FIGURES_ADAPTER, HEADLINE_ADAPTER = TypeAdapter(RunFigures), TypeAdapter(Headline)
+CORRECTION_ADAPTER, GATES_ADAPTER = TypeAdapter(CorrectionFigures), TypeAdapter(dict[int, Gate])
+AGREEMENT_ADAPTER, COMPARISON_ADAPTER = TypeAdapter(AgreementFigures), TypeAdapter(ComparisonSummary)
 
 
-def _json(kind: TypeAdapter[Any], value: object) -> bytes:
-    return kind.dump_json(value, fallback=dict, warnings=False)  # what maps is a dictionary there, whatever it is here
+def _dump_json(kind: TypeAdapter[Any], value: object) -> bytes:
+    # Mappings of any type become JSON objects.
+    return kind.dump_json(value, fallback=dict, warnings=False)
 
 
-def make_run(runs: Sequence[Run]) -> dict[str, bytes]:
-    """Everything kept of a run, from one reading of its scores and ratings."""
+def build_run_figures(runs: Sequence[Run]) -> dict[str, bytes]:
+    """Build all cached entries of a run from one load of its evidence."""
     (run,) = runs
-    basis = gather(run)
-    report = report_of(basis)
+    basis = load_inputs(run)
+    report = build_report(basis)
     figures = RunFigures(dataclasses.replace(report, answers=()), next_review(basis))
     return {
-        FIGURES: _json(AS_FIGURES, figures),
-        HEADLINE: _json(AS_HEADLINE, headline(report)),
-        **columns_of(basis, report.answers),
+        FIGURES: _dump_json(FIGURES_ADAPTER, figures),
+        HEADLINE: _dump_json(HEADLINE_ADAPTER, headline(report)),
+        **build_columns(basis, report.answers),
     }
 
 
-def make_agreement(runs: Sequence[Run]) -> dict[str, bytes]:
-    """Agreement of a run with its intervals, which take longest."""
+def build_agreement(runs: Sequence[Run]) -> dict[str, bytes]:
     (run,) = runs
-    found = AgreementFigures(kept_agreement(run, by=By.CATEGORY), has_examples(run.answer_set_id))
-    return {AGREEMENT: _json(AS_AGREEMENT, found)}
+    figures = AgreementFigures(cached_agreement(run, by=Breakdown.CATEGORY), has_examples(run.answer_set_id))
+    return {AGREEMENT: _dump_json(AGREEMENT_ADAPTER, figures)}
 
 
-def make_correction(runs: Sequence[Run]) -> dict[str, bytes]:
-    """The three estimates of a run, of its metrics and its categories."""
+def build_correction(runs: Sequence[Run]) -> dict[str, bytes]:
+    """Build the judge-only, reviewed and corrected estimates of a run, its metrics and categories."""
     (run,) = runs
-    basis = gather(run)
-    found = CorrectionFigures(three_ways(basis, by_category=True).to_dict(), next_review(basis))
-    return {CORRECTION: _json(AS_CORRECTION, found)}
+    basis = load_inputs(run)
+    figures = CorrectionFigures(correction_sheet(basis, by_category=True).to_dict(), next_review(basis))
+    return {CORRECTION: _dump_json(CORRECTION_ADAPTER, figures)}
 
 
-def make_comparison(runs: Sequence[Run]) -> dict[str, bytes]:
-    """Runs beside the first of them, without what intervals at other levels are made of."""
-    found = compare(runs)
-    bare = Compared(
-        tuple(dataclasses.replace(report, answers=()) for report in found.reports),
-        tuple(one.settled() for one in found.differences),
-        found.family,
-        found.order,
+def build_comparison(runs: Sequence[Run]) -> dict[str, bytes]:
+    """Build the comparison of runs with the first, without the data for intervals at other levels."""
+    comparison = compare(runs)
+    without_intervals = ComparisonSummary(
+        tuple(dataclasses.replace(report, answers=()) for report in comparison.reports),
+        tuple(difference.without_intervals() for difference in comparison.differences),
+        comparison.family,
+        comparison.order,
     )
-    return {COMPARISON: _json(AS_COMPARISON, bare)}
+    return {COMPARISON: _dump_json(COMPARISON_ADAPTER, without_intervals)}
 
 
-def make_file(format_name: str, language: str, runs: Sequence[Run], asked: GateAsked = NO_GATE) -> dict[str, bytes]:
-    """A report of the last run with all answers, packed: of many answers it takes longer than anybody waits for a
-    page. With the gate that is asked of it, its baseline is the run before."""
-    run, packed = runs[-1], io.BytesIO()
-    gate = gates_of(sides(runs), asked)[run.pk] if asked.anything else None
-    with override(language), gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
-        file.writelines(export(run, format_name, gate, planned=planned_review).chunks)
-    return {gated_kind(file_kind(format_name, language), asked): packed.getvalue()}
+def build_file(
+    format_name: str, language: str, runs: Sequence[Run], gate_request: GateRequest = NO_GATE
+) -> dict[str, bytes]:
+    """Build a compressed report of the last run with all answers. A gate's baseline is the run before it."""
+    run, buffer = runs[-1], io.BytesIO()
+    gate = run_gates(load_sides(runs), gate_request)[run.pk] if gate_request.is_set else None
+    with override(language), gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as file:
+        file.writelines(export(run, format_name, gate, planned=next_review_json).chunks)
+    return {gated_kind(file_kind(format_name, language), gate_request): buffer.getvalue()}
 
 
-def make_gates(runs: Sequence[Run], asked: GateAsked) -> dict[str, bytes]:
-    """The gates of runs measured against the first of them; their intervals have the level that is asked for."""
-    return {gated_kind(GATES, asked): _json(AS_GATES, gates_of(sides(runs), asked))}
+def build_gates(runs: Sequence[Run], gate_request: GateRequest) -> dict[str, bytes]:
+    """Build the gates of runs against the first, with intervals at the requested level."""
+    return {gated_kind(GATES, gate_request): _dump_json(GATES_ADAPTER, run_gates(load_sides(runs), gate_request))}
 
 
 def file_kind(format_name: str, language: str) -> str:
-    """The kind under which a file is kept: ``report csv ko``."""
+    """Cache kind of a report file, such as ``report csv ko``."""
     return f"report {format_name} {language}"
 
 
-def gated_kind(kind: str, asked: GateAsked) -> str:
-    """The kind with what a gate asks, as far as that differs from nothing: ``gates {"fail_under": 0.7}``; the kind
-    alone where nothing is asked. The baseline is one of the runs."""
-    if not asked.anything:
+def gated_kind(kind: str, gate_request: GateRequest) -> str:
+    """Cache kind with the gate's non-default settings, such as ``gates {"fail_under": 0.7}``.
+
+    Returns ``kind`` itself without a gate. The baseline is one of the runs."""
+    if not gate_request.is_set:
         return kind
-    return f"{kind} {json.dumps(asked.model_dump(exclude_defaults=True, exclude={'baseline'}))}"
+    return f"{kind} {json.dumps(gate_request.model_dump(exclude_defaults=True, exclude={'baseline'}))}"
 
 
-FILES: Mapping[str, Make] = {
-    file_kind(format_name, language): partial(make_file, format_name, language)
+FILE_BUILDERS: Mapping[str, Build] = {
+    file_kind(format_name, language): partial(build_file, format_name, language)
     for format_name in REPORT_EXPORTS.names
     if format_name not in BRIEF
     for language, _ in settings.LANGUAGES
 }
-GATED: Mapping[str, Callable[..., Mapping[str, bytes]]] = {GATES: make_gates, **FILES}
-MAKERS: Mapping[str, Make] = {
-    **FILES,
-    FIGURES: make_run,
-    AGREEMENT: make_agreement,
-    CORRECTION: make_correction,
-    COMPARISON: make_comparison,
+GATED_BUILDERS: Mapping[str, Callable[..., Mapping[str, bytes]]] = {GATES: build_gates, **FILE_BUILDERS}
+BUILDERS: Mapping[str, Build] = {
+    **FILE_BUILDERS,
+    FIGURES: build_run_figures,
+    AGREEMENT: build_agreement,
+    CORRECTION: build_correction,
+    COMPARISON: build_comparison,
 }
 
 
-def maker_of(kind: str) -> Make:
-    """What makes a kind, with the gate that stands in it."""
-    name, brace, said = kind.partition(" {")
-    return partial(GATED[name], asked=GateAsked(**json.loads("{" + said))) if brace else MAKERS[kind]
+def builder_of(kind: str) -> Build:
+    """Builder of a cache kind, with the gate encoded in it."""
+    name, brace, settings_json = kind.partition(" {")
+    return (
+        partial(GATED_BUILDERS[name], gate_request=GateRequest(**json.loads("{" + settings_json)))
+        if brace
+        else BUILDERS[kind]
+    )
 
 
-def remake(pk: int) -> None:
-    """A worker's task: make what a row is about, where it is still old. A row of runs that are gone goes too."""
+def rebuild(pk: int) -> None:
+    """Background task: rebuild a stale entry. Deletes entries of deleted runs."""
     row = Kept.objects.filter(pk=pk).first()
     if row is None:
         return
     keys = [int(key) for key in row.subject.split(",")]
-    found = Run.objects.in_bulk(keys)
-    if len(found) < len(set(keys)):
+    runs = Run.objects.in_bulk(keys)
+    if len(runs) < len(set(keys)):
         row.delete()
         return
-    form = Form.FULL if row.kind.startswith(FULL) else Form.OPEN
-    with in_form(form):
-        keep(maker_of(row.kind.removeprefix(FULL)), [found[key] for key in keys])
+    form = LabelForm.FULL if row.kind.startswith(FULL) else LabelForm.OPEN
+    with fixed_label_form(form):
+        build_and_store(builder_of(row.kind.removeprefix(FULL)), [runs[key] for key in keys])
 
 
-NEWEST = 20  # runs whose figures are made before anybody looks
-FORGOTTEN = timedelta(days=30)
+# Recently ended runs whose figures are built in advance.
+PREBUILT_RUNS = 20
+MAX_UNUSED_AGE = timedelta(days=30)
 
 
-def ring_waiting() -> None:
-    """Every minute: count what was touched, ask for the figures of runs that ended lately and have none, and throw
-    away comparisons, gates and files that nobody can have looked at for long."""
-    count_touched()
-    ended = list(Run.objects.filter(state__in=Run.ENDED).order_by("-pk")[:NEWEST])
+def maintain_cache() -> None:
+    """Periodic task: count invalidations, request figures of recently ended runs, and delete unused entries."""
+    count_invalidations()
+    ended = list(Run.objects.filter(state__in=Run.ENDED).order_by("-pk")[:PREBUILT_RUNS])
     rows = Kept.objects.filter(kind=FIGURES, subject__in=[subject_of([run]) for run in ended], made_at__isnull=False)
-    made = set(rows.values_list("subject", flat=True))
+    built_subjects = set(rows.values_list("subject", flat=True))
     for run in ended:
-        if subject_of([run]) not in made:
-            ask(FIGURES, [run])
-    forgotten = Q(kind__in=[COMPARISON, *FILES]) | Q(kind__startswith=FULL) | WITH_GATE
-    Kept.objects.filter(forgotten, made_at__lt=timezone.now() - FORGOTTEN).delete()
+        if subject_of([run]) not in built_subjects:
+            request_rebuild(FIGURES, [run])
+    unused_entries = Q(kind__in=[COMPARISON, *FILE_BUILDERS]) | Q(kind__startswith=FULL) | WITH_GATE
+    Kept.objects.filter(unused_entries, made_at__lt=timezone.now() - MAX_UNUSED_AGE).delete()
 
 
-def _makable() -> Q:
-    return Q(kind__in=[*MAKERS, *(FULL + kind for kind in MAKERS)]) | WITH_GATE
+def _buildable() -> Q:
+    return Q(kind__in=[*BUILDERS, *(FULL + kind for kind in BUILDERS)]) | WITH_GATE
 
 
-def make_waiting() -> None:
-    """Make here what workers were asked for and have not done."""
-    waiting = Kept.objects.filter(Q(asked_at__isnull=False) | Q(made_at=None), _makable())
+def build_requested() -> None:
+    """Build all requested entries in this process."""
+    waiting = Kept.objects.filter(Q(asked_at__isnull=False) | Q(made_at=None), _buildable())
     for pk in waiting.values_list("pk", flat=True):
-        remake(pk)
+        rebuild(pk)
 
 
-def differing(run: Run) -> list[str]:
-    """The kinds of what is kept of a run, under a stamp that holds, that differ from what is made from nothing now:
-    none unless something is wrong."""
-    count_touched()
+def differing_kinds(run: Run) -> list[str]:
+    """Kinds of current cached entries that differ from freshly built ones. Empty unless the cache is inconsistent."""
+    count_invalidations()
     stamp = stamp_of([run], stamps_of([run]))
     rows = Kept.objects.filter(subject=subject_of([run]), stamp=stamp) if stamp else ()
-    kept = {row.kind: bytes(row.content) for row in rows}
-    found = []
+    cached_contents = {row.kind: bytes(row.content) for row in rows}
+    kinds = []
     for kind in (FIGURES, AGREEMENT, CORRECTION):
-        if kind in kept:
-            fresh = MAKERS[kind]([run])
-            found += [name for name, content in fresh.items() if name in kept and not _same(name, kept[name], content)]
-    return found
+        if kind in cached_contents:
+            rebuilt_contents = BUILDERS[kind]([run])
+            kinds += [
+                name
+                for name, content in rebuilt_contents.items()
+                if name in cached_contents and not _same(name, cached_contents[name], content)
+            ]
+    return kinds
 
 
-def _same(kind: str, one: bytes, other: bytes) -> bool:
+def _same(kind: str, cached_content: bytes, rebuilt_content: bytes) -> bool:
     if kind in {FIGURES, HEADLINE, AGREEMENT, CORRECTION}:
-        return bool(json.loads(one) == json.loads(other))
-    ours, theirs = unpacked(one), unpacked(other)
-    return ours.keys() == theirs.keys() and all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)
+        return bool(json.loads(cached_content) == json.loads(rebuilt_content))
+    cached_columns, rebuilt_columns = unpack_columns(cached_content), unpack_columns(rebuilt_content)
+    return cached_columns.keys() == rebuilt_columns.keys() and all(
+        cached_columns[name].tobytes() == rebuilt_columns[name].tobytes() for name in cached_columns
+    )

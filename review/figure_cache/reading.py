@@ -1,4 +1,4 @@
-"""What pages read of what is kept."""
+"""Cached figures for pages and REST."""
 
 from __future__ import annotations
 
@@ -18,45 +18,56 @@ from pydantic import TypeAdapter
 
 from evaluation.formats.export import FORMATS, ExportFile
 from evaluation.models import Answer, MetricDefinition, Run
-from review.agreement.answers import Selected, Wanted
-from review.agreement.run_agreement import By, agreement_of
-from review.calibration.licences import licences_of
-from review.comparisons.gating import asked_of, gate_of, unlicensed
+from review.agreement.answers import AnswerFilter, SelectedAnswer
+from review.agreement.run_agreement import Breakdown, compute_agreement
+from review.calibration.licences import run_approvals
+from review.comparisons.gating import request_for_runs, run_gate, unapproved_metrics
 from review.comparisons.summaries import Headline
-from review.comparisons.whole import Compared
+from review.comparisons.whole import ComparisonSummary
 from review.evidence.answers import run_answers
-from review.evidence.effective import Effective, Source, effective_values, names_of
+from review.evidence.effective import EffectiveValue, ValueSource, effective_values, metric_names
 from review.evidence.experts import has_examples
-from review.figure_cache.columns import ANSWERS, SOURCES, UNSAID, Arrays, unpacked, values_kind
-from review.figure_cache.keeping import Made, Make, Stands, is_small, is_true, keep, kind_in_form, look, now, subject_of
+from review.figure_cache.columns import ANSWERS, NO_SOURCE, SOURCES, Arrays, unpack_columns, values_kind
+from review.figure_cache.keeping import (
+    Build,
+    Built,
+    CacheEntry,
+    build_and_store,
+    get_or_build,
+    is_current,
+    is_small,
+    kind_in_form,
+    require_current,
+    subject_of,
+)
 from review.figure_cache.making import (
     AGREEMENT,
-    AS_AGREEMENT,
-    AS_COMPARISON,
-    AS_CORRECTION,
-    AS_FIGURES,
-    AS_GATES,
-    AS_HEADLINE,
+    AGREEMENT_ADAPTER,
     COMPARISON,
+    COMPARISON_ADAPTER,
     CORRECTION,
+    CORRECTION_ADAPTER,
     FIGURES,
+    FIGURES_ADAPTER,
     GATES,
+    GATES_ADAPTER,
     HEADLINE,
+    HEADLINE_ADAPTER,
     AgreementFigures,
     CorrectionFigures,
     RunFigures,
+    build_agreement,
+    build_comparison,
+    build_correction,
+    build_run_figures,
+    builder_of,
     file_kind,
     gated_kind,
-    make_agreement,
-    make_comparison,
-    make_correction,
-    make_run,
-    maker_of,
 )
 from review.models import Kept
-from review.queues.planning import planned_review
+from review.queues.planning import next_review_json
 from review.reports.exporting import export
-from review.reports.gate import NO_GATE, Gate, GateAsked
+from review.reports.gate import NO_GATE, Gate, GateRequest
 from review.reports.lines import AnswerLine
 from review.reports.report import Report
 
@@ -64,210 +75,221 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Generic[T]):
-    """What is kept, ``None`` before it was made once; where it is ``old``, it is being made anew since."""
+class CachedValue(Generic[T]):
+    """A cached value, ``None`` until it is built once. ``stale``: a rebuild is requested."""
 
     value: T | None
     made_at: datetime | None
-    old: bool
+    stale: bool
 
 
-def _shown(stands: Stands, form: TypeAdapter[T]) -> Shown[T]:
-    value = None if stands.content is None else form.validate_json(stands.content)
-    return Shown(value, stands.made_at, stands.old)
+def _cached_value(entry: CacheEntry, form: TypeAdapter[T]) -> CachedValue[T]:
+    value = None if entry.content is None else form.validate_json(entry.content)
+    return CachedValue(value, entry.made_at, entry.stale)
 
 
-def _one(kind: str, make: Make, runs: Sequence[Run], form: TypeAdapter[T]) -> Shown[T]:
-    (stands,) = look(kind, make, [runs])
-    return _shown(stands, form)
+def _read_cached(kind: str, build: Build, runs: Sequence[Run], form: TypeAdapter[T]) -> CachedValue[T]:
+    (entry,) = get_or_build(kind, build, [runs])
+    return _cached_value(entry, form)
 
 
-def run_figures(run: Run) -> Shown[RunFigures]:
-    """The report of a run without its answers, and the next review worth while. State and licences are those of now."""
-    found = _one(FIGURES, make_run, [run], AS_FIGURES)
-    if found.value is None:
-        return found
-    return dataclasses.replace(found, value=dataclasses.replace(found.value, report=_as_now(found.value.report, run)))
+def run_figures(run: Run) -> CachedValue[RunFigures]:
+    """Report of a run without answers, and the next review. State and approvals are current."""
+    cached_figures = _read_cached(FIGURES, build_run_figures, [run], FIGURES_ADAPTER)
+    if cached_figures.value is None:
+        return cached_figures
+    return dataclasses.replace(
+        cached_figures,
+        value=dataclasses.replace(cached_figures.value, report=_with_current_state(cached_figures.value.report, run)),
+    )
 
 
-def _now(kind: str, make: Make, runs: Sequence[Run], form: TypeAdapter[T]) -> Made[T]:
-    found = now(kind, make, runs)
-    return Made(form.validate_json(found.value), found.made_at)
+def _read_current(kind: str, build: Build, runs: Sequence[Run], form: TypeAdapter[T]) -> Built[T]:
+    built = require_current(kind, build, runs)
+    return Built(form.validate_json(built.value), built.made_at)
 
 
-def figures_now(run: Run) -> Made[RunFigures]:
-    """The same as :func:`~review.figure_cache.keeping.now` has it.
+def current_figures(run: Run) -> Built[RunFigures]:
+    """Current report of a run without answers, and the next review.
 
-    :raises Later: ``figures_in_making``, as the others below.
-    """
-    found = _now(FIGURES, make_run, [run], AS_FIGURES)
-    return Made(dataclasses.replace(found.value, report=_as_now(found.value.report, run)), found.made_at)
+    :raises Later: ``figures_in_making``, as do the functions below."""
+    built = _read_current(FIGURES, build_run_figures, [run], FIGURES_ADAPTER)
+    return Built(dataclasses.replace(built.value, report=_with_current_state(built.value.report, run)), built.made_at)
 
 
-def _as_now(report: Report, run: Run) -> Report:
+def _with_current_state(report: Report, run: Run) -> Report:
     complete = run.state == Run.State.COMPLETED
     header = dataclasses.replace(report.header, state=run.state, reason=run.reason, complete=complete)
-    judged = any(one.primary and not one.baseline for one in report.provenance.judges)
-    return dataclasses.replace(report, header=header, licences=licences_of(run) if judged else ())
+    judged = any(judge.primary and not judge.baseline for judge in report.provenance.judges)
+    return dataclasses.replace(report, header=header, licences=run_approvals(run) if judged else ())
 
 
 def headlines_of(runs: Sequence[Run]) -> dict[int, Headline]:
-    """The headlines of the runs that have ended, as far as they were made, by primary key. Four queries."""
+    """Headlines of ended runs by primary key, as far as they are built. Four queries."""
     ended = [run for run in runs if run.state in Run.ENDED]
-    stands = look(HEADLINE, make_run, [[run] for run in ended], asked=FIGURES) if ended else []
-    found = {run.pk: _shown(one, AS_HEADLINE).value for run, one in zip(ended, stands, strict=True)}
-    return {pk: value for pk, value in found.items() if value is not None}
+    entries = (
+        get_or_build(HEADLINE, build_run_figures, [[run] for run in ended], requested_kind=FIGURES) if ended else []
+    )
+    headlines = {
+        run.pk: _cached_value(entry, HEADLINE_ADAPTER).value for run, entry in zip(ended, entries, strict=True)
+    }
+    return {pk: value for pk, value in headlines.items() if value is not None}
 
 
-def agreement_figures(run: Run) -> Shown[AgreementFigures]:
-    """Agreement of a run by category, with its intervals."""
-    return _one(AGREEMENT, make_agreement, [run], AS_AGREEMENT)
+def agreement_figures(run: Run) -> CachedValue[AgreementFigures]:
+    return _read_cached(AGREEMENT, build_agreement, [run], AGREEMENT_ADAPTER)
 
 
-def agreement_at_once(run: Run) -> tuple[Shown[AgreementFigures], bool]:
-    """The same, and whether intervals are missing that :func:`agreement_figures` would make now: a small run is shown
-    without them first."""
-    if is_small([run]) and not is_true(AGREEMENT, [run]):
-        found = AgreementFigures(agreement_of(run, by=By.CATEGORY).to_dict(), has_examples(run.answer_set_id))
-        return Shown(found, None, old=False), True
+def agreement_without_waiting(run: Run) -> tuple[CachedValue[AgreementFigures], bool]:
+    """Agreement of a run, and whether its intervals are still missing. Small runs are shown without them first."""
+    if is_small([run]) and not is_current(AGREEMENT, [run]):
+        figures = AgreementFigures(
+            compute_agreement(run, by=Breakdown.CATEGORY).to_dict(), has_examples(run.answer_set_id)
+        )
+        return CachedValue(figures, None, stale=False), True
     return agreement_figures(run), False
 
 
-def agreement_now(run: Run) -> Made[AgreementFigures]:
-    """The same as it stands now."""
-    return _now(AGREEMENT, make_agreement, [run], AS_AGREEMENT)
+def current_agreement(run: Run) -> Built[AgreementFigures]:
+    return _read_current(AGREEMENT, build_agreement, [run], AGREEMENT_ADAPTER)
 
 
-def compared(runs: Sequence[Run]) -> Shown[Compared]:
-    """Runs beside the first of them."""
-    return _one(COMPARISON, make_comparison, runs, AS_COMPARISON)
+def cached_comparison(runs: Sequence[Run]) -> CachedValue[ComparisonSummary]:
+    return _read_cached(COMPARISON, build_comparison, runs, COMPARISON_ADAPTER)
 
 
-def compared_now(runs: Sequence[Run]) -> Made[Compared]:
-    """The same as it stands now."""
-    return _now(COMPARISON, make_comparison, runs, AS_COMPARISON)
+def current_comparison(runs: Sequence[Run]) -> Built[ComparisonSummary]:
+    return _read_current(COMPARISON, build_comparison, runs, COMPARISON_ADAPTER)
 
 
-def correction_now(run: Run) -> Made[CorrectionFigures]:
-    """The three estimates of a run as they stand now."""
-    return _now(CORRECTION, make_correction, [run], AS_CORRECTION)
+def current_correction(run: Run) -> Built[CorrectionFigures]:
+    return _read_current(CORRECTION, build_correction, [run], CORRECTION_ADAPTER)
 
 
-def gates_now(runs: Sequence[Run], asked: GateAsked) -> dict[int, Gate]:
-    """The gates of runs measured against the first of them, or of one alone, as
-    :func:`~review.figure_cache.keeping.now` has them; empty where nothing is asked. Licences are those of now.
+def current_gates(runs: Sequence[Run], gate_request: GateRequest) -> dict[int, Gate]:
+    """Current gates of runs against the first, or of one run. Empty without a gate. Approvals are current.
 
-    :raises Refused: as :func:`~review.comparisons.gating.asked_of` does.
-    """
-    if not asked_of(runs, asked).anything:
+    :raises Refused: as :func:`~review.comparisons.gating.asked_of` does."""
+    if not request_for_runs(runs, gate_request).is_set:
         return {}
-    kind = gated_kind(GATES, asked)
-    found = _now(kind, maker_of(kind), runs, AS_GATES).value
-    if not asked.require_licence:
-        return found
-    reports = {run.pk: figures_now(run).value.report for run in runs if run.pk in found}
-    return {pk: dataclasses.replace(gate, unlicensed=unlicensed(reports[pk])) for pk, gate in found.items()}
+    kind = gated_kind(GATES, gate_request)
+    gates = _read_current(kind, builder_of(kind), runs, GATES_ADAPTER).value
+    if not gate_request.require_licence:
+        return gates
+    reports = {run.pk: current_figures(run).value.report for run in runs if run.pk in gates}
+    return {pk: dataclasses.replace(gate, unlicensed=unapproved_metrics(reports[pk])) for pk, gate in gates.items()}
 
 
-def report_file(run: Run, format_name: str, asked: GateAsked = NO_GATE) -> ExportFile:
-    """The report in a format with all answers: of a small run as it is written, of others as a worker has.
+def report_file(run: Run, format_name: str, gate_request: GateRequest = NO_GATE) -> ExportFile:
+    """Report file with all answers, written at once for small runs and by a worker for others.
 
-    :raises Later: ``figures_in_making``.
-    """
-    if is_small(runs := asked.runs(run)):
-        return export(run, format_name, gate_of(run, asked), planned=planned_review)
-    named, known = file_kind(format_name, get_language() or settings.LANGUAGE_CODE), FORMATS[format_name]
-    kind = gated_kind(named, asked)
-    found = now(kind, maker_of(kind), runs)
-    return ExportFile(f"run-{run.pk}.{known.ending}", known.media_type, _unpacked(found.value), found.made_at)
+    :raises Later: ``figures_in_making``."""
+    if is_small(runs := gate_request.runs(run)):
+        return export(run, format_name, run_gate(run, gate_request), planned=next_review_json)
+    kind_name, file_format = file_kind(format_name, get_language() or settings.LANGUAGE_CODE), FORMATS[format_name]
+    kind = gated_kind(kind_name, gate_request)
+    built = require_current(kind, builder_of(kind), runs)
+    return ExportFile(
+        f"run-{run.pk}.{file_format.extension}", file_format.media_type, _decompressed(built.value), built.made_at
+    )
 
 
-def _unpacked(content: bytes) -> Iterator[bytes]:
+def _decompressed(content: bytes) -> Iterator[bytes]:
     with gzip.open(io.BytesIO(content)) as file:
         while piece := file.read(2**16):
             yield piece
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A page of a run's answers that match: ``count`` of them in all, ``rows`` with their values of now. ``metric`` is
-    the chosen one, else the first."""
+class AnswerListing:
+    """A page of a run's matching answers: ``count`` in total, ``rows`` with current values.
+
+    ``metric`` is the chosen one, else the first."""
 
     metric: MetricDefinition | None
     metrics: tuple[MetricDefinition, ...]
     categories: tuple[str, ...]
     count: int
-    rows: tuple[Selected, ...]
+    rows: tuple[SelectedAnswer, ...]
 
 
-def listed_answers(run: Run, wanted: Wanted, start: int, size: int) -> Shown[Listed]:
-    """The answers that match, from the one at ``start``: found by what is kept, and so many of them read. A fixed
-    number of queries."""
-    (stands,) = look(ANSWERS, make_run, [[run]], asked=FIGURES)
-    if stands.content is None:
-        return Shown(None, None, old=True)
-    columns = unpacked(stands.content)
-    known = MetricDefinition.objects.in_bulk(columns["metrics"].tolist())
-    metrics = tuple(known[pk] for pk in columns["metrics"].tolist())
-    metric = next((one for one in metrics if one.name == wanted.metric), metrics[0] if metrics else None)
+def listed_answers(run: Run, answer_filter: AnswerFilter, start: int, size: int) -> CachedValue[AnswerListing]:
+    """Return ``size`` matching answers from ``start``, filtered by cached columns. A fixed number of queries."""
+    (entry,) = get_or_build(ANSWERS, build_run_figures, [[run]], requested_kind=FIGURES)
+    if entry.content is None:
+        return CachedValue(None, None, stale=True)
+    columns = unpack_columns(entry.content)
+    metrics_by_id = MetricDefinition.objects.in_bulk(columns["metrics"].tolist())
+    metrics = tuple(metrics_by_id[pk] for pk in columns["metrics"].tolist())
+    metric = next(
+        (candidate for candidate in metrics if candidate.name == answer_filter.metric), metrics[0] if metrics else None
+    )
     categories = tuple(name for name in columns["categories"].tolist() if name)
-    matching = columns["answer"][_matching(run, wanted, columns, _values(run, metric))]
-    rows = _read(run, metric, matching[start : start + size].tolist())
-    return Shown(Listed(metric, metrics, categories, len(matching), rows), stands.made_at, stands.old)
+    matching = columns["answer"][_matching_mask(run, answer_filter, columns, _metric_columns(run, metric))]
+    rows = _read_selected(run, metric, matching[start : start + size].tolist())
+    return CachedValue(AnswerListing(metric, metrics, categories, len(matching), rows), entry.made_at, entry.stale)
 
 
-def _values(run: Run, metric: MetricDefinition | None) -> Arrays | None:
+def _metric_columns(run: Run, metric: MetricDefinition | None) -> Arrays | None:
     if metric is None:
         return None
     kind = values_kind(metric.pk)
-    # There is none where the database takes no writing.
+    # The row is missing if the database is read-only.
     row = Kept.objects.filter(kind=kind_in_form(kind, [run]), subject=subject_of([run])).first()
-    return unpacked(bytes(row.content) if row else keep(make_run, [run])[kind])
+    return unpack_columns(bytes(row.content) if row else build_and_store(build_run_figures, [run])[kind])
 
 
-def _matching(run: Run, wanted: Wanted, columns: Arrays, values: Arrays | None) -> np.ndarray[Any, Any]:
-    """Which answers match, as true and false by place."""
-    kept = np.ones(len(columns["answer"]), dtype=bool)
-    if wanted.category:
-        kept &= columns["categories"][columns["category"]] == wanted.category
-    if wanted.words:
-        said = Answer.objects.filter(answer_set=run.answer_set_id, question__text__icontains=wanted.words)
-        kept &= np.isin(columns["answer"], np.fromiter(said.values_list("pk", flat=True), dtype=np.int64))
+def _matching_mask(
+    run: Run, answer_filter: AnswerFilter, columns: Arrays, values: Arrays | None
+) -> np.ndarray[Any, Any]:
+    """Boolean mask of the matching answers."""
+    mask = np.ones(len(columns["answer"]), dtype=bool)
+    if answer_filter.category:
+        mask &= columns["categories"][columns["category"]] == answer_filter.category
+    if answer_filter.words:
+        question_matches = Answer.objects.filter(
+            answer_set=run.answer_set_id, question__text__icontains=answer_filter.words
+        )
+        mask &= np.isin(columns["answer"], np.fromiter(question_matches.values_list("pk", flat=True), dtype=np.int64))
     if values is None:
-        return kept if not (wanted.label or wanted.low is not None or wanted.high is not None) else kept & False
-    if wanted.source:
+        return (
+            mask
+            if not (answer_filter.label or answer_filter.low is not None or answer_filter.high is not None)
+            else mask & False
+        )
+    if answer_filter.source:
         source = values["source"]
-        asked = source == SOURCES.index(Source(wanted.source))
-        kept &= asked | (source == UNSAID) if wanted.source == Source.NONE else asked
-    if wanted.label:
-        kept &= (values["label"] >= 0) & np.append(values["labels"] == wanted.label, False)[values["label"]]
-    if wanted.low is not None:
-        kept &= values["value"] >= wanted.low
-    if wanted.high is not None:
-        kept &= values["value"] <= wanted.high
-    return kept
+        from_source = source == SOURCES.index(ValueSource(answer_filter.source))
+        mask &= from_source | (source == NO_SOURCE) if answer_filter.source == ValueSource.NONE else from_source
+    if answer_filter.label:
+        mask &= (values["label"] >= 0) & np.append(values["labels"] == answer_filter.label, False)[values["label"]]
+    if answer_filter.low is not None:
+        mask &= values["value"] >= answer_filter.low
+    if answer_filter.high is not None:
+        mask &= values["value"] <= answer_filter.high
+    return mask
 
 
 def listed_lines(run: Run) -> tuple[AnswerLine, ...]:
-    """The answers of a short report with their values of now; none before the run's figures were made once."""
-    (stands,) = look(ANSWERS, make_run, [[run]], asked=FIGURES)
-    if stands.content is None:
+    """Answers of a short report with current values. Empty until the run's figures are built once."""
+    (entry,) = get_or_build(ANSWERS, build_run_figures, [[run]], requested_kind=FIGURES)
+    if entry.content is None:
         return ()
-    columns = unpacked(stands.content)
+    columns = unpack_columns(entry.content)
     ids = columns["listed"].tolist()
-    scores = dict(zip(ids, (None if math.isnan(one) else one for one in columns["score"].tolist()), strict=True))
-    found = effective_values(run, ids)
-    names = names_of(found.metrics)
-    values: dict[int, dict[str, Effective]] = {pk: {} for pk in ids}
-    for metric_id, of_answers in found.values.items():
-        for answer_id, one in of_answers.items():
-            values[answer_id][names[metric_id]] = one
-    answers = {one.answer_id: one for one in run_answers(run, ids)}
+    scores = dict(zip(ids, (None if math.isnan(score) else score for score in columns["score"].tolist()), strict=True))
+    run_values = effective_values(run, ids)
+    names = metric_names(run_values.metrics)
+    values: dict[int, dict[str, EffectiveValue]] = {pk: {} for pk in ids}
+    for metric_id, by_answer in run_values.values.items():
+        for answer_id, effective in by_answer.items():
+            values[answer_id][names[metric_id]] = effective
+    answers = {answer.answer_id: answer for answer in run_answers(run, ids)}
     return tuple(AnswerLine(answers[pk], values[pk], scores[pk]) for pk in ids if pk in answers)
 
 
-def _read(run: Run, metric: MetricDefinition | None, ids: Sequence[int]) -> tuple[Selected, ...]:
-    """The answers named, in this order, with what counts of them now."""
-    answers = {one.answer_id: one for one in run_answers(run, ids)} if ids else {}
+def _read_selected(run: Run, metric: MetricDefinition | None, ids: Sequence[int]) -> tuple[SelectedAnswer, ...]:
+    """Answers in this order, with current effective values."""
+    answers = {answer.answer_id: answer for answer in run_answers(run, ids)} if ids else {}
     values = effective_values(run, ids).values.get(metric.pk, {}) if ids and metric else {}
-    return tuple(Selected(answers[pk], values.get(pk)) for pk in ids if pk in answers)
+    return tuple(SelectedAnswer(answers[pk], values.get(pk)) for pk in ids if pk in answers)

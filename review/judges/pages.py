@@ -1,4 +1,4 @@
-"""What judges are like and how far they can be trusted: the pages of judges and criteria."""
+"""Content of the judge list and judge pages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from review.statistics.agreement.trust import Trust
 
 
 class JudgeMetric(NamedTuple):
-    """A metric of a judge. ``newer`` names a newer version of its rubric; ``trust`` is ``None`` where no agreement has
-    been computed."""
+    """A metric of a judge. ``newer`` names a newer rubric version. ``trust`` is ``None`` without agreement."""
 
     record: MetricRecord
     newer: str
@@ -26,7 +25,7 @@ class JudgeMetric(NamedTuple):
 
 
 class JudgeCard(NamedTuple):
-    """A judge with everything that is at hand. ``price`` is empty where it is not known."""
+    """A judge with its metrics and warnings. ``price`` is empty if unknown."""
 
     record: JudgeRecord
     title: str
@@ -36,7 +35,7 @@ class JudgeCard(NamedTuple):
 
 
 class CriterionLine(NamedTuple):
-    """A custom criterion in force, in the reader's language."""
+    """An active custom criterion in the reader's language."""
 
     version: CriterionVersion
     spec: CriterionSpec
@@ -45,18 +44,17 @@ class CriterionLine(NamedTuple):
 
 
 def attacks_of(judge: JudgeVersion) -> JudgeAttacks | None:
-    """How a judge stood up to attacks; ``None`` where the feature is not installed."""
+    """Results of attacks on a judge. ``None`` without the feature."""
     return next((feature.attacks(judge) for feature in features() if feature.attacks), None)
 
 
 def judge_card(record: JudgeRecord) -> JudgeCard:
-    """The card of a judge."""
     judge = record.judge
     return JudgeCard(
         record=record,
         title=gettext("offline baseline") if judge.is_baseline else f"{judge.name} v{judge.version}",
         price=_price(record),
-        metrics=tuple(_metric(one) for one in record.metrics),
+        metrics=tuple(_metric(metric) for metric in record.metrics),
         warnings=tuple(_warnings(record)),
     )
 
@@ -70,10 +68,14 @@ def _price(record: JudgeRecord) -> str:
     return gettext("$%(input)s in, $%(output)s out for a million tokens") % prices
 
 
-def _metric(one: MetricRecord) -> JudgeMetric:
-    newer = gettext("version %(number)d is newer") % {"number": one.newer} if one.newer else ""
-    trust = None if one.agreed is None else MetricTrust(one.spec.name, one.spec.title, one.agreed, one.spec.scale)
-    return JudgeMetric(one, newer, trust)
+def _metric(record: MetricRecord) -> JudgeMetric:
+    newer = gettext("version %(number)d is newer") % {"number": record.newer} if record.newer else ""
+    trust = (
+        None
+        if record.trust is None
+        else MetricTrust(record.spec.name, record.spec.title, record.trust, record.spec.scale)
+    )
+    return JudgeMetric(record, newer, trust)
 
 
 def _warnings(record: JudgeRecord) -> Iterator[str]:
@@ -81,25 +83,24 @@ def _warnings(record: JudgeRecord) -> Iterator[str]:
         yield gettext("A simple word-overlap baseline. Use it as a reference point, not as a judge.")
     elif record.price is None:
         yield gettext("No price of its model is known, so neither is the cost of its runs.")
-    if record.trouble:
-        yield gettext("Its last check failed: %(reason)s") % {"reason": explain_reason(record.trouble)}
-    if record.changed:
-        before, now = record.changed
+    if record.preflight_failure:
+        yield gettext("Its last check failed: %(reason)s") % {"reason": explain_reason(record.preflight_failure)}
+    if record.model_change:
+        earlier_model, current_model = record.model_change
         yield gettext(
             "Its agreement is that of %(before)s, but %(now)s answers under its name now: rate answers of a newer run."
-        ) % {"before": before, "now": now}
+        ) % {"before": earlier_model, "now": current_model}
     if record.newer:
         yield gettext("Version %(number)d of this judge is newer.") % {"number": record.newer}
     if not record.runs:
         yield gettext("No run has used it yet.")
     elif record.measured is None:
         yield gettext("Nobody has rated an answer it judged, so nobody knows how far it can be trusted.")
-    if any(one.agreed is not None and one.agreed.trust is Trust.NO for one in record.metrics):
+    if any(metric.trust is not None and metric.trust.trust is Trust.NO for metric in record.metrics):
         yield gettext("Don't rely on it for some metrics: it agrees too little with the experts.")
 
 
 def criterion_line(event: CriterionEvent) -> CriterionLine:
-    """The criterion that the event put in force."""
     spec, language = event.version.read(), get_language() or "en"
     title = spec.title_ko if language.startswith("ko") else spec.title_en
     return CriterionLine(event.version, spec, title, spec.texts(language).question)

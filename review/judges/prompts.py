@@ -1,5 +1,4 @@
-"""The card of a judge: by which prompts it works, how they were proved, how far it agrees with experts and beside what,
-how it took attacks, what it costs, and what happened to its prompts. One tree for the page, Markdown and JSON."""
+"""Judge card for the page, Markdown and JSON: prompts and their approval, agreement, attacks, cost and history."""
 
 from __future__ import annotations
 
@@ -13,30 +12,30 @@ from django.utils.translation import gettext
 
 from evaluation.core.errors import UnknownName
 from evaluation.core.scales import Scale
-from evaluation.criteria.rubrics import slot_of, standings
+from evaluation.criteria.rubrics import rubric_scope, version_statuses
 from evaluation.judging.catalogue import families
-from evaluation.judging.drafting import as_yaml
+from evaluation.judging.drafting import rubric_yaml
 from evaluation.messages import numbers
 from evaluation.models import JudgeVersion, Preflight, Reply, RubricEvent, RubricVersion, Run, RunJudge
 from evaluation.models.runs import UNPROVEN
 from evaluation.runs.progress import CACHED, UNSENT
-from review.agreement.run_agreement import By, kept_agreement, kept_of
-from review.calibration.anchors import CheckTold, told_of
+from review.agreement.run_agreement import Breakdown, cached_agreement, cached_agreements
+from review.calibration.anchors import CheckSummary, summarize_checks
 from review.comparisons.trend import judge_records
 from review.judges.pages import attacks_of
 from review.models import AnchorCheck, Licence, Look
 from review.statistics.agreement.catalogue import headline_statistic
-from review.statistics.agreement.variance import Source
+from review.statistics.agreement.variance import VarianceSource
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """A metric's agreement in the newest run it was measured in. ``value`` is the ``statistic``, with its interval;
-    ``experts``, ``baseline`` and ``constant`` are what experts among themselves, the offline baseline and the best
-    constant guess reach by it. ``bias`` and ``bias_by_category`` are judge minus experts; ``bias_by_length`` is
-    Spearman's correlation of that with the length of the answer, with its interval: above 0 the judge favours long
-    ones. ``noise`` is the standard deviation of the judge's repeats of an answer, ``None`` where each was asked once.
-    """
+class JudgeAgreement:
+    """Agreement on a metric in the newest run that measured it.
+
+    ``value`` is the ``statistic`` with its interval. ``experts``, ``baseline`` and ``constant`` are its values among
+    experts, for the offline baseline and for the best constant guess. ``bias`` and ``bias_by_category`` are judge minus
+    experts. ``bias_by_length`` is Spearman's correlation of that with answer length, with its interval; above 0 the
+    judge favours long answers. ``noise`` is the standard deviation of repeats, ``None`` without repeats."""
 
     metric: str
     statistic: str
@@ -53,8 +52,8 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """A licence of the version in force: metric and questions, since when, by how many answers, which model."""
+class ApprovalProof:
+    """An approval of the active version for a metric and question set: date, number of answers, and model."""
 
     metric: str
     questions: str
@@ -65,27 +64,30 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """The version of a family that the judge works by. ``thousand`` is what 1,000 answers cost in US dollars, ``None``
-    where it is unknown; ``looks`` are those at any version of the family, each with its one word; ``checks`` tell
-    whether the judge moved since its proof."""
+class JudgePrompt:
+    """Active version of a prompt family.
+
+    ``thousand`` is the cost of 1,000 answers in US dollars, ``None`` if unknown. ``looks`` are the hold-out tests of
+    all versions with their outcomes. ``checks`` show drift since approval."""
 
     family: str
     version: int
     content_hash: str
     text: str
     thousand: float | None
-    proofs: list[Proof]
+    proofs: list[ApprovalProof]
     looks: list[str]
-    checks: list[CheckTold]
+    checks: list[CheckSummary]
     history: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCardFile:
-    """The card. ``asked`` is the way of asking that the last preflight found, ``answered_by`` the model that answered
-    it; ``measured_in`` names the run of the agreement, empty where there is none to show. ``attacks`` is passed of all,
-    empty where it was never put to any."""
+    """Content of the judge card.
+
+    ``asked`` is the response format that the last preflight found, ``answered_by`` the model that replied.
+    ``measured_in`` names the run of the agreement, or is empty. ``attacks`` is passed of total, empty if none were run.
+    """
 
     judge: str
     model: str
@@ -96,140 +98,148 @@ class JudgeCardFile:
     answered_by: str
     attacks: str
     measured_in: str
-    agreement: list[Agreement]
-    prompts: list[Prompt]
+    agreement: list[JudgeAgreement]
+    prompts: list[JudgePrompt]
 
     @property
     def metrics(self) -> set[str]:
-        """The names of all metrics it tells of."""
         shifts = (shift for prompt in self.prompts for check in prompt.checks for shift in check.shifts)
         licences = (proof for prompt in self.prompts for proof in prompt.proofs)
-        return {one.metric for of in (self.agreement, licences, shifts) for one in of}
+        return {row.metric for rows in (self.agreement, licences, shifts) for row in rows}
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON values."""
         return asdict(self)
 
 
-def judge_prompts(judge: JudgeVersion, *, in_words: bool = False) -> JudgeCardFile:
-    """The card as things stand now; ``in_words`` for a page, with looks and history in the reader's language."""
-    pinned = Preflight.objects.filter(judge_version=judge, outcome="ok").order_by("-id").first()
+def load_judge_card(judge: JudgeVersion, *, in_words: bool = False) -> JudgeCardFile:
+    """Load the current card. ``in_words`` puts hold-out tests and history in the reader's language."""
+    preflight = Preflight.objects.filter(judge_version=judge, outcome="ok").order_by("-id").first()
     attacks = attacks_of(judge)
-    measured, agreement = _agreement(judge)
+    run_name, agreement = _agreement(judge)
     return JudgeCardFile(
         judge=str(judge),
         model=judge.model,
         language=judge.language,
         parameters=judge.params,
         method=judge.method,
-        asked=pinned.rung if pinned else "",
-        answered_by=pinned.model_returned if pinned else "",
+        asked=preflight.rung if preflight else "",
+        answered_by=preflight.model_returned if preflight else "",
         attacks=attacks.passed if attacks else "",
-        measured_in=measured,
+        measured_in=run_name,
         agreement=agreement,
         prompts=[] if judge.endpoint_id is None else list(_prompts(judge, in_words)),
     )
 
 
-def _agreement(judge: JudgeVersion) -> tuple[str, list[Agreement]]:
-    """The run it was measured in and the figures; none of a run in which a version judged that had not proved itself:
-    made before a gold set was locked, it may hold verdicts on what is locked now."""
+def _agreement(judge: JudgeVersion) -> tuple[str, list[JudgeAgreement]]:
+    """The measured run and its figures. Empty if an unapproved version judged in it.
+
+    Such a run may predate a locked gold set and hold verdicts on its answers."""
     (record,) = judge_records([judge])
     run = record.measured
     if run is None or run.judges.filter(judge_version=judge, standing__in=UNPROVEN).exists():
         return "", []
-    found = _agreed(str(judge), kept_of([run]).get(run.pk, {}))
-    return str(run) if found else "", found
+    agreement = _agreement_rows(str(judge), cached_agreements([run]).get(run.pk, {}))
+    return str(run) if agreement else "", agreement
 
 
 def imported_card(run: Run, author: str) -> JudgeCardFile:
-    """The card of a judge whose scores were imported: what they tell beside the experts of a run.
+    """Card of an imported judge: its agreement with the experts of a run.
 
-    :raises UnknownName: where no such judge gave scores that experts can be compared with.
-    """
-    figures = kept_agreement(run, by=By.CATEGORY)
-    if not (found := _agreed(author, figures)):
-        known = [name for name, of in figures["judges"].items() if any(one["imported"] for one in of.values())]
-        raise UnknownName("imported judge", author, known)
-    nothing = dict.fromkeys(("model", "language", "method", "asked", "answered_by", "attacks"), "")
-    return JudgeCardFile(judge=author, parameters={}, measured_in=str(run), agreement=found, prompts=[], **nothing)
-
-
-def _agreed(author: str, figures: dict[str, Any]) -> list[Agreement]:
-    """What the figures of a run tell of a judge."""
-    judges, experts = figures.get("judges", {}), figures.get("experts", {})
-    found = []
-    for metric, of in judges.get(author, {}).items():
-        name = _statistic(of)
-        beside = [
-            said[metric].get(name) for author, said in judges.items() if metric in said and said[metric]["baseline"]
+    :raises UnknownName: if no such judge has scores that experts also rated."""
+    figures = cached_agreement(run, by=Breakdown.CATEGORY)
+    if not (agreement := _agreement_rows(author, figures)):
+        known = [
+            name
+            for name, by_metric in figures["judges"].items()
+            if any(metric["imported"] for metric in by_metric.values())
         ]
-        interval = of.get("intervals", {}).get(name)
-        found.append(
-            Agreement(
+        raise UnknownName("imported judge", author, known)
+    blank_fields = dict.fromkeys(("model", "language", "method", "asked", "answered_by", "attacks"), "")
+    return JudgeCardFile(
+        judge=author, parameters={}, measured_in=str(run), agreement=agreement, prompts=[], **blank_fields
+    )
+
+
+def _agreement_rows(author: str, figures: dict[str, Any]) -> list[JudgeAgreement]:
+    judges, experts = figures.get("judges", {}), figures.get("experts", {})
+    rows = []
+    for metric, metric_figures in judges.get(author, {}).items():
+        name = _statistic(metric_figures)
+        baselines = [
+            by_metric[metric].get(name)
+            for author, by_metric in judges.items()
+            if metric in by_metric and by_metric[metric]["baseline"]
+        ]
+        interval = metric_figures.get("intervals", {}).get(name)
+        rows.append(
+            JudgeAgreement(
                 metric=metric,
                 statistic=name,
-                n=of["n"],
-                value=of.get(name),
+                n=metric_figures["n"],
+                value=metric_figures.get(name),
                 interval=None if interval is None else (interval[0], interval[1]),
                 experts=experts.get(metric, {}).get(name),
-                baseline=beside[0] if beside else None,
-                constant=(of["constant_guess"] or {}).get(name),
-                bias=of.get("bias"),
-                bias_by_category={part: said.get("bias") for part, said in of.get(f"by_{By.CATEGORY}", {}).items()},
-                bias_by_length=of.get("bias_by_length"),
+                baseline=baselines[0] if baselines else None,
+                constant=(metric_figures["constant_guess"] or {}).get(name),
+                bias=metric_figures.get("bias"),
+                bias_by_category={
+                    part: part_figures.get("bias")
+                    for part, part_figures in metric_figures.get(f"by_{Breakdown.CATEGORY}", {}).items()
+                },
+                bias_by_length=metric_figures.get("bias_by_length"),
                 noise=_noise(figures.get("variance", {}).get(metric, {}), author),
             )
         )
-    return found
+    return rows
 
 
-def _noise(of: dict[str, Any], author: str) -> float | None:
-    variance = of.get("variance", {}).get(str(Source.NOISE)) if of.get("judge") == author else None
+def _noise(figures: dict[str, Any], author: str) -> float | None:
+    variance = figures.get("variance", {}).get(str(VarianceSource.NOISE)) if figures.get("judge") == author else None
     return None if variance is None else math.sqrt(max(0.0, variance))
 
 
-def _statistic(of: dict[str, Any]) -> str:
-    return headline_statistic(Scale.parse(of["scale"]))
+def _statistic(figures: dict[str, Any]) -> str:
+    return headline_statistic(Scale.parse(figures["scale"]))
 
 
-def _prompts(judge: JudgeVersion, in_words: bool) -> Iterator[Prompt]:
-    """The version in force of every family that was put in force, looked at or judged by."""
+def _prompts(judge: JudgeVersion, in_words: bool) -> Iterator[JudgePrompt]:
+    """Active version of every family that was activated, tested or used for judging."""
     used = set(RunJudge.objects.filter(judge_version=judge).values_list("rubric_version__family", flat=True))
     looks = Look.objects.filter(project=judge.project_id, judge_version__name=judge.name).order_by("pk")
-    told = list(looks.select_related("candidate", "active", "result"))
+    tests = list(looks.select_related("candidate", "active", "result"))
     for family in families():
-        if family not in used | {look.candidate.family for look in told}:
+        if family not in used | {look.candidate.family for look in tests}:
             continue
-        slot = slot_of(judge, family)
-        active = standings(slot).active
+        slot = rubric_scope(judge, family)
+        active = version_statuses(slot).active
         events = RubricEvent.objects.filter(**slot.columns).select_related("version").order_by("seq")
-        yield Prompt(
+        yield JudgePrompt(
             family=family,
             version=active.version,
             content_hash=active.content_hash,
-            text=as_yaml(active.rubric),
-            thousand=_thousand(judge, active),
+            text=rubric_yaml(active.rubric),
+            thousand=_cost_of_thousand(judge, active),
             proofs=_proofs(judge, active),
-            looks=[_look(look, in_words) for look in told if look.candidate.family == family],
-            checks=told_of(
+            looks=[_holdout_line(look, in_words) for look in tests if look.candidate.family == family],
+            checks=summarize_checks(
                 AnchorCheck.objects.filter(
                     result__look__project=judge.project_id,
                     result__look__judge_version__name=judge.name,
                     result__look__candidate=active,
                 )
             ),
-            history=[_event(event, in_words) for event in events],
+            history=[_event_line(event, in_words) for event in events],
         )
 
 
-def _event(event: RubricEvent, in_words: bool) -> str:
+def _event_line(event: RubricEvent, in_words: bool) -> str:
     words = (event.get_verb_display(), event.get_ground_display()) if in_words else (event.verb, event.ground)
-    told = (event.created_at.date().isoformat(), str(event.version), *words, event.reason)
-    return (" · " if in_words else " ").join(filter(None, told))
+    parts = (event.created_at.date().isoformat(), str(event.version), *words, event.reason)
+    return (" · " if in_words else " ").join(filter(None, parts))
 
 
-def _look(look: Look, in_words: bool) -> str:
+def _holdout_line(look: Look, in_words: bool) -> str:
     result = look.result if hasattr(look, "result") else None
     if not in_words:
         return f"{look}: {look.candidate} against {look.active}: {result.outcome if result else 'under way'}"
@@ -238,12 +248,12 @@ def _look(look: Look, in_words: bool) -> str:
     return gettext("%(look)s: %(candidate)s against %(active)s: %(word)s") % names
 
 
-def _proofs(judge: JudgeVersion, active: RubricVersion) -> list[Proof]:
+def _proofs(judge: JudgeVersion, active: RubricVersion) -> list[ApprovalProof]:
     rows = Licence.objects.filter(
         result__look__project=judge.project_id, result__look__judge_version=judge, result__look__candidate=active
     ).select_related("metric", "result")
     return [
-        Proof(
+        ApprovalProof(
             metric=row.metric.name,
             questions=row.question_set,
             proved_on=row.result.created_at.date().isoformat(),
@@ -255,27 +265,28 @@ def _proofs(judge: JudgeVersion, active: RubricVersion) -> list[Proof]:
     ]
 
 
-def _thousand(judge: JudgeVersion, active: RubricVersion) -> float | None:
-    """What 1,000 answers cost; replies from the ledger count by what they had cost. ``None`` where that of a call is
-    unknown, or none was made."""
+def _cost_of_thousand(judge: JudgeVersion, active: RubricVersion) -> float | None:
+    """Cost of 1,000 answers. Cached replies count at their original cost.
+
+    ``None`` without calls, or if the cost of a call is unknown."""
     unit = "attempt__unit"
     rows = Reply.objects.filter(
         **{f"{unit}__run_judge__judge_version": judge, f"{unit}__run_judge__rubric_version": active}
     )
-    told = rows.aggregate(
+    totals = rows.aggregate(
         units=Count(unit, distinct=True),
         paid=Sum("cost"),
         spared=Sum("saved"),
         unknown=Count("id", filter=~Q(outcome__in=UNSENT) & Q(cost=None) | Q(outcome=CACHED, saved=None)),
     )
-    if not told["units"] or told["unknown"]:
+    if not totals["units"] or totals["unknown"]:
         return None
-    paid = float((told["paid"] or 0) + (told["spared"] or 0))
-    return paid * 1000 / int(told["units"])
+    paid = float((totals["paid"] or 0) + (totals["spared"] or 0))
+    return paid * 1000 / int(totals["units"])
 
 
 def as_markdown(card: JudgeCardFile) -> str:
-    """The card as Markdown; texts that people or models wrote stand in fences."""
+    """Render the card as Markdown. Texts by people or models are fenced."""
     return "\n".join(_lines(card)) + "\n"
 
 
@@ -295,20 +306,23 @@ def _lines(card: JudgeCardFile) -> Iterator[str]:
         yield from ("", f"## Agreement with experts in {card.measured_in}", "")
         yield "| metric | statistic | n | value | 95% | experts | baseline | constant guess | bias |"
         yield "|---|---|---|---|---|---|---|---|---|"
-        for one in card.agreement:
-            cells = [_number(value) for value in (one.experts, one.baseline, one.constant, one.bias)]
-            interval = numbers.interval(*one.interval) if one.interval else "–"
-            about = [one.metric, one.statistic, str(one.n), _number(one.value), interval]
-            yield f"| {' | '.join([*about, *cells])} |"
-            parts = ", ".join(f"{name or '–'} {_number(value)}" for name, value in one.bias_by_category.items())
-            if len(one.bias_by_category) > 1:
-                yield from ("", f"Bias of {one.metric} by category: {parts}", "")
-        for one in card.agreement:
-            if by := one.bias_by_length:
-                interval = numbers.interval(by["low"], by["high"])
-                yield from ("", f"Bias of {one.metric} with the length of answers: {by['rho']:+.3f} ({interval})")
-            if one.noise is not None:
-                yield from ("", f"Noise of {one.metric}, the standard deviation of repeats: {one.noise:.3f}")
+        for row in card.agreement:
+            cells = [_number(value) for value in (row.experts, row.baseline, row.constant, row.bias)]
+            interval = numbers.format_interval(*row.interval) if row.interval else "–"
+            columns = [row.metric, row.statistic, str(row.n), _number(row.value), interval]
+            yield f"| {' | '.join([*columns, *cells])} |"
+            parts = ", ".join(f"{name or '–'} {_number(value)}" for name, value in row.bias_by_category.items())
+            if len(row.bias_by_category) > 1:
+                yield from ("", f"Bias of {row.metric} by category: {parts}", "")
+        for row in card.agreement:
+            if length_bias := row.bias_by_length:
+                interval = numbers.format_interval(length_bias["low"], length_bias["high"])
+                yield from (
+                    "",
+                    f"Bias of {row.metric} with the length of answers: {length_bias['rho']:+.3f} ({interval})",
+                )
+            if row.noise is not None:
+                yield from ("", f"Noise of {row.metric}, the standard deviation of repeats: {row.noise:.3f}")
     for prompt in card.prompts:
         cost = "unknown" if prompt.thousand is None else f"${prompt.thousand:.2f}"
         yield from ("", f"## {prompt.family}@{prompt.version}", "")
@@ -319,17 +333,19 @@ def _lines(card: JudgeCardFile) -> Iterator[str]:
                 f"answers ({proof.seen} seen), answered by {proof.model or 'unknown'}"
             )
         yield from (f"- look {line}" for line in prompt.looks)
-        yield from (f"- {_check(check)}" for check in prompt.checks)
+        yield from (f"- {_check_line(check)}" for check in prompt.checks)
         yield from (f"- {line}" for line in prompt.history)
         yield from ("", "````yaml", prompt.text.rstrip().replace("````", "'''"), "````")
 
 
-def _check(one: CheckTold) -> str:
-    if not one.at:
-        return f"check {one.number}: {one.waits_for or 'under way'}"
-    moved = ", ".join(f"{of.metric} {of.change:+.3f}{' (moved)' if of.moved else ''}" for of in one.shifts)
-    said = "reference" if one.number == 0 else moved or "too few verdicts"
-    return f"check {one.number} of {one.at} on {one.anchors} anchors: {said}"
+def _check_line(check: CheckSummary) -> str:
+    if not check.at:
+        return f"check {check.number}: {check.waits_for or 'under way'}"
+    moved = ", ".join(
+        f"{shift.metric} {shift.change:+.3f}{' (moved)' if shift.moved else ''}" for shift in check.shifts
+    )
+    text = "reference" if check.number == 0 else moved or "too few verdicts"
+    return f"check {check.number} of {check.at} on {check.anchors} anchors: {text}"
 
 
 def _number(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Judge list, a judge's page and its card."""
+"""Views of the judge list, a judge and its card."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from django.utils.translation import gettext
 
 from evaluation.accounts import access
 from evaluation.accounts.access import signed_in_get, signed_in_post
-from evaluation.core.canonical import whole_number
-from evaluation.core.errors import Refused
+from evaluation.core.canonical import parse_int
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
-from evaluation.criteria.services import active_in
-from evaluation.judging.probing import Probed
+from evaluation.criteria.services import active_criteria_in
+from evaluation.judging.probing import ProbeResult
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import JudgeVersion
-from evaluation.scoring.aside import asked_once
+from evaluation.scoring.aside import probe_judge
 from review.comparisons.trend import judge_records
-from review.evidence.scorers import titles_of
+from review.evidence.scorers import metric_titles
 from review.judges.pages import attacks_of, criterion_line, judge_card
-from review.judges.prompts import as_markdown, judge_prompts
+from review.judges.prompts import as_markdown, load_judge_card
 
 PER_PAGE = 10
 OF_PROJECT = "project_id"
@@ -31,80 +31,82 @@ OF_PROJECT = "project_id"
 
 @signed_in_get
 def judge_list(request: HttpRequest) -> HttpResponse:
-    """Every judge version, the newest first, with the criteria in force."""
+    """List judge versions, newest first, with active criteria."""
     projects = list(access.projects_with(request.user, Action.EVALUATE).values_list("pk", flat=True))
     if not projects:
         raise PermissionDenied
     rows = JudgeVersion.objects.filter(project__in=projects).select_related("endpoint").order_by("-pk")
-    at = _page(request)
-    found = list(rows[at * PER_PAGE : (at + 1) * PER_PAGE + 1])
-    newer = f"?page={at - 1}" if at else ""
-    older = f"?page={at + 1}" if len(found) > PER_PAGE else ""
-    shown = {
-        "judges": [judge_card(one) for one in judge_records(found[:PER_PAGE])],
-        "criteria": [criterion_line(event) for event in active_in(projects)],
+    page = _page(request)
+    versions = list(rows[page * PER_PAGE : (page + 1) * PER_PAGE + 1])
+    newer = f"?page={page - 1}" if page else ""
+    older = f"?page={page + 1}" if len(versions) > PER_PAGE else ""
+    context = {
+        "judges": [judge_card(record) for record in judge_records(versions[:PER_PAGE])],
+        "criteria": [criterion_line(event) for event in active_criteria_in(projects)],
         "newer": newer,
         "older": older,
     }
-    return render(request, "review/judges/judges.html", shown)
+    return render(request, "review/judges/judges.html", context)
 
 
 JUDGES = JudgeVersion.objects.select_related("endpoint")
-TRY_SECONDS = 10.0  # until the endpoint has a place for somebody who waits
+# Maximum wait for a free slot of the endpoint.
+TRY_SECONDS = 10.0
 
 
 @signed_in_get
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
-    """One judge version."""
     return _judge_page(request, access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT))
 
 
 @signed_in_post
 def judge_try(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask a judge as every run begins: the page shows how it can be asked, what it said, and how long that took."""
-    found = access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
-    if found.endpoint is None:
+    """Probe a judge as a run's preflight does, and show response format, reply and time."""
+    judge = access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
+    if judge.endpoint is None:
         messages.error(request, gettext("There is nobody to ask: it calls no model."))
         return redirect("judge", pk)
     try:
-        tried = asked_once(found, found.endpoint, TRY_SECONDS)
-    except Refused as refused:
+        probe = probe_judge(judge, judge.endpoint, TRY_SECONDS)
+    except DomainError as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("judge", pk)
-    return _judge_page(request, found, tried)
+    return _judge_page(request, judge, probe)
 
 
-def _judge_page(request: HttpRequest, found: JudgeVersion, tried: Probed | None = None) -> HttpResponse:
-    pk = found.pk
-    others = JudgeVersion.objects.filter(project=found.project_id, name=found.name).exclude(pk=pk).order_by("-version")
-    versions = [(other, f"v{version}") for other, version in others.values_list("pk", "version")]
-    (record,) = judge_records([found])
-    whole = judge_prompts(found, in_words=True) if found.endpoint_id else None
-    shown = {
+def _judge_page(request: HttpRequest, judge: JudgeVersion, probe: ProbeResult | None = None) -> HttpResponse:
+    pk = judge.pk
+    other_versions = (
+        JudgeVersion.objects.filter(project=judge.project_id, name=judge.name).exclude(pk=pk).order_by("-version")
+    )
+    versions = [(version_id, f"v{version}") for version_id, version in other_versions.values_list("pk", "version")]
+    (record,) = judge_records([judge])
+    full_card = load_judge_card(judge, in_words=True) if judge.endpoint_id else None
+    context = {
         "card": judge_card(record),
-        "parameters": [(name, str(value)) for name, value in sorted(found.params.items())],
+        "parameters": [(name, str(value)) for name, value in sorted(judge.params.items())],
         "versions": versions,
-        "attacks": attacks_of(found),
-        "whole": whole,
-        "titles": titles_of(whole.metrics) if whole else {},
-        "tried": tried,
+        "attacks": attacks_of(judge),
+        "whole": full_card,
+        "titles": metric_titles(full_card.metrics) if full_card else {},
+        "tried": probe,
     }
-    return render(request, "review/judges/judge.html", shown)
+    return render(request, "review/judges/judge.html", context)
 
 
 @signed_in_get
 def judge_card_file(request: HttpRequest, pk: int) -> HttpResponse:
-    """The card of a judge version as a file."""
-    found = access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
+    """Download a judge's card."""
+    judge = access.fetch(JUDGES, request.user, Action.EVALUATE, pk, path=OF_PROJECT)
     kinds = {"md": "text/markdown", "json": "application/json"}
     if (form := request.GET.get("format", "md")) not in kinds:
         raise Http404
-    card = judge_prompts(found)
+    card = load_judge_card(judge)
     text = as_markdown(card) if form == "md" else json.dumps(card.to_dict(), ensure_ascii=False, indent=2)
     reply = HttpResponse(text, content_type=f"{kinds[form]}; charset=utf-8")
-    reply.headers["Content-Disposition"] = f'attachment; filename="judge-{found.pk}.{form}"'
+    reply.headers["Content-Disposition"] = f'attachment; filename="judge-{judge.pk}.{form}"'
     return reply
 
 
 def _page(request: HttpRequest) -> int:
-    return whole_number(request.GET.get("page", ""), 5) or 0
+    return parse_int(request.GET.get("page", ""), 5) or 0

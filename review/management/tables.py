@@ -1,5 +1,4 @@
-"""What commands print of runs: tables of a report and of a comparison, remarks
-about judges, and the exit code the gate deserves."""
+"""Terminal output of commands: tables of reports and comparisons, remarks on judges, and exit codes."""
 
 import dataclasses
 import json
@@ -11,92 +10,101 @@ from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
 
 from evaluation.connectors.protocol import RETRIEVAL_ONLY
-from evaluation.management.working import exit_code, say_why_paused
-from evaluation.messages.sentences import explain_doubt
+from evaluation.management.working import exit_code, print_pause_reason
+from evaluation.messages.sentences import explain_judge_warning
 from evaluation.models import Run
-from evaluation.profiles.arithmetic import Label
-from review.agreement.run_agreement import kept_agreement
+from evaluation.profiles.arithmetic import FigureLabel
+from review.agreement.run_agreement import cached_agreement
 from review.charts.forest import Shape
-from review.comparisons.difference import MetricDifference, Order, RunDifference
+from review.comparisons.difference import MetricDifference, RunDifference, RunOrder
 from review.comparisons.values import differing_versions
 from review.comparisons.verdict import p_text
 from review.comparisons.whole import Comparison
-from review.management.options import print_gate, warn_of_gate
+from review.management.options import print_gate, warn_undecided_gate
 from review.management.profile_tables import profile_sheets
-from review.management.sheets import NOTHING, Sheet, number, write
+from review.management.sheets import DASH, Sheet, number, write
 from review.queues.planning import ReviewPlan, guess_note, next_review, plan_json, plan_sentence
 from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate
-from review.reports.gathering import Gathered, gather
+from review.reports.gathering import ReportInputs, load_inputs
 from review.reports.licence_words import licence_reason, licence_state
 from review.reports.lines import MetricLine
-from review.reports.report import Report, report_of
-from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, facts_of, figures_of
+from review.reports.report import Report, build_report
+from review.reports.sections import BY_CATEGORY, COVERAGE, METRICS, OVERALL, RUN, overall_figures, section_facts
 from review.reports.verdict import verdict_of
 from review.statistics.correction.outcome import Target
 from review.statistics.paired_tests.paired import PairedDifference
 
-HERE = Output.TERMINAL
+TERMINAL = Output.TERMINAL
 
 
 def results_sheets(report: Report) -> Iterator[Sheet]:
-    """The run, its overall score three ways, metrics with coverage, categories; of passages alone what was measured of
-    them, without an overall score and the profile's tables of answers."""
+    """Yield tables of the run, its overall score, metrics with coverage, and categories.
+
+    Retrieval-only runs have no overall score and no profile tables."""
     header = report.header
-    about = [(str(one.title), one.text(value)) for one, value in facts_of(RUN, report, HERE)]
-    yield Sheet(f"{_('Run')} {header.run_id} · {header.name} · {header.state}", (_("what"), _("value")), about)
-    if not _of_passages_alone(report):
-        yield Sheet(_("Overall score"), (_("score"), _("value"), _("95% interval"), "n", _("note")), _overall(report))
-    figures, counts = METRICS.entries(HERE), COVERAGE.entries(HERE)
-    titles = (str(one.title) for one in (*figures, *counts))
+    facts = [(str(entry.title), entry.text(value)) for entry, value in section_facts(RUN, report, TERMINAL)]
+    yield Sheet(f"{_('Run')} {header.run_id} · {header.name} · {header.state}", (_("what"), _("value")), facts)
+    if not _is_retrieval_only(report):
+        yield Sheet(
+            _("Overall score"), (_("score"), _("value"), _("95% interval"), "n", _("note")), _overall_rows(report)
+        )
+    figures, counts = METRICS.entries(TERMINAL), COVERAGE.entries(TERMINAL)
+    titles = (str(entry.title) for entry in (*figures, *counts))
     rows = (
-        (line.report_name, *(_of_metric(one, line) for one in figures), *(one.text(one.of(line)) for one in counts))
-        for line in _measured(report)
+        (
+            line.report_name,
+            *(_metric_text(entry, line) for entry in figures),
+            *(entry.text(entry.read(line)) for entry in counts),
+        )
+        for line in _reported_metrics(report)
     )
     yield Sheet(_("Metrics"), (_("metric"), *titles), rows)
-    yield _categories(report)
+    yield _category_sheet(report)
     if report.licences:
-        said = ((one.metric, one.rubric, licence_state(one), licence_reason(one)) for one in report.licences)
-        yield Sheet(_("Licences"), (_("metric"), _("rubric"), _("licence"), _("why")), said)
-    if not _of_passages_alone(report):
+        approval_rows = (
+            (entry.metric, entry.rubric, licence_state(entry), licence_reason(entry)) for entry in report.licences
+        )
+        yield Sheet(_("Licences"), (_("metric"), _("rubric"), _("licence"), _("why")), approval_rows)
+    if not _is_retrieval_only(report):
         yield from profile_sheets(report)
 
 
-def _of_passages_alone(report: Report) -> bool:
+def _is_retrieval_only(report: Report) -> bool:
     return report.provenance.evaluation_type == RETRIEVAL_ONLY
 
 
-def _measured(report: Report) -> Iterator[MetricLine]:
-    """All metrics; of passages alone those with a value or a failure."""
-    alone = _of_passages_alone(report)
-    return (line for line in report.metrics if not alone or line.coverage.scored or line.coverage.failed)
+def _reported_metrics(report: Report) -> Iterator[MetricLine]:
+    """Return all metrics; for retrieval-only runs those with a value or a failure."""
+    retrieval_only = _is_retrieval_only(report)
+    return (line for line in report.metrics if not retrieval_only or line.coverage.scored or line.coverage.failed)
 
 
-def short(figure: Figure, factor: float = 1.0) -> str:
-    """The value times a factor, with bounds in brackets where results failed; a dash without one."""
+def figure_text(figure: Figure, factor: float = 1.0) -> str:
+    """Format the value times a factor, with bounds in brackets if results failed; a dash without a value."""
     text = number(None if figure.value is None else figure.value * factor)
     if figure.worst is not None and figure.best is not None:
         text += f" [{figure.worst * factor:.3f}, {figure.best * factor:.3f}]"
     return text
 
 
-def between(figure: Figure) -> str:
-    """The ends of its interval; a dash without one."""
-    return NOTHING if figure.low is None else f"{figure.low:.3f} – {figure.high:.3f}"
+def interval_text(figure: Figure) -> str:
+    """Format the interval; a dash without one."""
+    return DASH if figure.low is None else f"{figure.low:.3f} – {figure.high:.3f}"
 
 
-def _overall(report: Report) -> Iterator[tuple[str, ...]]:
-    """A figure of some parts only first, with its weight; then judge-only, reviewed, corrected."""
-    for one, figure in reversed(figures_of(report, HERE)):
-        title = str(one.title)
-        if one.mark is Shape.PLAIN:
-            name = _("rules only") if report.overall.label is Label.RULES_ONLY else title
+def _overall_rows(report: Report) -> Iterator[tuple[str, ...]]:
+    """Yield a figure of some parts first, with its weight; then judge-only, reviewed and corrected."""
+    for entry, figure in reversed(overall_figures(report, TERMINAL)):
+        title = str(entry.title)
+        if entry.mark is Shape.PLAIN:
+            name = _("rules only") if report.overall.label is FigureLabel.RULES_ONLY else title
             title = _("%(label)s, weight %(weight).2f") % {"label": name, "weight": report.overall.weight}
-        yield _figure_row(title, figure, corrected=one.mark is Shape.CORRECTED)
-    for one, value in facts_of(OVERALL, report, HERE):
-        yield str(one.title), one.text(value), NOTHING, NOTHING, ""
+        yield _figure_row(title, figure, corrected=entry.mark is Shape.CORRECTED)
+    for entry, value in section_facts(OVERALL, report, TERMINAL):
+        yield str(entry.title), entry.text(value), DASH, DASH, ""
 
 
 def _figure_row(name: str, figure: Figure, *, corrected: bool) -> tuple[str, ...]:
@@ -105,32 +113,31 @@ def _figure_row(name: str, figure: Figure, *, corrected: bool) -> tuple[str, ...
         note = _("questions like these, without judge error")
         if corrected:
             note = _("questions like these, with judge error")
-    return name, short(figure), between(figure), str(figure.n), note
+    return name, figure_text(figure), interval_text(figure), str(figure.n), note
 
 
-def _of_metric(one: Entry[MetricLine], line: MetricLine) -> str:
-    if (took := line.latency) and one.mark is Shape.JUDGE:
-        return f"{took.mean:.2f} s (p50 {took.p50:.2f}, p95 {took.p95:.2f})"
-    return _text(one, one.of(line), line.report_factor)
+def _metric_text(entry: Entry[MetricLine], line: MetricLine) -> str:
+    if (latency := line.latency) and entry.mark is Shape.JUDGE:
+        return f"{latency.mean:.2f} s (p50 {latency.p50:.2f}, p95 {latency.p95:.2f})"
+    return _entry_text(entry, entry.read(line), line.report_factor)
 
 
-def _text(one: Entry[Any], value: Any, factor: float = 1.0) -> str:
-    return short(value, factor) if isinstance(value, Figure) else one.text(value)
+def _entry_text(entry: Entry[Any], value: Any, factor: float = 1.0) -> str:
+    return figure_text(value, factor) if isinstance(value, Figure) else entry.text(value)
 
 
-def _categories(report: Report) -> Sheet:
-    """The categories by what is said of each, then by the metrics that have a weight; of passages alone by those that
-    were measured."""
-    alone = _of_passages_alone(report)
-    entries = [one for one in BY_CATEGORY.entries(HERE) if not (alone and one.name == "judge_only")]
-    weighted = [line for line in _measured(report) if alone or line.weight]
-    header = (_("category"), *(str(one.title) for one in entries), *(line.report_name for line in weighted))
+def _category_sheet(report: Report) -> Sheet:
+    """Build the table of categories with weighted metrics; for retrieval-only runs with all measured ones."""
+    retrieval_only = _is_retrieval_only(report)
+    entries = [entry for entry in BY_CATEGORY.entries(TERMINAL) if not (retrieval_only and entry.name == "judge_only")]
+    weighted = [line for line in _reported_metrics(report) if retrieval_only or line.weight]
+    header = (_("category"), *(str(entry.title) for entry in entries), *(line.report_name for line in weighted))
     rows = (
         (
-            line.name or NOTHING,
-            *(_text(one, one.of(line)) for one in entries),
+            line.name or DASH,
+            *(_entry_text(entry, entry.read(line)) for entry in entries),
             *(
-                short(line.metrics[metric.name][0], metric.report_factor) if metric.name in line.metrics else NOTHING
+                figure_text(line.metrics[metric.name][0], metric.report_factor) if metric.name in line.metrics else DASH
                 for metric in weighted
             ),
         )
@@ -139,19 +146,19 @@ def _categories(report: Report) -> Sheet:
     return Sheet(_("Categories"), header, rows)
 
 
-def comparison_sheets(found: Comparison) -> Iterator[Sheet]:
-    """Overall scores and metric means side by side, what differs, then the tests, then the ranking."""
-    reports = found.reports
+def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
+    """Yield scores side by side, differing versions, the tests, and the ranking."""
+    reports = comparison.reports
     yield _side_by_side(reports)
-    yield from systems_sheets(reports)
+    yield from system_sheets(reports)
     if differing := differing_versions(reports):
         rows = [(kind, *values) for kind, values in differing.items()]
         header = (_("what"), *(f"{_('run')} {r.header.run_id}" for r in reports))
         yield Sheet(_("Not the same, so not comparable as it stands"), header, rows, numbers_from=9)
-    for one in found.differences:
-        yield _difference(one)
-    if found.order is not None:
-        yield from _order(found.order)
+    for run_difference in comparison.differences:
+        yield _difference_sheet(run_difference)
+    if comparison.order is not None:
+        yield from _order_sheets(comparison.order)
 
 
 def _side_by_side(reports: Sequence[Report]) -> Sheet:
@@ -159,90 +166,102 @@ def _side_by_side(reports: Sequence[Report]) -> Sheet:
     headers, scores = [report.header for report in reports], [report.overall for report in reports]
     by_run = [{line.name: line for line in report.metrics} for report in reports]
     rows = [
-        (_("system"), *(one.system for one in headers)),
-        (_("questions"), *(one.question_set for one in headers)),
-        (_("profile"), *(one.profile for one in headers)),
-        (_("state"), *(one.state for one in headers)),
-        (_("overall, judge only"), *(short(one.judge_only) for one in scores)),
-        (_("overall, reviewed"), *(short(one.reviewed) for one in scores)),
-        (_("overall, corrected"), *(short(one.corrected) for one in scores)),
-        *((name, *(short(run[name].judge_only) if name in run else NOTHING for run in by_run)) for name in names),
+        (_("system"), *(header.system for header in headers)),
+        (_("questions"), *(header.question_set for header in headers)),
+        (_("profile"), *(header.profile for header in headers)),
+        (_("state"), *(header.state for header in headers)),
+        (_("overall, judge only"), *(figure_text(overall.judge_only) for overall in scores)),
+        (_("overall, reviewed"), *(figure_text(overall.reviewed) for overall in scores)),
+        (_("overall, corrected"), *(figure_text(overall.corrected) for overall in scores)),
+        *((name, *(figure_text(run[name].judge_only) if name in run else DASH for run in by_run)) for name in names),
     ]
     return Sheet(_("Comparison"), ("", *(f"{_('run')} {r.header.run_id}" for r in reports)), rows)
 
 
-def _difference(one: RunDifference) -> Sheet:
+def _difference_sheet(run_difference: RunDifference) -> Sheet:
     title = _("Run %(run)s minus run %(baseline)s, judge-only scores of the same questions") % {
-        "run": one.run_id,
-        "baseline": one.baseline_id,
+        "run": run_difference.run_id,
+        "baseline": run_difference.baseline_id,
     }
     header = (
         *(_("figure"), _("difference"), _("interval"), "p", _("p, over all"), _("better"), _("worse"), _("equal")),
         *(_("detectable"), _("gained / lost"), _("corrected difference"), _("flags")),
     )
-    overall = (_("overall"), *_paired(one.overall, one.p_family), *_also(one))
-    rows = [overall, *((each.name, *_paired(each.paired, each.p_family), *_also(each)) for each in one.metrics)]
+    overall = (
+        _("overall"),
+        *_paired_cells(run_difference.overall, run_difference.p_family),
+        *_change_cells(run_difference),
+    )
+    rows = [
+        overall,
+        *(
+            (metric.name, *_paired_cells(metric.paired, metric.p_family), *_change_cells(metric))
+            for metric in run_difference.metrics
+        ),
+    ]
     return Sheet(title, header, rows)
 
 
-def _also(one: RunDifference | MetricDifference) -> tuple[str, str, str]:
-    passes = one.passes
-    gained = f"{passes.gained} / {passes.lost} (p {p_text(passes.p_value)})" if passes else NOTHING
-    return gained, _corrected(one.corrected), ", ".join(one.differs)
+def _change_cells(difference: RunDifference | MetricDifference) -> tuple[str, str, str]:
+    passes = difference.passes
+    gained = f"{passes.gained} / {passes.lost} (p {p_text(passes.p_value)})" if passes else DASH
+    return gained, _corrected_text(difference.corrected), ", ".join(difference.differs)
 
 
-def _paired(one: PairedDifference | None, p_family: float | None) -> tuple[str, ...]:
-    if one is None:
-        return (NOTHING,) * 8
-    interval = NOTHING if one.low is None else f"{one.low:+.3f} – {one.high:+.3f}"
+def _paired_cells(paired: PairedDifference | None, p_family: float | None) -> tuple[str, ...]:
+    if paired is None:
+        return (DASH,) * 8
+    interval = DASH if paired.low is None else f"{paired.low:+.3f} – {paired.high:+.3f}"
     return (
-        *(f"{one.value:+.3f}", interval, p_text(one.p_value), p_text(p_family)),
-        *(str(one.wins), str(one.losses), str(one.ties), number(one.detectable)),
+        *(f"{paired.value:+.3f}", interval, p_text(paired.p_value), p_text(p_family)),
+        *(str(paired.wins), str(paired.losses), str(paired.ties), number(paired.detectable)),
     )
 
 
-def _corrected(figure: Figure) -> str:
+def _corrected_text(figure: Figure) -> str:
     if figure.value is None:
         return why_withheld(figure)
     return f"{figure.value:+.3f}" + ("" if figure.low is None else f" ({figure.low:+.3f} – {figure.high:+.3f})")
 
 
-def _order(found: Order) -> Iterator[Sheet]:
-    if found.ranked:
-        rows = [(row.run, number(row.mean), "{} – {}".format(*row.places)) for row in found.ranked]
-        title = _("Ranking over %(count)s common questions") % {"count": found.ranking.questions}
+def _order_sheets(run_order: RunOrder) -> Iterator[Sheet]:
+    if run_order.ranked:
+        rows = [(row.run, number(row.mean), "{} – {}".format(*row.places)) for row in run_order.ranked]
+        title = _("Ranking over %(count)s common questions") % {"count": run_order.ranking.questions}
         yield Sheet(title, (_("run"), _("score"), _("possible ranks")), rows)
-    if found.sensitivity is None:
+    if run_order.sensitivity is None:
         return
     title = _("Under other weights near the profile's the order holds in %(share)s of the cases") % {
-        "share": number(found.sensitivity.holds, 2)
+        "share": number(run_order.sensitivity.holds, 2)
     }
     turns = [
         (f"{turn.ahead} > {turn.behind}", turn.part, number(turn.weight), number(turn.at))
-        for turn in found.sensitivity.turns
+        for turn in run_order.sensitivity.turns
     ]
     yield Sheet(title, (_("order"), _("part"), _("its weight"), _("weight that turns it")), turns, numbers_from=2)
 
 
-def systems_sheets(reports: Sequence[Report]) -> Iterator[Sheet]:
-    """One table per class metric, then the spread of the overall score; nothing where the profile has neither."""
+def system_sheets(reports: Sequence[Report]) -> Iterator[Sheet]:
+    """Yield a table for each class metric, then the spread of the overall score."""
     names = dict.fromkeys(table.name for report in reports for table in report.by_profile.classes)
     for name in names:
-        yield _classes(name, reports)
-    spread = [row for report in reports for row in _spread(report)]
+        yield _class_sheet(name, reports)
+    spread = [row for report in reports for row in _spread_rows(report)]
     if spread:
         header = (_("run"), _("system"), _("category"), "n", _("mean"), _("lowest"), _("highest"))
         yield Sheet(_("Overall score by system and category"), header, spread, numbers_from=3)
 
 
-def _classes(name: str, reports: Sequence[Report]) -> Sheet:
+def _class_sheet(name: str, reports: Sequence[Report]) -> Sheet:
     tables = [(report, table) for report in reports for table in report.by_profile.classes if table.name == name]
     labels = list(dict.fromkeys(label for _report, table in tables for label in table.labels))
     rows = []
     for report, table in tables:
-        shares = {one.label: one for one in table.total}
+        shares = {class_share.label: class_share for class_share in table.total}
         cells = (
-            f"{one.count} ({one.share:.0%}, {one.low:.0%} – {one.high:.0%})" if (one := shares.get(label)) else "0"
+            f"{class_share.count} ({class_share.share:.0%}, {class_share.low:.0%} – {class_share.high:.0%})"
+            if (class_share := shares.get(label))
+            else "0"
             for label in labels
         )
         rows.append((str(report.header.run_id), report.header.system, *cells))
@@ -250,39 +269,46 @@ def _classes(name: str, reports: Sequence[Report]) -> Sheet:
     return Sheet(title, (_("run"), _("system"), *labels), rows, numbers_from=2)
 
 
-def _spread(report: Report) -> Iterator[tuple[str, ...]]:
-    for one in report.by_profile.spread:
-        figures = (f"{value:.3f}" for value in (one.mean, one.lowest, one.highest))
-        name = one.category or _("all")
-        yield (str(report.header.run_id), report.header.system, name, str(one.n), *figures)
+def _spread_rows(report: Report) -> Iterator[tuple[str, ...]]:
+    for row in report.by_profile.spread:
+        figures = (f"{value:.3f}" for value in (row.mean, row.lowest, row.highest))
+        name = row.category or _("all")
+        yield (str(report.header.run_id), report.header.system, name, str(row.n), *figures)
 
 
-def about_judges(report: Report) -> Iterator[str]:
-    """A line for each preflight and each doubt."""
-    for one in report.provenance.preflights:
-        told = {True: "yes", False: "no", None: "unknown"}
+def judge_remarks(report: Report) -> Iterator[str]:
+    """Yield a line for each preflight and each doubt."""
+    for preflight in report.provenance.preflights:
+        words = {True: "yes", False: "no", None: "unknown"}
         yield (
-            f"preflight {one.judge}: asked by {one.rung}, answered by {one.model_returned}, "
-            f"tokens {told[one.usage]}, log probabilities {told[one.logprobs]}, {one.calls} call(s)"
+            f"preflight {preflight.judge}: asked by {preflight.rung}, answered by {preflight.model_returned}, "
+            f"tokens {words[preflight.usage]}, log probabilities {words[preflight.logprobs]}, {preflight.calls} call(s)"
         )
     for doubt in report.doubts:
-        yield f"warning: {explain_doubt(doubt.code, doubt.params)}"
+        yield f"warning: {explain_judge_warning(doubt.code, doubt.params)}"
 
 
 def print_plan(command: BaseCommand, plan: ReviewPlan | None) -> None:
-    """What reviewing more would bring, where that can be told."""
+    """Print the expected gain of further review, if known."""
     if plan:
         command.stdout.write(" ".join(part for part in (plan_sentence(plan), guess_note(plan)) if part))
 
 
-def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str, basis: Gathered | None = None) -> None:
-    """The gate first, then the figures; exit 0, 100 for a gate that is not passed or a run that lacks results, 1 for a
-    run that is paused, cancelled or still at work. ``basis`` is what is gathered of it, where that is at hand."""
-    basis = basis or gather(run)
+def show_results(
+    command: BaseCommand, run: Run, gate: Gate | None, form: str, basis: ReportInputs | None = None
+) -> None:
+    """Print the gate and the figures, then exit.
+
+    Exit codes: 0; 100 for a gate that is not passed or a run that lacks results; 1 for a run that is paused, cancelled
+    or
+    unfinished. ``basis`` avoids loading the run's data again."""
+    basis = basis or load_inputs(run)
     plan = next_review(basis)
-    report = dataclasses.replace(report_of(basis), gate=gate.to_dict() if gate else None, next_review=plan_json(plan))
+    report = dataclasses.replace(
+        build_report(basis), gate=gate.to_dict() if gate else None, next_review=plan_json(plan)
+    )
     if form == "json":
-        report = dataclasses.replace(report, agreement=kept_agreement(run))
+        report = dataclasses.replace(report, agreement=cached_agreement(run))
         command.stdout.write(json.dumps(summary_json(report), ensure_ascii=False, allow_nan=False, indent=2))
     else:
         if gate is not None:
@@ -290,13 +316,13 @@ def show_results(command: BaseCommand, run: Run, gate: Gate | None, form: str, b
         for line in (*verdict_of(report).sentences, ""):
             command.stdout.write(line)
         write(command.stdout, results_sheets(report))
-        for line in about_judges(report):
+        for line in judge_remarks(report):
             command.stdout.write(line)
         if note := guess_note(plan):
             command.stdout.write(note)
     if gate is not None:
-        warn_of_gate(command, gate)
-    say_why_paused(command, run)
+        warn_undecided_gate(command, gate)
+    print_pause_reason(command, run)
     code = exit_code(run.state) or (gate.exit_code if gate is not None else 0)
     if code:
         sys.exit(code)

@@ -1,4 +1,4 @@
-"""Tables of this app, one file a domain, and the guards; code imports tables from here."""
+"""Tables of this app, one file per domain, and the database guards. Import tables from here."""
 
 from review.models.gold import (
     AnchorCheck,

@@ -1,16 +1,16 @@
-"""Gold sets: experts' labels frozen and split for good, and the looks that were taken at their hold-outs."""
+"""Gold sets: frozen expert labels with a fixed split, and the hold-out tests made on them."""
 
 from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Project, RubricEvent, RubricVersion
-from evaluation.storage.append_only import AppendOnly, Authored, Row
+from evaluation.storage.append_only import AppendOnly, Authored, TimestampedModel
 
 
 class GoldSet(AppendOnly, Authored):
-    """A version of a gold set. Versions of one name are its lineage: each holds all of the one before and keeps every
-    group in its part. ``content_hash`` covers the items with the ratings behind them and the version before."""
+    """A version of a gold set. Versions of one name form a lineage: each contains the one before and keeps every group
+    in its split. ``content_hash`` covers the items with their ratings, and the version before."""
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="gold_sets")
     name = models.CharField(_("name"), max_length=100)
@@ -28,10 +28,11 @@ class GoldSet(AppendOnly, Authored):
 
 
 class GoldRetirement(AppendOnly, Authored):
-    """A lineage at whose hold-out nobody looks any more, and why; what its looks saw may be told from then on."""
+    """Retirement of a lineage, with a reason: no hold-out test is made on it any more, and data of its tests may be
+    disclosed."""
 
     erasable = ("reason",)
-    written_by = "created_by"
+    author_path = "created_by"
 
     project = models.ForeignKey(Project, on_delete=PROTECT, related_name="+")
     lineage = models.CharField(max_length=100)
@@ -46,8 +47,10 @@ class GoldRetirement(AppendOnly, Authored):
 
 class GoldItem(AppendOnly):
     """An answer's label on one metric: the unrounded mean of the blind first ratings ``ratings`` (key and value of
-    each), with the weight of its draw. ``group`` stays together in one ``split``; ``since`` is the version that brought
-    the group. ``seen``: one of its raters was shown a judge's value of the answer, if only after rating it."""
+    each), with its sampling weight.
+
+    A ``group`` stays together in one ``split``; ``since`` is the version that added it. ``seen``: one of its raters was
+    shown a judge's value of the answer, even if only after the rating."""
 
     gold_set = models.ForeignKey(GoldSet, on_delete=PROTECT, related_name="items")
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="+")
@@ -76,11 +79,12 @@ class GoldItem(AppendOnly):
 
 
 class Look(AppendOnly, Authored):
-    """A look at the hold-out of a lineage, with all that it tests pinned before anything is asked. ``number`` counts
-    the looks of the lineage for ever, ``step`` those that spend of the same budget; ``since``: only groups added since
-    that version are tested. ``best`` is the best version ever accepted, against which others must not fall off. With
-    ``against`` it is what was said in that look, by another judge or by this one when it was proved, that the candidate
-    must not fall off from."""
+    """A hold-out test of a lineage. All inputs are pinned before any call.
+
+    ``number`` counts the tests of the lineage, ``step`` those that share an error budget. ``since``: only groups added
+    since that version are tested. ``best`` is the best version ever accepted, against which the candidate must not be
+    worse. With ``against``, the comparison is with the verdicts of that test instead, by another judge or by this one
+    when it was accepted."""
 
     gold_set = models.ForeignKey(GoldSet, on_delete=PROTECT, related_name="looks")
     lineage = models.CharField(max_length=100)
@@ -109,8 +113,8 @@ class Look(AppendOnly, Authored):
 
 
 class LookResult(AppendOnly):
-    """How a look ended: accepted, not accepted, not accepted for its residual variance alone, or refused (too many
-    verdicts missing), which spends nothing. ``event`` is the activation that an acceptance made."""
+    """Outcome of a hold-out test: accepted, not accepted, not accepted only for its residual variance, or refused (too
+    many verdicts missing), which spends no budget. ``event`` is the activation by an acceptance."""
 
     class Outcome(models.TextChoices):
         ACCEPTED = "accepted", _("accepted")
@@ -136,9 +140,11 @@ class LookResult(AppendOnly):
 
 
 class Licence(AppendOnly):
-    """What an acceptance proved of a metric for the questions of a set: with how many hold-out answers in how many
-    groups, how many of them seen, the categories its labels know, and the model that answered under the judge's name.
-    Never changed: whether it still holds for a run is told when that is asked (``review/calibration/licences.py``)."""
+    """Approval of a prompt version for a metric and the questions of a set.
+
+    It holds the number of hold-out answers and groups, how many answers were ``seen``, the categories of the labels,
+    and the model that answered. Rows never change: ``review/calibration/licences.py`` decides whether an approval holds
+    for a run."""
 
     result = models.ForeignKey(LookResult, on_delete=PROTECT, related_name="licences")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
@@ -159,8 +165,8 @@ class Licence(AppendOnly):
 
 
 class SealedVerdict(AppendOnly):
-    """What a judge said of a hold-out answer by one of the versions of a look, encrypted under the site's secret: read
-    by the test of that look alone, and shown nowhere."""
+    """A judge's verdict on a hold-out answer by one of the versions of a test, encrypted with the site's secret. Only
+    that test reads it, and no page shows it."""
 
     look = models.ForeignKey(Look, on_delete=PROTECT, related_name="+")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
@@ -174,10 +180,12 @@ class SealedVerdict(AppendOnly):
         ]
 
 
-class AnchorCheck(Row):
-    """Validation answers judged again by the version that an acceptance put in force, to notice that the judge moved.
-    ``number`` counts the checks of a proof; 0 is the reference, in which the version before judges them too. ``step``
-    counts the tests for drift of the judges of the name in the year before, 0 for a reference. ``model`` answered."""
+class AnchorCheck(TimestampedModel):
+    """Validation answers judged again by the accepted version, to detect drift of the judge.
+
+    ``number`` counts the checks of an approval; 0 is the reference, in which the previous version judges them too.
+    ``step`` counts the drift tests of judges with this name within a year, 0 for a reference. ``model`` is the model
+    that answered."""
 
     result = models.ForeignKey(LookResult, on_delete=PROTECT, related_name="checks")
     number = models.PositiveIntegerField()
@@ -197,7 +205,7 @@ class AnchorCheck(Row):
 
 
 class AnchorVerdict(AppendOnly):
-    """What a version said of an anchor in a check; ``value`` is empty where it gave none."""
+    """A version's verdict on an anchor in a check; ``value`` is null if it gave none."""
 
     check_of = models.ForeignKey(AnchorCheck, on_delete=PROTECT, related_name="verdicts")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
@@ -215,8 +223,8 @@ class AnchorVerdict(AppendOnly):
 
 
 class AnchorShift(AppendOnly):
-    """How far the judge moved on a metric from the reference to a check: the mean ``change`` of ``answers`` anchors in
-    ``groups`` with its 95% interval, and whether the test found it (``moved``), upon which the licence lapses."""
+    """Drift of a judge on a metric from the reference to a check: mean ``change`` over ``answers`` anchors in
+    ``groups``, with its 95% interval. ``moved``: the test detected drift, so the approval ends."""
 
     check_of = models.ForeignKey(AnchorCheck, on_delete=PROTECT, related_name="shifts")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")

@@ -1,18 +1,16 @@
-"""What the database refuses whoever asks: overlap, leases, blindness and scope, each a ``Guard``.
+"""Database guards across rows, for all writers: overlap, leases, blindness and scope.
 
-Single rows are kept in order by the constraints of :mod:`review.models`; here stands what needs a look at other rows.
-Imported ratings have no assignment and are not looked at here.
-"""
+Constraints of :mod:`review.models` check single rows. Imported ratings have no assignment and are not checked here."""
 
 from functools import partial
 
 from evaluation.storage.guards import Guard
 
-_GONE = "('skipped', 'expired', 'flagged')"
-_LIVES = f"NEW.state NOT IN {_GONE} AND (OLD.state IN {_GONE} OR NEW.slot <> OLD.slot)"
-_LEASED_AGAIN = f"NEW.state = 'leased' AND OLD.state IN {_GONE}"
+_ENDED_STATES = "('skipped', 'expired', 'flagged')"
+_BECOMES_LIVE = f"NEW.state NOT IN {_ENDED_STATES} AND (OLD.state IN {_ENDED_STATES} OR NEW.slot <> OLD.slot)"
+_LEASED_AGAIN = f"NEW.state = 'leased' AND OLD.state IN {_ENDED_STATES}"
 
-#: More people than the item takes. Whoever lives with the same item is counted, lapsed or not.
+#: More people than the item takes. Everybody with a live assignment counts, even with an expired lease.
 _OVERFULL = (
     "EXISTS (SELECT 1 FROM review_reviewitem i WHERE i.id = NEW.item_id AND (NEW.slot > i.reviews_needed OR "
     "(SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = i.id "
@@ -20,7 +18,7 @@ _OVERFULL = (
 )
 _ITEM = "review_reviewitem i WHERE i.id = NEW.item_id"
 
-#: No such item for this person: in an open queue they are a member of, and kept for them where it is kept.
+#: The item is out of reach for this person: no member of its open queue, or reserved for others.
 _OUT_OF_SCOPE = (
     "NOT EXISTS (SELECT 1 FROM review_reviewitem i JOIN review_reviewqueue q ON q.id = i.queue_id "
     "JOIN review_queuemember m ON m.queue_id = q.id AND m.reviewer_id = NEW.reviewer_id "
@@ -32,53 +30,53 @@ _assignment = partial(Guard, table="review_assignment")
 ASSIGNMENTS = [
     _assignment(
         name="lease_begins",
-        on="INSERT",
+        event="INSERT",
         when="NEW.state <> 'leased' OR NEW.fence <> 1",
-        says="an assignment begins as a lease, with fence 1",
+        message="an assignment begins as a lease, with fence 1",
     ),
     _assignment(
         name="lease_is_in_scope",
-        on="INSERT",
-        broken=_OUT_OF_SCOPE,
-        says="only members of an open queue get its items, and only those kept for them where an item is kept",
+        event="INSERT",
+        violated_when=_OUT_OF_SCOPE,
+        message="only members of an open queue get its items, and only those kept for them where an item is kept",
     ),
     _assignment(
         name="lease_of_an_open_item",
-        on="INSERT",
-        broken="NOT EXISTS (SELECT 1 FROM review_reviewitem i WHERE i.id = NEW.item_id AND i.state = 'open')",
-        says="an item that is done, withdrawn or in dispute is given to nobody else",
+        event="INSERT",
+        violated_when="NOT EXISTS (SELECT 1 FROM review_reviewitem i WHERE i.id = NEW.item_id AND i.state = 'open')",
+        message="an item that is done, withdrawn or in dispute is given to nobody else",
     ),
     _assignment(
         name="lease_again_is_in_scope",
-        on="UPDATE OF state",
+        event="UPDATE OF state",
         when=_LEASED_AGAIN,
-        broken=_OUT_OF_SCOPE,
-        says="only members of an open queue hold its items, and only those kept for them where an item is kept",
+        violated_when=_OUT_OF_SCOPE,
+        message="only members of an open queue hold its items, and only those kept for them where an item is kept",
     ),
     _assignment(
         name="overlap_of_new",
-        on="INSERT",
+        event="INSERT",
         locks=_ITEM,
-        broken=_OVERFULL,
-        says="an item never has more live assignments than reviews needed",
+        violated_when=_OVERFULL,
+        message="an item never has more live assignments than reviews needed",
     ),
     _assignment(
         name="overlap_of_renewed",
-        on="UPDATE OF state, slot",
-        when=_LIVES,
+        event="UPDATE OF state, slot",
+        when=_BECOMES_LIVE,
         locks=_ITEM,
-        broken=_OVERFULL,
-        says="an item never has more live assignments than reviews needed",
+        violated_when=_OVERFULL,
+        message="an item never has more live assignments than reviews needed",
     ),
     _assignment(
         name="assignment_stays",
-        on="UPDATE OF item_id, queue_id, reviewer_id",
+        event="UPDATE OF item_id, queue_id, reviewer_id",
         when="NEW.item_id <> OLD.item_id OR NEW.queue_id <> OLD.queue_id OR NEW.reviewer_id <> OLD.reviewer_id",
-        says="an assignment keeps its item, its queue and its reviewer",
+        message="an assignment keeps its item, its queue and its reviewer",
     ),
     _assignment(
         name="assignment_moves",
-        on="UPDATE OF state",
+        event="UPDATE OF state",
         when="NEW.state <> OLD.state AND NOT ("
         "(OLD.state = 'leased' AND NEW.state IN ('submitted', 'finished', 'skipped', 'flagged', 'expired')) "
         "OR (OLD.state = 'expired' AND NEW.state IN ('leased', 'skipped', 'flagged')) "
@@ -86,96 +84,99 @@ ASSIGNMENTS = [
         "OR (OLD.state = 'submitted' AND NEW.state IN ('revealed', 'leased')) "
         "OR (OLD.state = 'revealed' AND NEW.state = 'finished') "
         "OR (OLD.state = 'finished' AND NEW.state = 'leased' AND OLD.revealed_at IS NULL))",
-        says="an assignment is rated from a live lease only, and moves no other way than this either",
+        message="an assignment is rated from a live lease only, and moves no other way than this either",
     ),
     _assignment(
         name="fence_counts_leases",
-        on="UPDATE OF state, fence",
+        event="UPDATE OF state, fence",
         when="NEW.fence <> OLD.fence + (CASE WHEN NEW.state = 'leased' AND OLD.state <> 'leased' THEN 1 ELSE 0 END)",
-        says="the fence rises by one with each lease, and never else",
+        message="the fence rises by one with each lease, and never else",
     ),
     _assignment(
         name="reveal_is_for_good",
-        on="UPDATE OF revealed_at",
+        event="UPDATE OF revealed_at",
         when="OLD.revealed_at IS NOT NULL AND (NEW.revealed_at IS NULL OR NEW.revealed_at <> OLD.revealed_at)",
-        says="who has seen the judge has seen it",
+        message="who has seen the judge has seen it",
     ),
     _assignment(
         name="reveal_after_rating",
-        on="UPDATE OF revealed_at",
+        event="UPDATE OF revealed_at",
         when="OLD.revealed_at IS NULL AND NEW.revealed_at IS NOT NULL",
-        broken="NOT EXISTS (SELECT 1 FROM review_rating r WHERE r.assignment_id = NEW.id AND r.phase = 'initial')",
-        says="the judge is not shown before a rating is in",
+        violated_when="NOT EXISTS (SELECT 1 FROM review_rating r WHERE r.assignment_id = NEW.id AND r.phase = "
+        "'initial')",
+        message="the judge is not shown before a rating is in",
     ),
 ]
 
 
-_HANDED_OUT = "EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
+_ITEM_ASSIGNED = "EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
 
 _item = partial(Guard, table="review_reviewitem")
 QUEUES = [
     Guard(
         name="queue_stays",
         table="review_reviewqueue",
-        on="UPDATE OF project_id, mode",
+        event="UPDATE OF project_id, mode",
         when="NEW.project_id <> OLD.project_id OR NEW.mode <> OLD.mode",
-        broken=_HANDED_OUT + "WHERE i.queue_id = NEW.id)",
-        says="a queue that is under way keeps its project, and stays blind or assisted",
+        violated_when=_ITEM_ASSIGNED + "WHERE i.queue_id = NEW.id)",
+        message="a queue that is under way keeps its project, and stays blind or assisted",
     ),
     Guard(
         name="queue_asks_the_same",
         table="review_queuemetric",
-        on="UPDATE",
+        event="UPDATE",
         when="NEW.queue_id <> OLD.queue_id OR NEW.metric_id <> OLD.metric_id OR NEW.position <> OLD.position "
         "OR COALESCE(NEW.rubric_version_id, 0) <> COALESCE(OLD.rubric_version_id, 0)",
-        says="what a queue asks for never changes",
+        message="what a queue asks for never changes",
     ),
     Guard(
         name="queue_asks_no_more",
         table="review_queuemetric",
-        on="INSERT",
-        broken=_HANDED_OUT + "WHERE i.queue_id = NEW.queue_id)",
-        says="a queue that is under way asks for nothing else",
+        event="INSERT",
+        violated_when=_ITEM_ASSIGNED + "WHERE i.queue_id = NEW.queue_id)",
+        message="a queue that is under way asks for nothing else",
     ),
     Guard(
         name="member_of_project",
         table="review_queuemember",
-        on="INSERT",
-        broken="NOT EXISTS (SELECT 1 FROM review_reviewqueue q JOIN evaluation_rolegrant g "
+        event="INSERT",
+        violated_when="NOT EXISTS (SELECT 1 FROM review_reviewqueue q JOIN evaluation_rolegrant g "
         "ON g.project_id = q.project_id AND g.user_id = NEW.reviewer_id WHERE q.id = NEW.queue_id) "
         "AND NOT EXISTS (SELECT 1 FROM evaluation_user u WHERE u.id = NEW.reviewer_id AND u.is_superuser)",
-        says="members of a queue have a role in its project",
+        message="members of a queue have a role in its project",
     ),
     _item(
         name="item_of_project",
-        on="INSERT",
-        broken="NOT EXISTS (SELECT 1 FROM review_reviewqueue q JOIN evaluation_run r ON r.project_id = q.project_id "
+        event="INSERT",
+        violated_when="NOT EXISTS (SELECT 1 FROM review_reviewqueue q JOIN evaluation_run r ON r.project_id = "
+        "q.project_id "
         "JOIN evaluation_answer a ON a.answer_set_id = r.answer_set_id "
         "WHERE q.id = NEW.queue_id AND r.id = NEW.run_id AND a.id = NEW.answer_id)",
-        says="an item is an answer of its run, and that of the queue in one project",
+        message="an item is an answer of its run, and that of the queue in one project",
     ),
     _item(
         name="item_stays",
-        on="UPDATE OF queue_id, answer_id, run_id, occasion, asks",
+        event="UPDATE OF queue_id, answer_id, run_id, occasion, asks",
         when="NEW.queue_id <> OLD.queue_id OR NEW.answer_id <> OLD.answer_id OR NEW.run_id <> OLD.run_id "
         "OR NEW.occasion <> OLD.occasion OR NEW.asks <> OLD.asks",
-        says="an item keeps its queue, answer, run, occasion and what it asks",
+        message="an item keeps its queue, answer, run, occasion and what it asks",
     ),
     _item(
         name="overlap_of_item",
-        on="UPDATE OF reviews_needed",
+        event="UPDATE OF reviews_needed",
         when="NEW.reviews_needed < OLD.reviews_needed",
-        broken="(SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = NEW.id "
+        violated_when="(SELECT COUNT(*) FROM review_assignment a WHERE a.item_id = NEW.id "
         "AND a.state NOT IN ('skipped', 'expired', 'flagged')) > NEW.reviews_needed",
-        says="an item never has more live assignments than reviews needed",
+        message="an item never has more live assignments than reviews needed",
     ),
     Guard(
         name="kept_for_member",
         table="review_reservation",
-        on="INSERT",
-        broken="NOT EXISTS (SELECT 1 FROM review_reviewitem i JOIN review_queuemember m ON m.queue_id = i.queue_id "
-        "WHERE i.id = NEW.item_id AND m.reviewer_id = NEW.reviewer_id)",
-        says="an item is kept for members of its queue",
+        event="INSERT",
+        violated_when="NOT EXISTS (SELECT 1 FROM review_reviewitem i "
+        "JOIN review_queuemember m ON m.queue_id = i.queue_id WHERE i.id = NEW.item_id AND m.reviewer_id = "
+        "NEW.reviewer_id)",
+        message="an item is kept for members of its queue",
     ),
 ]
 
@@ -190,7 +191,7 @@ _EXPOSED = (
     "JOIN evaluation_answer o ON o.answer_set_id = r.answer_set_id WHERE o.id = NEW.answer_id))))"
 )
 
-_LENT = (
+_TOKEN_OF_ANOTHER = (
     "EXISTS (SELECT 1 FROM evaluation_apitoken t WHERE t.id = NEW.token_id "
     "AND (t.made_by_id IS NULL OR t.made_by_id <> NEW.reviewer_id))"
 )
@@ -199,36 +200,36 @@ _rating = partial(Guard, table="review_rating")
 RATINGS = [
     _rating(
         name="rating_is_of_the_item",
-        on="INSERT",
+        event="INSERT",
         when="NEW.assignment_id IS NOT NULL",
-        broken="NOT EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
+        violated_when="NOT EXISTS (SELECT 1 FROM review_assignment a JOIN review_reviewitem i ON i.id = a.item_id "
         "JOIN review_queuemetric m ON m.queue_id = i.queue_id AND m.metric_id = NEW.metric_id "
         "WHERE a.id = NEW.assignment_id AND a.reviewer_id = NEW.reviewer_id AND i.answer_id = NEW.answer_id)",
-        says="a rating is by who holds the item, of its answer, for a metric of its queue",
+        message="a rating is by who holds the item, of its answer, for a metric of its queue",
     ),
     _rating(
         name="rating_on_a_lease",
-        on="INSERT",
+        event="INSERT",
         when="NEW.assignment_id IS NOT NULL AND NEW.phase = 'initial'",
-        broken="NOT EXISTS (SELECT 1 FROM review_assignment a WHERE a.id = NEW.assignment_id "
+        violated_when="NOT EXISTS (SELECT 1 FROM review_assignment a WHERE a.id = NEW.assignment_id "
         "AND a.state IN ('submitted', 'finished') AND a.revealed_at IS NULL AND NEW.seq <= a.fence)",
-        says="a lease takes one first rating of a metric, before the judge was seen",
+        message="a lease takes one first rating of a metric, before the judge was seen",
     ),
     _rating(
         name="rating_after_the_first",
-        on="INSERT",
+        event="INSERT",
         when="NEW.assignment_id IS NOT NULL AND NEW.phase = 'final'",
-        broken="NOT EXISTS (SELECT 1 FROM review_assignment a JOIN review_rating r ON r.assignment_id = a.id "
+        violated_when="NOT EXISTS (SELECT 1 FROM review_assignment a JOIN review_rating r ON r.assignment_id = a.id "
         "AND r.metric_id = NEW.metric_id AND r.phase = 'initial' WHERE a.id = NEW.assignment_id "
         "AND a.state = 'finished')",
-        says="a final rating follows a first one of the same metric",
+        message="a final rating follows a first one of the same metric",
     ),
     _rating(
         name="rating_is_blind",
-        on="INSERT",
+        event="INSERT",
         when="NEW.assignment_id IS NOT NULL AND NEW.blind",
-        broken=f"{_ASSISTED} OR {_EXPOSED} OR {_LENT}",
-        says="a rating is not blind in assisted mode, after its rater saw the judge, or by a token another made",
+        violated_when=f"{_ASSISTED} OR {_EXPOSED} OR {_TOKEN_OF_ANOTHER}",
+        message="a rating is not blind in assisted mode, after its rater saw the judge, or by a token another made",
     ),
 ]
 

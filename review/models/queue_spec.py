@@ -1,8 +1,7 @@
-"""The settings of a review queue, each declared once: default, range, and what is said of it wherever it is asked for.
+"""Settings of a review queue, each declared once: default, range, labels and help texts.
 
-The table's columns and checks, the form, the REST body, the command's flags, what is refused and the table in
-``docs/queues.md`` follow from :class:`QueueSpec`. What names rows (runs, criteria, people, answers) is no setting.
-"""
+Table columns and checks, the form, the REST body, the command's flags, validation and the table in ``docs/queues.md``
+follow from :class:`QueueSpec`. Choices of rows (runs, criteria, people, answers) are no settings."""
 
 from datetime import datetime
 from typing import Any
@@ -13,20 +12,21 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.specs.setting import Flag, Input, Spec, setting, settings_of
 from review.statistics.sampling.member import Strategy
 
-MOST_REVIEWS = 10
-LONGEST_NAME = 200
-FEW = 3  # criteria an answer is asked by choice of the product
+MAX_REVIEWS = 10
+MAX_NAME_LENGTH = 200
+# Limit of criteria per answer where the product chooses them.
+CRITERIA_PER_ANSWER = 3
 
 
 class Mode(TextChoices):
-    """Whether reviewers see the judge before they rate."""
+    """Visibility of the judge before the rating."""
 
     BLIND = "blind", _("blind")
     ASSISTED = "assisted", _("assisted")
 
 
 class Reveal(TextChoices):
-    """When the judge is shown after a blind rating."""
+    """Rule for showing the judge after a blind rating."""
 
     ON_DIFFERENCE = "on_difference", _("where they differ")
     ALWAYS = "always", _("always")
@@ -34,14 +34,14 @@ class Reveal(TextChoices):
 
 
 class Coverage(TextChoices):
-    """Which criteria are asked for where none are named, and of which answers."""
+    """Criteria to ask for if none are named, and their spread over the answers."""
 
     CORRECTED = "corrected_overall", _("every judged part of the overall score, in turn")
     FEWEST = "fewest_keys", _("the two or three criteria that matter most")
 
 
 class Distribution(TextChoices):
-    """Whom an answer is for."""
+    """Distribution of items to reviewers."""
 
     POOL = "pool", _("whoever is free")
     ROUND_ROBIN = "round_robin", _("in turn")
@@ -51,13 +51,12 @@ class Distribution(TextChoices):
 
 
 class QueueSpec(Spec):
-    """How a queue is drawn, given out, rated and shown.
+    """Settings for sampling, distribution, rating and reveal.
 
-    Without a ``seed`` one is made up. ``fail_below`` and ``share`` belong to the strategy ``fails_plus_share``.
+    Without a ``seed`` a random one is used. ``fail_below`` and ``share`` belong to the strategy ``fails_plus_share``.
 
     :raises Refused: ``setting_range`` for a number out of range.
-    :raises UnknownName: for something that is no choice.
-    """
+    :raises UnknownName: for an unknown choice."""
 
     size: int = setting(
         60,
@@ -102,7 +101,7 @@ class QueueSpec(Spec):
     reviews_needed: int = setting(
         1,
         who="who wants to know how far experts agree",
-        limits=(1, MOST_REVIEWS),
+        limits=(1, MAX_REVIEWS),
         column=_("reviewers per answer"),
         form=Input("main", _("Reviewers per answer"), _("With two or more, agreement among experts can be measured.")),
         flag=Flag("reviewers per answer, {low} to {high}"),
@@ -247,7 +246,7 @@ class QueueSpec(Spec):
     name: str = setting(
         "",
         who="who has several queues under way",
-        limits=(0, LONGEST_NAME),
+        limits=(0, MAX_NAME_LENGTH),
         column=_("name"),
         form=Input(
             "more",
@@ -270,27 +269,28 @@ class QueueSpec(Spec):
         form=Input("more", _("Let reviewers see which system answered"), _("This is recorded."), name="show_system"),
         flag=Flag("reviewers see which system answered (recorded)", name="show_system"),
     )
-    example: bool = setting(False, column=_("example"))  # its ratings are made for show
+    # Ratings of an example queue are made for show.
+    example: bool = setting(False, column=_("example"))
 
     @property
-    def ratings_each(self) -> float:
-        """How many ratings an answer takes on average, hidden repeats among them."""
+    def ratings_per_answer(self) -> float:
+        """Average number of ratings per answer, hidden repeats included."""
         return (1 + (self.reviews_needed - 1) * self.overlap_share) * (1 + self.repeat_share)
 
-    def in_turn(self, metrics: int) -> bool:
-        """Whether an answer is asked a few of so many metrics only, in turn."""
-        return self.coverage == Coverage.CORRECTED and metrics > FEW
+    def rotates_criteria(self, metric_count: int) -> bool:
+        """Return whether each answer is asked only a few of so many metrics."""
+        return self.coverage == Coverage.CORRECTED and metric_count > CRITERIA_PER_ANSWER
 
-    def share_asked(self, metrics: int) -> float:
-        """Of the answers, those that are asked one of so many metrics."""
-        return FEW / metrics if self.in_turn(metrics) else 1.0
+    def share_per_criterion(self, metric_count: int) -> float:
+        """Share of the answers on which each of so many metrics is rated."""
+        return CRITERIA_PER_ANSWER / metric_count if self.rotates_criteria(metric_count) else 1.0
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What the queue's row holds."""
+        """Values of the settings that are columns of the queue's row."""
         return self.model_dump(include=set(COLUMNS))
 
 
 SETTINGS = settings_of(QueueSpec)
-ASKED = tuple(one for one in SETTINGS.values() if one.who)
-COLUMNS = tuple(name for name, one in SETTINGS.items() if one.column)
+ASKED_SETTINGS = tuple(queue_setting for queue_setting in SETTINGS.values() if queue_setting.who)
+COLUMNS = tuple(name for name, queue_setting in SETTINGS.items() if queue_setting.column)

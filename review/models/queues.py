@@ -1,4 +1,4 @@
-"""Review queues, their items, who holds which item, and the draws: which answers were taken, with which probability."""
+"""Review queues, their items and assignments, and draws with their sampling probabilities."""
 
 from typing import Any
 
@@ -7,33 +7,33 @@ from django.db.models import PROTECT, F, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, MetricDefinition, Project, RubricVersion, Run, User
-from evaluation.storage.append_only import AppendOnly, Authored, Row
-from review.models.queue_spec import LONGEST_NAME, MOST_REVIEWS, SETTINGS, Distribution, Mode, Reveal
+from evaluation.storage.append_only import AppendOnly, Authored, TimestampedModel
+from review.models.queue_spec import MAX_NAME_LENGTH, MAX_REVIEWS, SETTINGS, Distribution, Mode, Reveal
 
-FIRST_OCCASION = 1  # of an answer in a queue; hidden repeats have higher ones
-
-
-def column(name: str) -> dict[str, Any]:
-    """What :class:`QueueSpec` says of a setting, for its column."""
-    one = SETTINGS[name]
-    said: dict[str, Any] = {"verbose_name": one.column}
-    if isinstance(one.default, models.TextChoices):
-        said["choices"] = one.kind.choices
-    return said if one.default in ("", None) else said | {"default": one.default}
+# Hidden repeats of an answer in a queue have higher occasions.
+FIRST_OCCASION = 1
 
 
-def in_range(*names: str) -> Q:
-    """That settings lie in their ranges."""
+def column_options(name: str) -> dict[str, Any]:
+    """Field options of a setting's column, from :class:`QueueSpec`."""
+    spec_setting = SETTINGS[name]
+    options: dict[str, Any] = {"verbose_name": spec_setting.column}
+    if isinstance(spec_setting.default, models.TextChoices):
+        options["choices"] = spec_setting.kind.choices
+    return options if spec_setting.default in ("", None) else options | {"default": spec_setting.default}
+
+
+def within_limits(*names: str) -> Q:
+    """Condition that the settings lie within their limits."""
     low = {f"{name}__gte": SETTINGS[name].limits[0] for name in names}
     return Q(**low, **{f"{name}__lte": SETTINGS[name].limits[1] for name in names})
 
 
-class ReviewQueue(Row, Authored):
-    """Answers waiting for experts, and the rules under which they rate, as ``queue_spec.QueueSpec`` tells.
+class ReviewQueue(TimestampedModel, Authored):
+    """Answers for experts to rate, with the settings of ``queue_spec.QueueSpec``.
 
-    ``seed`` fixes the order, and what is left to chance. A hidden repeat comes after at least ``repeat_gap`` others and
-    is chosen among the first ``repeat_until``. ``example`` marks ratings made for show.
-    """
+    ``seed`` fixes the order and all random choices. A hidden repeat comes after at least ``repeat_gap`` other items and
+    repeats one of the first ``repeat_until``. ``example`` marks ratings made for show."""
 
     Mode, Reveal, Distribution = Mode, Reveal, Distribution
 
@@ -42,31 +42,31 @@ class ReviewQueue(Row, Authored):
         CLOSED = "closed", _("closed")
 
     project = models.ForeignKey(Project, verbose_name=_("project"), on_delete=PROTECT, related_name="queues")
-    name = models.CharField(max_length=LONGEST_NAME, **column("name"))
-    guideline = models.TextField(blank=True, **column("guideline"))
-    mode = models.CharField(max_length=10, **column("mode"))
-    reviews_needed = models.PositiveIntegerField(**column("reviews_needed"))
-    overlap_share = models.FloatField(**column("overlap_share"))
-    repeat_share = models.FloatField(**column("repeat_share"))
+    name = models.CharField(max_length=MAX_NAME_LENGTH, **column_options("name"))
+    guideline = models.TextField(blank=True, **column_options("guideline"))
+    mode = models.CharField(max_length=10, **column_options("mode"))
+    reviews_needed = models.PositiveIntegerField(**column_options("reviews_needed"))
+    overlap_share = models.FloatField(**column_options("overlap_share"))
+    repeat_share = models.FloatField(**column_options("repeat_share"))
     repeat_gap = models.PositiveIntegerField(_("answers before a hidden repeat"), default=0)
     repeat_until = models.PositiveIntegerField(_("answers among which repeats are chosen"), default=0)
-    distribution = models.CharField(max_length=15, **column("distribution"))
-    reveal = models.CharField(max_length=15, **column("reveal"))
-    reveal_threshold = models.FloatField(**column("reveal_threshold"))
-    reveal_share = models.FloatField(**column("reveal_share"))
-    hide_system = models.BooleanField(**column("hide_system"))
-    lease_minutes = models.PositiveIntegerField(**column("lease_minutes"))
-    adjudicate_from = models.FloatField(**column("adjudicate_from"))
-    example = models.BooleanField(**column("example"))
-    deadline = models.DateTimeField(null=True, blank=True, **column("deadline"))
-    seed = models.PositiveBigIntegerField(default=0, **column("seed"))
+    distribution = models.CharField(max_length=15, **column_options("distribution"))
+    reveal = models.CharField(max_length=15, **column_options("reveal"))
+    reveal_threshold = models.FloatField(**column_options("reveal_threshold"))
+    reveal_share = models.FloatField(**column_options("reveal_share"))
+    hide_system = models.BooleanField(**column_options("hide_system"))
+    lease_minutes = models.PositiveIntegerField(**column_options("lease_minutes"))
+    adjudicate_from = models.FloatField(**column_options("adjudicate_from"))
+    example = models.BooleanField(**column_options("example"))
+    deadline = models.DateTimeField(null=True, blank=True, **column_options("deadline"))
+    seed = models.PositiveBigIntegerField(default=0, **column_options("seed"))
     state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.OPEN)
 
     class Meta:
         verbose_name = _("review queue")
         verbose_name_plural = _("review queues")
         constraints = [
-            models.CheckConstraint(condition=in_range("reviews_needed"), name="sane_overlap"),
+            models.CheckConstraint(condition=within_limits("reviews_needed"), name="sane_overlap"),
             models.CheckConstraint(
                 condition=Q(mode__in=Mode.values, reveal__in=Reveal.values, state__in=["open", "closed"]),
                 name="known_rules_of_queue",
@@ -74,9 +74,9 @@ class ReviewQueue(Row, Authored):
             models.CheckConstraint(
                 condition=Q(lease_minutes__gte=SETTINGS["lease_minutes"].limits[0]), name="sane_lease"
             ),
-            models.CheckConstraint(condition=in_range("reveal_share"), name="share_in_range"),
+            models.CheckConstraint(condition=within_limits("reveal_share"), name="share_in_range"),
             models.CheckConstraint(
-                condition=in_range("overlap_share", "repeat_share"), name="shares_of_items_in_range"
+                condition=within_limits("overlap_share", "repeat_share"), name="shares_of_items_in_range"
             ),
         ]
 
@@ -84,8 +84,8 @@ class ReviewQueue(Row, Authored):
         return self.name
 
 
-class QueueMetric(Row):
-    """A metric that the queue asks for, with the rubric whose level texts the reviewers see."""
+class QueueMetric(TimestampedModel):
+    """A metric of the queue, with the rubric whose level texts reviewers see."""
 
     queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="metrics")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
@@ -100,8 +100,8 @@ class QueueMetric(Row):
         return str(self.metric)
 
 
-class QueueMember(Row):
-    """A person who may rate the queue's items. ``served`` counts what they were handed out."""
+class QueueMember(TimestampedModel):
+    """A person who may rate the queue's items. ``served`` counts the items handed out to them."""
 
     queue = models.ForeignKey(ReviewQueue, on_delete=PROTECT, related_name="members")
     reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="queue_memberships")
@@ -112,14 +112,13 @@ class QueueMember(Row):
         constraints = [models.UniqueConstraint(fields=["queue", "reviewer"], name="one_membership")]
 
 
-class ReviewItem(Row):
-    """An answer in a queue. ``run`` is the run whose judge is shown after the rating. ``shuffle_key`` is random:
-    a reviewer walks the ring of keys from an offset of their own, so that order tells nothing. ``asks``: keys of the
-    metrics it is rated by where the queue asks for its metrics in turn; empty: by all of them.
+class ReviewItem(TimestampedModel):
+    """An answer in a queue. The judge of ``run`` is shown after the rating.
 
-    ``occasion`` is 1 for the first time an answer stands in the queue and higher for hidden repeats. ``reserved``:
-    only people with a reservation are served it.
-    """
+    ``shuffle_key`` is random: each reviewer walks the ring of keys from an own offset, so that the order reveals
+    nothing. ``asks`` holds the keys of the metrics to rate where the queue's metrics rotate; empty means all.
+    ``occasion`` is 1 for the first item of an answer and higher for hidden repeats. ``reserved`` items are served only
+    to people with a reservation."""
 
     class State(models.TextChoices):
         OPEN = "open", _("open")
@@ -140,7 +139,7 @@ class ReviewItem(Row):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["queue", "answer", "occasion"], name="one_item_per_occasion"),
-            models.CheckConstraint(condition=in_range("reviews_needed"), name="sane_overlap_of_item"),
+            models.CheckConstraint(condition=within_limits("reviews_needed"), name="sane_overlap_of_item"),
             models.CheckConstraint(
                 condition=Q(occasion=FIRST_OCCASION) | Q(occasion__gt=FIRST_OCCASION, reviews_needed=1, reserved=True),
                 name="repeat_is_for_one_person",
@@ -155,8 +154,8 @@ class ReviewItem(Row):
         ]
 
 
-class Reservation(Row):
-    """A person an item is kept for; ``after`` is how many items they are handed out first."""
+class Reservation(TimestampedModel):
+    """A person for whom an item is reserved, after ``after`` other items."""
 
     item = models.ForeignKey(ReviewItem, on_delete=models.CASCADE, related_name="reservations")
     reviewer = models.ForeignKey(User, on_delete=PROTECT, related_name="reservations")
@@ -167,9 +166,9 @@ class Reservation(Row):
         indexes = [models.Index(fields=["reviewer", "after"], name="reservations_of_reviewer")]
 
 
-class Reminder(Row):
-    """A mail about a queue's deadline: one for each person, deadline and number of hours before it. ``problem`` says
-    why it could not be sent."""
+class Reminder(TimestampedModel):
+    """A reminder of a queue's deadline: one per person, deadline and number of hours before it. ``problem`` says why
+    sending failed."""
 
     class State(models.TextChoices):
         SENDING = "sending", _("being sent")
@@ -190,11 +189,12 @@ class Reminder(Row):
         ]
 
 
-class Assignment(Row):
-    """An item in one reviewer's hands. ``slot`` counts the reviewers of the item from 1; the unique constraint on
-    live slots is what keeps two people from colliding. ``fence`` counts its leases. ``queue`` is the item's, said here
-    again because a person's own part of a queue is looked up with every item. What needs a look at other rows, such as
-    how many assignments an item may have, is kept by :mod:`review.models.guards`."""
+class Assignment(TimestampedModel):
+    """An item in the hands of one reviewer.
+
+    ``slot`` counts the reviewers of the item from 1; a unique constraint on live slots keeps two people from colliding.
+    ``fence`` counts its leases. ``queue`` duplicates the item's queue, because a person's progress is read with every
+    item. :mod:`review.models.guards` checks rules across rows, such as the number of assignments of an item."""
 
     class State(models.TextChoices):
         LEASED = "leased", _("open")
@@ -224,7 +224,7 @@ class Assignment(Row):
                 condition=~Q(state__in=["skipped", "expired", "flagged"]),
                 name="one_reviewer_per_slot",
             ),
-            models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=MOST_REVIEWS), name="slot_in_range"),
+            models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=MAX_REVIEWS), name="slot_in_range"),
             models.CheckConstraint(
                 condition=Q(revealed_at__isnull=True)
                 | Q(submitted_at__isnull=False, revealed_at__gte=F("submitted_at")),
@@ -249,8 +249,8 @@ class Assignment(Row):
         ]
 
 
-class Draft(Row):
-    """What a reviewer has entered and not yet submitted."""
+class Draft(TimestampedModel):
+    """Entered values of a reviewer before the submit."""
 
     deleted_with = "assignment__reviewer"
 
@@ -260,10 +260,10 @@ class Draft(Row):
 
 
 class ItemEvent(AppendOnly):
-    """What a reviewer did with an item other than rating it."""
+    """Action of a reviewer on an item other than a rating."""
 
     erasable = ("comment",)
-    written_by = "assignment__reviewer"
+    author_path = "assignment__reviewer"
 
     assignment = models.ForeignKey(Assignment, on_delete=PROTECT, related_name="events")
     verb = models.CharField(max_length=20)
@@ -272,13 +272,12 @@ class ItemEvent(AppendOnly):
 
 
 class EventRuling(AppendOnly):
-    """What a lead made of a flag or an escalation: upheld or dismissed, and why. The highest ``seq`` counts.
+    """A lead's ruling on a flag or an escalation: upheld or dismissed, with a reason. The highest ``seq`` counts.
 
-    An upheld flag of a bad question or reference takes the answer out of all means.
-    """
+    An upheld flag of a bad question or reference excludes the answer from all means."""
 
     erasable = ("reason",)
-    written_by = "by"
+    author_path = "by"
 
     event = models.ForeignKey(ItemEvent, on_delete=PROTECT, related_name="rulings")
     seq = models.PositiveIntegerField()
@@ -294,8 +293,8 @@ class EventRuling(AppendOnly):
 
 
 class Draw(AppendOnly, Authored):
-    """A sample for review. ``run`` is the run whose judge scores steer it; ``params`` and ``seed`` repeat it.
-    ``metric``: the only one it is a sample for, where a queue asks for its metrics in turn; else it is for them all."""
+    """A sample for review. Judge scores of ``run`` form its strata; ``params`` and ``seed`` reproduce it. ``metric`` is
+    set where the queue's metrics rotate and limits the sample to that metric."""
 
     queue = models.ForeignKey(
         ReviewQueue, verbose_name=_("review queue"), on_delete=PROTECT, null=True, related_name="draws"
@@ -317,7 +316,7 @@ class Draw(AppendOnly, Authored):
 
 
 class FrameMember(AppendOnly):
-    """An answer that the draw could have taken. ``probability`` is null for hand-picked answers only."""
+    """An answer in the frame of a draw. ``probability`` is null only for hand-picked samples."""
 
     draw = models.ForeignKey(Draw, on_delete=PROTECT, related_name="frame")
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="+")

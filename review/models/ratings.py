@@ -1,26 +1,25 @@
-"""What experts said: ratings, overrides, who saw the judge before rating; and figures that take long."""
+"""Ratings and overrides of experts, exposure to judge values before rating, and cached agreement figures."""
 
 from django.db import models
 from django.db.models import PROTECT, Q
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.models import Answer, ApiToken, MetricDefinition, RubricVersion, User
-from evaluation.storage.append_only import AppendOnly, Row
+from evaluation.storage.append_only import AppendOnly, TimestampedModel
 from review.models.queues import Assignment
 
 
 class Rating(AppendOnly):
     """An expert's value, label or "cannot judge" for one metric of one answer.
 
-    ``initial`` ratings come before the judge was seen; ``final`` ones after a reveal. ``seq`` orders several rows
-    of one phase: the last before the reveal counts. Imported ratings have an ``author`` instead of an assignment.
-    ``active_ms`` is the time spent looking, in milliseconds. ``probability`` is that of an imported sample. ``token``
-    wrote it, where it came by REST; one that somebody else made for the reviewer never writes a blind rating.
-    """
+    ``initial`` ratings are made before the judge is shown, ``final`` ones after a reveal. ``seq`` orders rows of one
+    phase: the last one before the reveal counts. Imported ratings have an ``author`` instead of an assignment.
+    ``active_ms`` is the active time in milliseconds. ``probability`` is the sampling probability of an imported rating.
+    ``token`` is the API token of a rating sent by REST; a token made by another user never writes a blind rating."""
 
-    in_seals = True
+    is_digested = True
     erasable = ("comment",)
-    written_by = "reviewer"
+    author_path = "reviewer"
 
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="ratings")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="ratings")
@@ -77,15 +76,14 @@ class Rating(AppendOnly):
 
 
 class RatingPart(AppendOnly):
-    """One part behind a rating: a claim, statement, nugget or passage and the expert's verdict on it.
+    """A part behind a rating: a claim, statement, nugget or passage with the expert's verdict.
 
-    ``context`` is the position of the passage, from 0; ``added`` marks a part the expert found missing.
-    """
+    ``context`` is the position of the passage, from 0; ``added`` marks a part that the expert added."""
 
-    in_seals = True
+    is_digested = True
     erasable = ("text",)
-    written_by = "rating__reviewer"
-    erased_where = {"added": True}
+    author_path = "rating__reviewer"
+    erasure_filter = {"added": True}
 
     rating = models.ForeignKey(Rating, on_delete=PROTECT, related_name="rated_parts")
     position = models.PositiveIntegerField()
@@ -104,10 +102,10 @@ class RatingPart(AppendOnly):
 
 
 class SuggestedAnswer(AppendOnly):
-    """What an expert would have answered, given with a rating; the newest of an assignment counts."""
+    """An expert's own answer, given with a rating; the newest of an assignment counts."""
 
     erasable = ("text",)
-    written_by = "assignment__reviewer"
+    author_path = "assignment__reviewer"
 
     assignment = models.ForeignKey(Assignment, on_delete=PROTECT, related_name="suggestions")
     text = models.TextField()
@@ -117,11 +115,11 @@ class SuggestedAnswer(AppendOnly):
 
 
 class Override(AppendOnly):
-    """A decision above the ratings: an override, an adjudication, or the revert of the newest one before it."""
+    """A decision above the ratings: an override, an adjudication, or the revert of the newest one."""
 
-    in_seals = True
+    is_digested = True
     erasable = ("reason",)
-    written_by = "by"
+    author_path = "by"
 
     class Kind(models.TextChoices):
         OVERRIDE = "override", _("override")
@@ -158,7 +156,7 @@ class Override(AppendOnly):
 
 
 class Exposure(AppendOnly):
-    """Somebody saw the judge's value of an answer (or of a whole run, in an export) before rating it."""
+    """Record that a user saw the judge's value of an answer (or of a whole run, in an export) before rating it."""
 
     user = models.ForeignKey(User, on_delete=PROTECT, related_name="exposures")
     scope = models.CharField(max_length=10, choices=[("answer", "answer"), ("run", "run")])
@@ -169,9 +167,9 @@ class Exposure(AppendOnly):
         constraints = [models.UniqueConstraint(fields=["user", "scope", "object_id"], name="exposed_once")]
 
 
-class KeptFigures(Row):
-    """Figures as JSON under the hash of everything they depend on. A row is never wrong, at most no longer asked for,
-    and may be thrown away at any time."""
+class KeptFigures(TimestampedModel):
+    """Figures as JSON under the hash of all their inputs. Rows never become wrong, only unused, and can be deleted at
+    any time."""
 
     key = models.CharField(max_length=64, unique=True)
     content = models.JSONField()

@@ -1,4 +1,4 @@
-"""Searches: machines that propose versions of judge prompts, judged on the open labels of a gold set."""
+"""Searches: strategies that propose versions of judge prompts, evaluated on the open labels of a gold set."""
 
 from django.db import models
 from django.db.models import PROTECT, Q
@@ -11,8 +11,8 @@ from review.models.gold import GoldSet
 
 
 class Search(AppendOnly, Authored):
-    """A search for a better version of a rubric family for a judge, by one strategy. ``active`` is the version that was
-    in force when it began, with which all others are compared; ``budget`` in US dollars, unlimited where empty."""
+    """A search for a better version of a rubric family for a judge, by one strategy. ``active`` is the version in force
+    at the start, with which all others are compared; ``budget`` is in US dollars, unlimited if null."""
 
     class Strategy(models.TextChoices):
         EXAMPLES = "examples", _("graded examples in the prompt")
@@ -40,7 +40,7 @@ class Search(AppendOnly, Authored):
 
 
 class SearchVersion(AppendOnly):
-    """A version that a search made, in the how-manieth ``phase``, and how (``kind``)."""
+    """A version created by a search, with its ``phase`` and how it was made (``kind``)."""
 
     search = models.ForeignKey(Search, on_delete=PROTECT, related_name="versions")
     phase = models.PositiveIntegerField()
@@ -55,7 +55,7 @@ class SearchVersion(AppendOnly):
 
 
 class SearchRun(AppendOnly):
-    """A run in which a phase of a search is judged, one for each answer set; phase 0 is that of the active version."""
+    """A run that judges a phase of a search, one per answer set; phase 0 is the active version."""
 
     search = models.ForeignKey(Search, on_delete=PROTECT, related_name="runs")
     phase = models.PositiveIntegerField()
@@ -66,14 +66,14 @@ class SearchRun(AppendOnly):
 
 
 class SearchCall(AppendOnly):
-    """A call to the model that rewrites in a phase of a search, inserted before it is made."""
+    """A call to the rewriting model in a phase of a search, inserted before it is sent."""
 
     search = models.ForeignKey(Search, on_delete=PROTECT, related_name="calls")
     phase = models.PositiveIntegerField()
 
 
 class SearchReply(ReplyRow):
-    """What such a call gave."""
+    """Reply to such a call."""
 
     attempt = models.OneToOneField(SearchCall, on_delete=PROTECT, related_name="reply")
 
@@ -82,7 +82,7 @@ class SearchReply(ReplyRow):
 
 
 class SearchResult(AppendOnly):
-    """How a search ended. ``figures`` are what validation told of every version; ``version`` is the one offered."""
+    """Outcome of a search. ``figures`` are the validation figures of every version; ``version`` is the offered one."""
 
     class Outcome(models.TextChoices):
         OFFERED = "offered", _("offered as a candidate")

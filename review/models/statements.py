@@ -1,29 +1,28 @@
-"""What a reviewer's next item and submit ask the database, in SQL: the one place of the human half where it is written.
+"""SQL of the reviewer's path: the next item and the submit. No other module of the review app writes SQL.
 
-A reviewer waits for these with every item, and the ORM takes several times longer to put them together than both
-databases take to answer them. ``tests/review/test_reviewing_queries.py`` pins how many a request takes; what they find
-and what they refuse is tested where they are used, on both databases.
-"""
+Reviewers wait for these statements with every item, and the ORM takes several times longer to build them than the
+databases take to answer. ``tests/review/test_reviewing_queries.py`` limits their number per request; their results are
+tested where they are used, on both databases."""
 
 from django.db.models import CharField, DateTimeField, JSONField, TextField
 
-from evaluation.accounts.access import reached_sql
+from evaluation.accounts.access import project_access_sql
 from evaluation.core.roles import Action
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Question, RubricVersion, Score
 from evaluation.scoring.writing import COUNTING
-from evaluation.storage.statements import Some, Statement
+from evaluation.storage.statements import Columns, Statement
 from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
 
-#: What statements name in common.
+#: Common parts of the statements.
 _PARTS = {
-    "REACHED": reached_sql(Action.RATE, "q.project_id"),
+    "REACHED": project_access_sql(Action.RATE, "q.project_id"),
     "HELD": "review_assignment a JOIN review_reviewitem i ON i.id = a.item_id",
     "SHOWN": "JOIN evaluation_answer w ON w.id = i.answer_id JOIN evaluation_question s ON s.id = w.question_id",
     "HOLDS": "a.state NOT IN ('skipped', 'expired', 'flagged')",
     "DRAFT": "LEFT JOIN review_draft d ON d.assignment_id = a.id",
 }
 
-#: A queue for its members, in a project they may rate in.
+#: A queue for its members, in a project in which they may rate.
 QUEUE_FOR_RATING = Statement(
     """
 SELECT {q} FROM review_reviewqueue q
@@ -34,8 +33,8 @@ AND EXISTS (SELECT 1 FROM review_queuemember m WHERE m.queue_id = q.id AND m.rev
     **_PARTS,
 )
 
-#: An assignment of the person's own, with item and queue.
-OWN = Statement(
+#: An assignment of the user, with item and queue.
+OWN_ASSIGNMENT = Statement(
     """
 SELECT {a}, {i}, {q} FROM {HELD} JOIN review_reviewqueue q ON q.id = i.queue_id
 WHERE a.id = %(assignment)s AND a.reviewer_id = %(user)s AND {REACHED}
@@ -46,8 +45,8 @@ WHERE a.id = %(assignment)s AND a.reviewer_id = %(user)s AND {REACHED}
     **_PARTS,
 )
 
-#: The same with what a card shows.
-OWN_SHOWN = Statement(
+#: An assignment of the user, with all rows of its card.
+OWN_CARD = Statement(
     """
 SELECT {a}, {i}, {q}, {w}, {s}, {d} FROM {HELD} {SHOWN} {DRAFT} JOIN review_reviewqueue q ON q.id = i.queue_id
 WHERE a.id = %(assignment)s AND a.reviewer_id = %(user)s AND {REACHED}
@@ -61,18 +60,18 @@ WHERE a.id = %(assignment)s AND a.reviewer_id = %(user)s AND {REACHED}
     **_PARTS,
 )
 
-#: A membership, locked, and the database's time, to hand an item out: a lease that a crash takes back is given anew.
+#: A locked membership and the database's time, to lease an item. A crash may lose the lease; it is then made again.
 MEMBER = Statement(
     """
-SELECT {m}, {NOW}, {UNHURRIED} FROM review_queuemember m
+SELECT {m}, {NOW}, {ASYNC_COMMIT} FROM review_queuemember m
 WHERE m.queue_id = %(queue)s AND m.reviewer_id = %(reviewer)s""",
     locks="m",
     m=QueueMember,
     now=DateTimeField(),
 )
 
-#: The oldest lease the person holds of an open item: what follows it may be reserved already.
-LEASED = Statement(
+#: The user's oldest lease of an open item; later ones may be prefetched.
+OLDEST_LEASE = Statement(
     """
 SELECT {a}, {i}, {w}, {s}, {d} FROM {HELD} {SHOWN} {DRAFT}
 WHERE a.reviewer_id = %(reviewer)s AND a.queue_id = %(queue)s AND a.state = 'leased' AND i.state = 'open'
@@ -86,13 +85,13 @@ ORDER BY a.id LIMIT 1
     **_PARTS,
 )
 
-PROLONG = Statement(
+EXTEND_LEASE = Statement(
     "UPDATE review_assignment SET lease_until = %(until)s WHERE id = %(assignment)s AND state = 'leased'"
 )
 
-# The next item, locked, with what a card shows: open, for this person, with a slot that is free or whose lease lapsed,
-# and not lost to somebody else (0 is nobody's, for a list may not be empty there).
-_FREE = """
+# The next item, locked, with the rows of its card: open, available to the person, with a free slot or an expired lease,
+# and not among the lost ones. The list of lost ids must not be empty, so it contains 0.
+_FREE_ITEM = """
 SELECT {i}, {w}, {s} FROM review_reviewitem i {SHOWN} WHERE i.id = (
   SELECT i.id FROM review_reviewitem i
   WHERE i.queue_id = %(queue)s AND i.state = 'open' AND i.occasion = 1 AND {PLACE} AND {HAD}
@@ -104,21 +103,32 @@ SELECT {i}, {w}, {s} FROM review_reviewitem i {SHOWN} WHERE i.id = (
   AND i.id NOT IN %(lost)s
   ORDER BY i.shuffle_key LIMIT 1)
 """
-_MINE = "EXISTS (SELECT 1 FROM review_assignment m WHERE m.item_id = i.id AND m.reviewer_id = %(reviewer)s"
+_OWN_ASSIGNMENT_EXISTS = (
+    "EXISTS (SELECT 1 FROM review_assignment m WHERE m.item_id = i.id AND m.reviewer_id = %(reviewer)s"
+)
 
 
-def _free(place: str, had: str) -> Statement:
-    return Statement(_FREE, locks="i", i=ReviewItem, w=Answer, s=Question, PLACE=place, HAD=had, **_PARTS)
+def _free_item_statement(position_condition: str, assignment_condition: str) -> Statement:
+    return Statement(
+        _FREE_ITEM,
+        locks="i",
+        i=ReviewItem,
+        w=Answer,
+        s=Question,
+        PLACE=position_condition,
+        HAD=assignment_condition,
+        **_PARTS,
+    )
 
 
-FREE_AHEAD = _free("i.shuffle_key > %(offset)s", f"NOT {_MINE})")
-FREE_BEHIND = _free("i.shuffle_key <= %(offset)s", f"NOT {_MINE})")
-FREE_LET_LAPSE = _free("TRUE", f"{_MINE} AND m.state = 'expired')")
+FREE_AFTER_OFFSET = _free_item_statement("i.shuffle_key > %(offset)s", f"NOT {_OWN_ASSIGNMENT_EXISTS})")
+FREE_UP_TO_OFFSET = _free_item_statement("i.shuffle_key <= %(offset)s", f"NOT {_OWN_ASSIGNMENT_EXISTS})")
+FREE_LAPSED = _free_item_statement("TRUE", f"{_OWN_ASSIGNMENT_EXISTS} AND m.state = 'expired')")
 
-#: An item, locked.
+#: A locked item.
 ITEM = Statement("SELECT {i} FROM review_reviewitem i WHERE i.id = %(item)s", locks="i", i=ReviewItem)
 
-#: The slots of an item that somebody holds, and whether the lease has lapsed.
+#: The held slots of an item, and whether each lease has expired.
 SLOTS = Statement(
     """
 SELECT a.slot, a.state = 'leased' AND a.lease_until < {NOW} FROM review_assignment a
@@ -127,7 +137,7 @@ WHERE a.item_id = %(item)s AND {HOLDS}
     **_PARTS,
 )
 
-#: A lease of the lowest slot nobody holds of an item: the first, or one after a slot that is held. Nothing without one.
+#: Leases the lowest free slot of an item: the first, or one after a held slot. No row without a free slot.
 LEASE = Statement(
     """
 INSERT INTO review_assignment (created_at, item_id, queue_id, reviewer_id, slot, state, lease_until, fence, opened_at)
@@ -140,9 +150,11 @@ ORDER BY f.slot LIMIT 1 RETURNING id, slot
     **_PARTS,
 )
 
-SERVED = Statement('UPDATE review_queuemember SET "offset" = %(offset)s, served = served + 1 WHERE id = %(member)s')
+COUNT_SERVED = Statement(
+    'UPDATE review_queuemember SET "offset" = %(offset)s, served = served + 1 WHERE id = %(member)s'
+)
 
-#: Turns a lease into a rating; nothing where it is not held, so that of two submits one counts.
+#: Turns a lease into a rating. No row without a lease, so that only one of two submits counts.
 CLAIM = Statement(
     """
 UPDATE review_assignment SET state = %(into)s, submitted_at = {NOW}
@@ -153,7 +165,7 @@ RETURNING lease_until, submitted_at, slot, fence
     submitted_at=DateTimeField(),
 )
 
-# Whether a person has seen a judge's value of an answer, by itself or with a run.
+# Whether a user has seen a judge's value of an answer, alone or with a run.
 _EXPOSED = """
 SELECT 1 FROM review_exposure e WHERE e.user_id = %(user)s AND (
   e.scope = 'answer' AND e.object_id = %(answer)s OR e.scope = 'run' AND e.object_id IN (
@@ -162,9 +174,9 @@ SELECT 1 FROM review_exposure e WHERE e.user_id = %(user)s AND (
 """
 EXPOSED = Statement(_EXPOSED)
 
-#: What a rating depends on: whether the queue is open, whether the person has seen the judge, the number of their last
-#: rating of the item, and whether one of the keys was used for it.
-STANDING = Statement(
+#: Conditions of a submit: whether the queue is open, whether the user has seen the judge, the number of the last rating
+#: of the item, and whether one of the keys was used for it.
+SUBMIT_STATE = Statement(
     """
 SELECT q.state = 'open', EXISTS ({EXPOSED}),
   (SELECT COALESCE(MAX(t.seq), 0) FROM review_rating t WHERE t.assignment_id = %(assignment)s AND t.phase = 'initial'),
@@ -175,11 +187,11 @@ FROM review_reviewqueue q WHERE q.id = %(queue)s
     EXPOSED=_EXPOSED,
 )
 
-STATES = Statement("SELECT a.state FROM review_assignment a WHERE a.item_id = %(item)s")
-SETTLE = Statement("UPDATE review_reviewitem SET state = %(state)s WHERE id = %(item)s")
+ASSIGNMENT_STATES = Statement("SELECT a.state FROM review_assignment a WHERE a.item_id = %(item)s")
+SET_ITEM_STATE = Statement("UPDATE review_reviewitem SET state = %(state)s WHERE id = %(item)s")
 
-#: The counting scores of an answer in a run, repeats in their order.
-SAID = Statement(
+#: The counting scores of an answer in a run, in the order of repeats.
+ANSWER_SCORES = Statement(
     """
 SELECT {s}, {j}, {r} FROM evaluation_score s
 LEFT JOIN evaluation_judgeversion j ON j.id = s.judge_version_id
@@ -188,8 +200,8 @@ WHERE s.answer_id = %(answer)s AND s.run_id = %(run)s AND s.metric_id IN %(metri
 ORDER BY s.repeat, s.id
 """,
     s=Score,
-    j=Some(JudgeVersion, "name", "version", "endpoint", "params"),
-    r=Some(RubricVersion, "family", "version"),
+    j=Columns(JudgeVersion, "name", "version", "endpoint", "params"),
+    r=Columns(RubricVersion, "family", "version"),
     COUNTING=COUNTING,
 )
 
@@ -203,7 +215,7 @@ SELECT c.source, c.text, c.metadata FROM evaluation_context c WHERE c.answer_id 
     metadata=JSONField(),
 )
 
-#: The metric of a name by which an answer was scored in a run, in its newest version.
+#: The newest version of a metric with which an answer was scored in a run, by name.
 SCORED_BY = Statement(
     """
 SELECT {m} FROM evaluation_metricdefinition m
@@ -214,8 +226,8 @@ ORDER BY m.version DESC LIMIT 1
     m=MetricDefinition,
 )
 
-#: What a person has done in each of the queues: rated, skipped, flagged, and the median of the milliseconds looked at
-#: each of the last thirty items, for a reviewer waits for it with every item, however many there were.
+#: A user's rated, skipped and flagged items by queue, and the median active milliseconds of the last thirty items.
+#: Limited to thirty, because reviewers wait for it with every item.
 OWN_PROGRESS = Statement(
     """
 WITH done AS MATERIALIZED (
@@ -238,9 +250,9 @@ FROM done d
 """
 )
 
-#: Of each queue, how many items are kept for somebody, and how many of the others were withdrawn. SQLite does not look
-#: up a bare boolean in an index, so IN; without the plus it would walk the whole queue for the second.
-NOT_FOR_ALL = Statement("""
+#: By queue, the number of reserved items, and of withdrawn ones among the others. SQLite uses an index only for IN, not
+#: for a bare boolean; the plus keeps it from walking the whole queue for the second count.
+OUTSIDE_POOL = Statement("""
 SELECT q.id,
   (SELECT COUNT(*) FROM review_reviewitem i WHERE i.queue_id = q.id AND i.occasion = 1 AND i.reserved IN (TRUE)),
   (SELECT COUNT(*) FROM review_reviewitem i
@@ -248,13 +260,13 @@ SELECT q.id,
 FROM review_reviewqueue q WHERE q.id IN %(queues)s
 """)
 
-#: By queue, how many items are kept for a person. A condition on the queue would let the database start from its items.
-KEPT_FOR = Statement("""
+#: A user's reserved items by queue. A condition on the queue would make the database start from its items.
+RESERVED_FOR_USER = Statement("""
 SELECT i.queue_id, COUNT(*) FROM review_reservation r JOIN review_reviewitem i ON i.id = r.item_id
 WHERE r.reviewer_id = %(user)s AND i.occasion = 1 AND i.state <> 'withdrawn' GROUP BY i.queue_id
 """)
 
-#: What a person rated last in a queue.
+#: The assignment that a user rated last in a queue.
 LAST_RATED = Statement(
     """
 SELECT {a} FROM review_assignment a
@@ -265,7 +277,7 @@ ORDER BY a.submitted_at DESC, a.id DESC LIMIT 1
 )
 
 
-def held(
+def assemble_assignment(
     assignment: Assignment,
     item: ReviewItem,
     queue: ReviewQueue,
@@ -273,7 +285,7 @@ def held(
     question: Question,
     draft: Draft | None,
 ) -> Assignment:
-    """An assignment that knows what a card of it needs, as the statements above have read it."""
+    """Link the rows that the statements read into an assignment with all data of its card."""
     answer.question, item.answer, item.queue, assignment.item = question, answer, queue, item
     Assignment._meta.get_field("draft").set_cached_value(assignment, draft)
     return assignment

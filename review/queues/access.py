@@ -1,4 +1,4 @@
-"""Fetch and authorise for the human half: a reviewer sees own queues and own items, everything else is not there."""
+"""Look up review objects with permission checks: a reviewer sees only own queues and items; all others are 404."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from django.db.models import Exists, Manager, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from evaluation.accounts import access
-from evaluation.accounts.access import LARGEST_ID, M, Person
+from evaluation.accounts.access import MAX_ID, M, Person
 from evaluation.core.roles import Action
 from evaluation.models import Answer, Run, User
 from review.decisions.overrides import may_override
-from review.evidence.answers import same_text
+from review.evidence.answers import has_same_text
 from review.evidence.seals import readable
 from review.models import Assignment, Draw, ItemEvent, QueueMember, Rating, ReviewItem, ReviewQueue
-from review.models.statements import OWN, OWN_SHOWN, QUEUE_FOR_RATING, held
-from review.ratings.leases import for_whom
+from review.models.statements import OWN_ASSIGNMENT, OWN_CARD, QUEUE_FOR_RATING, assemble_assignment
+from review.ratings.leases import available_to
 from review.ratings.settling import PASSED, RATED
 
 
-def queues_of(user: Person) -> QuerySet[ReviewQueue]:
-    """The queues the person leads or is a member of, newest first."""
-    led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
-    reached = access.projects_with(user, Action.RATE).values("pk")
-    rows = QueueMember.objects.filter(queue__project__in=reached)
-    mine = Q(pk__in=(rows.filter(reviewer=user) if isinstance(user, User) else rows.none()).values("queue"))
-    return ReviewQueue.objects.filter(led | mine).order_by("-id")
+def visible_queues(user: Person) -> QuerySet[ReviewQueue]:
+    """Queues that the user leads or is a member of, newest first."""
+    lead_filter = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
+    rating_projects = access.projects_with(user, Action.RATE).values("pk")
+    memberships = QueueMember.objects.filter(queue__project__in=rating_projects)
+    member_filter = Q(
+        pk__in=(memberships.filter(reviewer=user) if isinstance(user, User) else memberships.none()).values("queue")
+    )
+    return ReviewQueue.objects.filter(lead_filter | member_filter).order_by("-id")
 
 
 def queues_led_by(user: Person) -> QuerySet[ReviewQueue]:
-    """The queues the person leads, newest first."""
-    led = access.projects_with(user, Action.MANAGE_REVIEW).values("pk")
-    return ReviewQueue.objects.filter(project__in=led).order_by("-id")
+    """Queues that the user leads, newest first."""
+    led_projects = access.projects_with(user, Action.MANAGE_REVIEW).values("pk")
+    return ReviewQueue.objects.filter(project__in=led_projects).order_by("-id")
 
 
 def queue_for_lead(user: Person, pk: int | str) -> ReviewQueue:
-    """A queue for who manages it.
+    """Return a queue that the user manages.
 
-    :raises Http404: for everybody who cannot see it.
-    :raises PermissionDenied: for a member of the queue without that right.
-    """
+    :raises Http404: if the user cannot see the queue.
+    :raises PermissionDenied: if the user is only a member of it."""
     queue = queue_for_reading(user, pk)
     if not leads(user, queue):
         raise PermissionDenied
@@ -50,13 +51,13 @@ def queue_for_lead(user: Person, pk: int | str) -> ReviewQueue:
 
 
 def queue_for_reading(user: Person, pk: int | str) -> ReviewQueue:
-    """A queue for its leads and members; 404 for all others, whatever their role in the project."""
-    return _one(queues_of(user), pk)
+    """Return a queue for its leads and members; 404 for all others, whatever their role in the project."""
+    return _get_or_404(visible_queues(user), pk)
 
 
 def queue_for_rating(user: Person, pk: int | str) -> ReviewQueue:
-    """A queue for its members only."""
-    row = QUEUE_FOR_RATING.first(queue=_row_id(pk), **access.reached_by(user))
+    """Return a queue for its members; 404 for all others."""
+    row = QUEUE_FOR_RATING.first(queue=_clamped_id(pk), **access.project_access_params(user))
     if row is None:
         raise Http404
     queue: ReviewQueue = row[0]
@@ -64,172 +65,180 @@ def queue_for_rating(user: Person, pk: int | str) -> ReviewQueue:
 
 
 def leads(user: Person, queue: ReviewQueue) -> bool:
-    """Whether the person manages the queue."""
+    """Return whether the user manages the queue."""
     return access.may(user, queue.project_id, Action.MANAGE_REVIEW)
 
 
-class NamedAccess(Generic[M]):
-    """Who may do what with rows of a project whose ``members`` are named to rate in them, such as sets of pairs."""
+class MemberAccess(Generic[M]):
+    """Access to rows of a project that have ``members`` who rate in them, such as pair sets."""
 
     def __init__(self, rows: Manager[M]) -> None:
         self.rows = rows
 
-    def of(self, user: Person) -> QuerySet[M]:
-        """What the person leads or is named in, newest first."""
-        led = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
-        reached = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
-        named = Q(pk__in=self.rows.filter(members__reviewer=user).values("pk")) if isinstance(user, User) else Q(pk=0)
-        return self.rows.filter(led | (reached & named)).order_by("-pk")
+    def visible_to(self, user: Person) -> QuerySet[M]:
+        """Rows that the user leads or is a member of, newest first."""
+        lead_filter = Q(project__in=access.projects_with(user, Action.MANAGE_REVIEW).values("pk"))
+        rating_filter = Q(project__in=access.projects_with(user, Action.RATE).values("pk"))
+        member_filter = (
+            Q(pk__in=self.rows.filter(members__reviewer=user).values("pk")) if isinstance(user, User) else Q(pk=0)
+        )
+        return self.rows.filter(lead_filter | (rating_filter & member_filter)).order_by("-pk")
 
     def get(self, user: Person, pk: int | str) -> M:
-        """One for its leads and members; 404 for all others, whatever their role in the project."""
-        return _one(self.of(user), pk)
+        """Return a row for its leads and members; 404 for all others, whatever their role in the project."""
+        return _get_or_404(self.visible_to(user), pk)
 
     def for_lead(self, user: Person, pk: int | str) -> M:
-        """One for who manages it.
+        """Return a row that the user manages.
 
-        :raises Http404: for everybody who cannot see it.
-        :raises PermissionDenied: for those who only rate in it.
-        """
-        found = self.get(user, pk)
-        if not self.leads(user, found):
+        :raises Http404: if the user cannot see it.
+        :raises PermissionDenied: if the user is only a member of it."""
+        row = self.get(user, pk)
+        if not self.leads(user, row):
             raise PermissionDenied
-        return found
+        return row
 
-    def to_rate(self, user: Person, pk: int | str) -> M:
-        """One for those named in it.
+    def for_rater(self, user: Person, pk: int | str) -> M:
+        """Return a row for its members.
 
-        :raises PermissionDenied: for a lead who is not.
-        """
-        found: Any = self.get(user, pk)
-        if not found.members.filter(reviewer=user.pk).exists():
+        :raises PermissionDenied: for a lead who is not a member."""
+        row: Any = self.get(user, pk)
+        if not row.members.filter(reviewer=user.pk).exists():
             raise PermissionDenied
-        return cast(M, found)
+        return cast(M, row)
 
-    def leads(self, user: Person, found: M) -> bool:
-        """Whether the person manages it."""
-        return access.may(user, cast(Any, found).project_id, Action.MANAGE_REVIEW)
+    def leads(self, user: Person, row: M) -> bool:
+        """Return whether the user manages the row."""
+        return access.may(user, cast(Any, row).project_id, Action.MANAGE_REVIEW)
 
 
-def own_assignment(user: Person, pk: int | str, *, shown: bool = False) -> Assignment:
-    """An item in the person's own hands, with its queue and, where it is to be ``shown``, what its card needs; 404 for
-    anybody else's."""
-    row = (OWN_SHOWN if shown else OWN).first(assignment=_row_id(pk), **access.reached_by(user))
+def own_assignment(user: Person, pk: int | str, *, with_card: bool = False) -> Assignment:
+    """Return an assignment of the user with its queue, and, if ``with_card``, with all rows its card needs. 404 for the
+    assignments of others."""
+    row = (OWN_CARD if with_card else OWN_ASSIGNMENT).first(
+        assignment=_clamped_id(pk), **access.project_access_params(user)
+    )
     if row is None:
         raise Http404
-    found: Assignment
-    if shown:
-        found = held(*row)
+    assignment: Assignment
+    if with_card:
+        assignment = assemble_assignment(*row)
     else:
-        found, found.item, found.item.queue = row
+        assignment, assignment.item, assignment.item.queue = row
     if isinstance(user, User):
-        found.reviewer = user
-    return found
+        assignment.reviewer = user
+    return assignment
 
 
-def own_rated(user: Person) -> QuerySet[Assignment]:
-    """What the person has rated, newest first, with queue and question."""
-    reached = access.projects_with(user, Action.RATE).values("pk")
-    rows = Assignment.objects.filter(item__queue__project__in=reached, state__in=RATED)
+def own_rated_assignments(user: Person) -> QuerySet[Assignment]:
+    """Rated assignments of the user, newest first, with queue and question."""
+    rating_projects = access.projects_with(user, Action.RATE).values("pk")
+    rows = Assignment.objects.filter(item__queue__project__in=rating_projects, state__in=RATED)
     rows = rows.filter(reviewer=user) if isinstance(user, User) else rows.none()
     return rows.select_related("item__queue", "item__answer__question").order_by("-submitted_at", "-pk")
 
 
-def draws_of(user: Person) -> QuerySet[Draw]:
-    """The draws of the projects the person leads, newest first."""
+def visible_draws(user: Person) -> QuerySet[Draw]:
+    """Draws of the projects that the user leads, newest first."""
     return access.visible(Draw.objects.order_by("-id"), user, Action.MANAGE_REVIEW, path="run__project_id")
 
 
 def draw_for_lead(user: Person, pk: int | str) -> Draw:
-    """A draw for who manages reviews in its project."""
+    """Return a draw for leads of its project."""
     return access.fetch(Draw.objects.all(), user, Action.MANAGE_REVIEW, pk, path="run__project_id")
 
 
-def ratings_of(user: Person) -> QuerySet[Rating]:
-    """The person's own ratings, and those of the projects whose results they may see, except of answers they still
-    have to rate themselves, or of equal ones: nobody reads another's rating first. Of sealed ones the own
-    alone."""
+def visible_ratings(user: Person) -> QuerySet[Rating]:
+    """Ratings that the user may read: own ones, and those of projects whose results the user may see.
+
+    Ratings of answers that the user still has to rate, or of equal answers, are left out, so nobody reads another
+    rating first. Of sealed ratings only the own ones are included."""
     if not isinstance(user, User):
         return Rating.objects.none()
-    own = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user, state__in=RATED)
-    ahead = ReviewItem.objects.filter(
-        ~Exists(own),
-        for_whom(user.pk),
-        same_text("answer"),
+    own_assignments = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user, state__in=RATED)
+    items_to_rate = ReviewItem.objects.filter(
+        ~Exists(own_assignments),
+        available_to(user.pk),
+        has_same_text("answer"),
         state=ReviewItem.State.OPEN,
         queue__state=ReviewQueue.State.OPEN,
         queue__members__reviewer=user,
     )
-    seen = Q(answer__answer_set__project__in=access.projects_with(user, Action.VIEW).values("pk")) & ~Exists(ahead)
-    reached = access.projects_with(user, Action.RATE).values("pk")
-    rows = Rating.objects.filter(Q(reviewer=user, answer__answer_set__project__in=reached) | seen)
+    project_filter = Q(answer__answer_set__project__in=access.projects_with(user, Action.VIEW).values("pk")) & ~Exists(
+        items_to_rate
+    )
+    rating_projects = access.projects_with(user, Action.RATE).values("pk")
+    rows = Rating.objects.filter(Q(reviewer=user, answer__answer_set__project__in=rating_projects) | project_filter)
     return readable(rows, own=Q(reviewer=user)).order_by("-id")
 
 
 def cases_for_lead(user: Person) -> QuerySet[ReviewItem]:
-    """The items of the projects in which the person adjudicates, without those they may yet be given to rate: what
-    others said of these would come before an own rating."""
-    named = QueueMember.objects.filter(queue=OuterRef("queue"), reviewer=user.pk)
-    done = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user.pk, state__in=(*RATED, *PASSED))
-    waiting = Q(Exists(named), ~Exists(done), state=ReviewItem.State.OPEN, queue__state=ReviewQueue.State.OPEN)
-    return access.visible(ReviewItem.objects.exclude(waiting), user, Action.ADJUDICATE, path="queue__project_id")
+    """Items of projects in which the user adjudicates, without those the user may still be asked to rate: other ratings
+    must not be seen first."""
+    memberships = QueueMember.objects.filter(queue=OuterRef("queue"), reviewer=user.pk)
+    finished_assignments = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user.pk, state__in=(*RATED, *PASSED))
+    open_to_user = Q(
+        Exists(memberships),
+        ~Exists(finished_assignments),
+        state=ReviewItem.State.OPEN,
+        queue__state=ReviewQueue.State.OPEN,
+    )
+    return access.visible(ReviewItem.objects.exclude(open_to_user), user, Action.ADJUDICATE, path="queue__project_id")
 
 
-def case_item(user: Person, pk: int | str) -> ReviewItem:
-    """An item for who adjudicates in its project.
+def item_to_adjudicate(user: Person, pk: int | str) -> ReviewItem:
+    """Return an item for adjudicators of its project.
 
-    :raises Http404: for strangers to the project.
-    :raises PermissionDenied: for others whose roles do not allow it.
-    """
+    :raises Http404: if the user has no role in the project.
+    :raises PermissionDenied: if the user's roles do not allow adjudication."""
     rows = ReviewItem.objects.select_related("queue", "run__profile_version", "answer__question__question_set__project")
     return access.fetch(rows, user, Action.ADJUDICATE, pk, path="queue__project_id")
 
 
 def event_for_lead(user: Person, pk: int | str) -> ItemEvent:
-    """A flag or escalation for who adjudicates in its project; refused as :func:`case_item` refuses."""
+    """Return a flag or escalation for adjudicators of its project; raises as :func:`item_to_adjudicate`."""
     rows = ItemEvent.objects.select_related("assignment__item__queue", "assignment__item__answer")
     return access.fetch(rows, user, Action.ADJUDICATE, pk, path="assignment__item__queue__project_id")
 
 
 def answer_to_override(user: Person, pk: int | str) -> Answer:
-    """An answer for a lead or an assigned expert.
+    """Return an answer for a lead or an assigned expert.
 
-    :raises Http404: for strangers to the project, and for reviewers who have not rated it.
-    :raises PermissionDenied: for others who may see the answer.
-    """
-    answer = _one(Answer.objects.select_related("answer_set", "question"), pk)
+    :raises Http404: if the user has no role in the project, or is a reviewer who has not rated the answer.
+    :raises PermissionDenied: if the user may only read the answer."""
+    answer = _get_or_404(Answer.objects.select_related("answer_set", "question"), pk)
     _check_override(user, answer.answer_set.project_id, lambda person: may_override(person, answer))
     return answer
 
 
 def run_to_override(user: Person, pk: int | str) -> Run:
-    """A run for a lead, or for somebody who has rated an answer of it; refused as :func:`answer_to_override` does."""
-    run = _one(Run.objects.all(), pk)
+    """Return a run for a lead, or for an expert who has rated an answer of it; raises as :func:`answer_to_override`."""
+    run = _get_or_404(Run.objects.all(), pk)
 
-    def allowed(person: User) -> bool:
-        rated = Assignment.objects.filter(
+    def is_allowed(person: User) -> bool:
+        rated_assignments = Assignment.objects.filter(
             reviewer=person, item__answer__answer_set_id=run.answer_set_id, state__in=RATED
         )
-        expert = access.may(person, run.project_id, Action.RATE) and rated.exists()
-        return expert or access.may(person, run.project_id, Action.OVERRIDE)
+        is_expert = access.may(person, run.project_id, Action.RATE) and rated_assignments.exists()
+        return is_expert or access.may(person, run.project_id, Action.OVERRIDE)
 
-    _check_override(user, run.project_id, allowed)
+    _check_override(user, run.project_id, is_allowed)
     return run
 
 
-def _check_override(user: Person, project_id: int, allowed: Callable[[User], bool]) -> None:
+def _check_override(user: Person, project_id: int, is_allowed: Callable[[User], bool]) -> None:
     if not isinstance(user, User) or not access.roles_in(user, project_id):
         raise Http404
-    if not allowed(user):
+    if not is_allowed(user):
         raise PermissionDenied if access.may(user, project_id, Action.VIEW) else Http404
 
 
-def _row_id(pk: int | str) -> int:
-    """A primary key as both databases take it; what they cannot hold is the key of nothing."""
-    return min(int(pk), LARGEST_ID)
+def _clamped_id(pk: int | str) -> int:
+    """Limit a primary key to the range of both databases; a larger one matches no row."""
+    return min(int(pk), MAX_ID)
 
 
-def _one(rows: QuerySet[M], pk: int | str) -> M:
+def _get_or_404(rows: QuerySet[M], pk: int | str) -> M:
     try:
         return rows.get(pk=pk)
     except ObjectDoesNotExist:

@@ -1,4 +1,4 @@
-"""Queues and draws in the back office."""
+"""Admin pages of queues and draws."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from review.models import Draw, ReviewQueue
 
 @admin.register(ReviewQueue)
 class ReviewQueueAdmin(RoleAdmin):
-    """Queues. What reviewers have rated under stays; guideline and deadline may change."""
+    """Queues; only guideline and deadline can be changed."""
 
     site_page = "queue"
     view = change = Action.MANAGE_REVIEW
@@ -28,21 +28,20 @@ class ReviewQueueAdmin(RoleAdmin):
     list_select_related = ("project",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: object = None) -> tuple[str, ...]:
-        """Everything that ratings depend on."""
+        """Make every field read-only that ratings depend on."""
         return tuple(name for name in self.fields if name not in {"guideline", "deadline"})
 
     @admin.display(description=_("page"))
     def page(self, row: ReviewQueue) -> SafeString:
-        """The queue's own page."""
         return format_html('<a href="{}">{}</a>', reverse("queue", args=[row.pk]), _("Open"))
 
 
 @admin.register(Draw)
 class DrawAdmin(ReadOnlyAdmin):
-    """Draws with their seeds."""
+    """Draws, read-only."""
 
     path = "run__project_id"
     view = Action.MANAGE_REVIEW
     list_display = ("run", "queue", "strategy", "seed", "frame_size", "planned_after_looking", "created_at")
     list_filter = ("strategy",)
-    list_select_related = (f"run__{Run.NAMED_BY}", "queue")
+    list_select_related = (f"run__{Run.NAME_RELATION}", "queue")

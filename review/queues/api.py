@@ -1,5 +1,4 @@
-"""REST: draws and review queues, for leads and members: making one, taking the next item, what a lead does with one
-under way, and how far its reviewers agree."""
+"""REST: draws and review queues, for leads and members."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,31 +22,31 @@ from rest_framework.serializers import (
 from evaluation.accounts import access
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Action
-from evaluation.judges.shipping import own_names
+from evaluation.judges.shipping import metric_names
 from evaluation.models import RoleGrant, Run, User
-from evaluation.rest.endpoints import StrictSerializer, ViewSet, part, person, verb, written_by
-from evaluation.rest.fields import TOO_OFTEN, limited, row_id
-from evaluation.rest.requests import Pages, PagesInOrder
-from evaluation.runs.exports import download, take_export, take_figures
-from review.agreement.variation import consistency
-from review.evidence.answers import expose_queue
+from evaluation.rest.endpoints import StrictSerializer, ViewSet, detail_action, detail_view, request_user, responds_with
+from evaluation.rest.fields import RATE_LIMIT_RESPONSE, id_field, rate_limited_view
+from evaluation.rest.requests import Pages, PagesOldestFirst
+from evaluation.runs.exports import count_export, count_figures, download_response
+from review.agreement.variation import reviewer_consistency
+from review.evidence.answers import record_queue_exposure
 from review.models import Assignment, Draw, ReviewItem, ReviewQueue
-from review.models.queue_spec import ASKED, MOST_REVIEWS, QueueSpec
+from review.models.queue_spec import ASKED_SETTINGS, MAX_REVIEWS, QueueSpec
 from review.queues.access import (
     draw_for_lead,
-    draws_of,
     leads,
     queue_for_lead,
     queue_for_rating,
     queue_for_reading,
-    queues_of,
+    visible_draws,
+    visible_queues,
 )
-from review.queues.criteria import criteria_of, metrics_of
-from review.queues.design import GUESS, designs, told
-from review.queues.directing import Moved, extend_all, name_people, reassign, release_all, set_deadline
+from review.queues.criteria import named_metrics, select_criteria
+from review.queues.design import DEFAULT_GUESS, design_samples, draw_params_by_run
+from review.queues.directing import MoveCounts, extend_all, reassign, release_all, set_deadline, set_item_reviewers
 from review.queues.draws import make_draw
-from review.queues.making import close, make_queue, reopen
-from review.queues.progress import own_progress, paces, queue_progress
+from review.queues.making import close_queue, make_queue, reopen_queue
+from review.queues.progress import own_progress, queue_progress, reviewer_paces
 from review.queues.serializers import (
     DrawBody,
     DrawShown,
@@ -55,13 +54,13 @@ from review.queues.serializers import (
     ProgressShown,
     QueueBody,
     QueueShown,
-    design_from,
+    draw_params_from,
 )
-from review.queues.sharing import Sharing, picked
-from review.ratings.api import card_of
+from review.queues.sharing import NamedReviewers, pick_answers
+from review.ratings.api import card_in_language
 from review.ratings.card import Card
 from review.ratings.leases import next_assignment
-from review.ratings.serializers import CardShown, HeldShown, ItemShown
+from review.ratings.serializers import CardShown, ItemShown, OwnItemShown
 from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.statistics.sampling.member import DrawParams
 
@@ -69,52 +68,52 @@ from review.statistics.sampling.member import DrawParams
 def people_named(names: Sequence[str], project_id: int) -> list[User]:
     """Members of the project by user name.
 
-    :raises UnknownName: naming the near ones.
-    """
-    granted = RoleGrant.objects.filter(project=project_id).values("user")
-    known = {user.get_username(): user for user in User.objects.filter(pk__in=granted, is_active=True)}
-    if unknown := [name for name in names if name not in known]:
-        raise UnknownName("reviewer", unknown[0], list(known))
-    return [known[name] for name in names]
+    :raises UnknownName: with similar names."""
+    granted_ids = RoleGrant.objects.filter(project=project_id).values("user")
+    users_by_name = {user.get_username(): user for user in User.objects.filter(pk__in=granted_ids, is_active=True)}
+    if unknown_names := [name for name in names if name not in users_by_name]:
+        raise UnknownName("reviewer", unknown_names[0], list(users_by_name))
+    return [users_by_name[name] for name in names]
 
 
 class DrawViewSet(ViewSet):
-    """The draws of the projects the caller leads."""
+    """Draws of the projects that the caller leads."""
 
     pagination_class = Pages
 
-    @written_by(DrawShown, paged=True)
+    @responds_with(DrawShown, paged=True)
     def list(self, request: Request) -> QuerySet[Draw]:
         """One page, newest first."""
-        return draws_of(request.user)
+        return visible_draws(request.user)
 
-    @written_by(DrawShown, status=201, body=DrawBody)
+    @responds_with(DrawShown, status=201, body=DrawBody)
     def create(self, request: Request) -> Draw:
         """Draw a sample without a queue."""
         body = self.body()
         run = access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, body["run"])
-        metric = metrics_of([run], own_names([run], [body["metric"]]))[0] if body["metric"] else None
-        params = design_from(body)
+        metric = named_metrics([run], metric_names([run], [body["metric"]]))[0] if body["metric"] else None
+        params = draw_params_from(body)
         return make_draw(
-            run, body["strategy"], body["size"], body["seed"], person(request), metric=metric, params=params
+            run, body["strategy"], body["size"], body["seed"], request_user(request), metric=metric, params=params
         )
 
-    @written_by(DrawShown)
+    @responds_with(DrawShown)
     def retrieve(self, request: Request, pk: int) -> Draw:
         """The draw with its strata."""
         return draw_for_lead(request.user, pk)
 
 
-def _items(**more: Any) -> ListField:
-    return ListField(child=row_id(), max_length=5_000, **more)
+def _item_ids_field(**options: Any) -> ListField:
+    return ListField(child=id_field(), max_length=5_000, **options)
 
 
 class ReassignBody(StrictSerializer):
-    """``giver`` and ``taker`` are user names; ``items`` are ids, left out for all the giver has not rated."""
+    """``giver`` and ``taker`` are user names. ``items`` are ids; without them, all items that the giver has not
+    rated."""
 
     giver = CharField(max_length=150)
     taker = CharField(max_length=150)
-    items = _items(allow_null=True, default=None)
+    items = _item_ids_field(allow_null=True, default=None)
 
 
 class ReviewerBody(StrictSerializer):
@@ -124,14 +123,14 @@ class ReviewerBody(StrictSerializer):
 
 
 class NamesBody(StrictSerializer):
-    """Items by id, and the user names of exactly those who are to rate them."""
+    """Items by id, and the user names of the people who shall rate them."""
 
-    items = _items(allow_empty=False)
-    reviewers = ListField(child=CharField(max_length=150), min_length=1, max_length=MOST_REVIEWS)
+    items = _item_ids_field(allow_empty=False)
+    reviewers = ListField(child=CharField(max_length=150), min_length=1, max_length=MAX_REVIEWS)
 
 
 class DeadlineBody(StrictSerializer):
-    """A moment to come, or null for none."""
+    """A time in the future, or null for none."""
 
     deadline = DateTimeField(allow_null=True)
 
@@ -142,8 +141,8 @@ class ExportQuery(StrictSerializer):
     format = ChoiceField(choices=ITEM_EXPORTS.names, default="jsonl")
 
 
-class CountShown(Serializer[Moved]):
-    """How many items a step touched; ``kept`` did not change hands."""
+class CountShown(Serializer[MoveCounts]):
+    """Number of items that the step changed; ``kept`` counts those that stayed with their reviewer."""
 
     items = IntegerField(source="moved")
     kept = IntegerField(default=0)
@@ -151,7 +150,7 @@ class CountShown(Serializer[Moved]):
 
 class ReviewerFiguresShown(Serializer[Any]):
     """A reviewer on a metric: agreement with the others and with themselves (the keys of ``agreement``; ``bias`` with
-    the others is leniency), null without an answer that tells; and the pace."""
+    the others is leniency), null where nothing can be compared; and the pace."""
 
     reviewer = CharField()
     metric = CharField(source="figures.metric.name")
@@ -161,154 +160,161 @@ class ReviewerFiguresShown(Serializer[Any]):
     under_three_seconds = IntegerField(source="quick")
 
 
-def member(queue: ReviewQueue, name: str) -> User:
+def queue_member(queue: ReviewQueue, name: str) -> User:
     """A reviewer of the queue by user name.
 
-    :raises UnknownName: naming the near ones.
-    """
-    known = {row.reviewer.get_username(): row.reviewer for row in queue.members.select_related("reviewer")}
-    if name not in known:
-        raise UnknownName("reviewer", name, list(known))
-    return known[name]
+    :raises UnknownName: with similar names."""
+    users_by_name = {row.reviewer.get_username(): row.reviewer for row in queue.members.select_related("reviewer")}
+    if name not in users_by_name:
+        raise UnknownName("reviewer", name, list(users_by_name))
+    return users_by_name[name]
 
 
 class QueueViewSet(ViewSet):
-    """The queues the caller leads or rates in."""
+    """Queues that the caller leads or rates in."""
 
     pagination_class = Pages
 
     def get_queryset(self) -> QuerySet[ReviewQueue]:
-        """What the caller may see."""
-        return queues_of(self.request.user).prefetch_related("metrics__metric")
+        """Queues visible to the caller."""
+        return visible_queues(self.request.user).prefetch_related("metrics__metric")
 
-    @written_by(QueueShown, paged=True)
+    @responds_with(QueueShown, paged=True)
     def list(self, request: Request) -> QuerySet[ReviewQueue]:
         """One page, newest first."""
         return self.get_queryset()
 
-    @written_by(LedQueueShown, status=201, body=QueueBody)
+    @responds_with(LedQueueShown, status=201, body=QueueBody)
     def create(self, request: Request) -> ReviewQueue:
-        """Make a queue on a draw from each run."""
+        """Create a queue on a draw from each run."""
         body = self.body()
         runs = [access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk) for pk in body["runs"]]
-        body["metrics"] = own_names(runs, body["metrics"])
-        project, spec = runs[0].project_id, QueueSpec(**{one.name: body[one.name] for one in ASKED})
+        body["metrics"] = metric_names(runs, body["metrics"])
+        project, spec = (
+            runs[0].project_id,
+            QueueSpec(**{queue_setting.name: body[queue_setting.name] for queue_setting in ASKED_SETTINGS}),
+        )
         return make_queue(
             runs,
             spec,
             metrics=body["metrics"],
             reviewers=people_named(body["reviewers"], project),
-            sharing=_sharing(body, project),
-            params=_params(runs, spec, body),
-            by=person(request),
+            named_reviewers=_named_reviewers(body, project),
+            params=_draw_params(runs, spec, body),
+            by=request_user(request),
         )
 
-    @written_by(LedQueueShown, QueueShown)
+    @responds_with(LedQueueShown, QueueShown)
     def retrieve(self, request: Request, pk: int) -> ReviewQueue | Response:
         """The queue."""
         queue = queue_for_reading(request.user, pk)
-        rates = queue.members.filter(reviewer=person(request)).exists()
+        rates = queue.members.filter(reviewer=request_user(request)).exists()
         return queue if leads(request.user, queue) and not rates else Response(QueueShown(queue).data)
 
-    @part(ItemShown, HeldShown, pages=PagesInOrder)
+    @detail_view(ItemShown, OwnItemShown, pages=PagesOldestFirst)
     def items(self, request: Request, pk: int) -> QuerySet[ReviewItem] | Response:
-        """One page."""
+        """One page of items: all for leads, own ones for members."""
         queue = queue_for_reading(request.user, pk)
         if leads(request.user, queue):
             return queue.items.select_related("answer__question").prefetch_related("assignments__reviewer")
-        mine = Assignment.objects.filter(queue=queue, reviewer=person(request))
-        return self.page(mine.select_related("item__answer__question"), HeldShown)
+        own_assignments = Assignment.objects.filter(queue=queue, reviewer=request_user(request))
+        return self.page(own_assignments.select_related("item__answer__question"), OwnItemShown)
 
-    @verb(queue_for_rating, CardShown, others={204: None})
+    @detail_action(queue_for_rating, CardShown, other_responses={204: None})
     def next(self, queue: ReviewQueue) -> Card | None:
-        """Lease the next item; 204 when nothing is left for the caller at this time."""
-        held = next_assignment(queue, person(self.request))
-        return None if held is None else card_of(held)
+        """Lease the next item; 204 if there is none for the caller at this time."""
+        assignment = next_assignment(queue, request_user(self.request))
+        return None if assignment is None else card_in_language(assignment)
 
-    @part(ProgressShown)
+    @detail_view(ProgressShown)
     def progress(self, request: Request, pk: int) -> dict[str, Any]:
         """``own`` for members, ``queue`` for leads."""
-        queue, me = queue_for_reading(request.user, pk), person(request)
-        member = queue.members.filter(reviewer=me).exists()
+        queue, user = queue_for_reading(request.user, pk), request_user(request)
+        is_member = queue.members.filter(reviewer=user).exists()
         return {
-            "own": own_progress(queue, me) if member else None,
-            "queue": queue_progress(queue) if leads(me, queue) else None,
+            "own": own_progress(queue, user) if is_member else None,
+            "queue": queue_progress(queue) if leads(user, queue) else None,
         }
 
-    @verb(queue_for_lead, CountShown, body=ReassignBody)
-    def reassign(self, queue: ReviewQueue, body: dict[str, Any]) -> Moved:
-        """Reassign."""
-        giver, taker = member(queue, body["giver"]), member(queue, body["taker"])
-        return reassign(queue, giver, taker, by=person(self.request), items=body["items"])
+    @detail_action(queue_for_lead, CountShown, body=ReassignBody)
+    def reassign(self, queue: ReviewQueue, body: dict[str, Any]) -> MoveCounts:
+        """Reassign unrated items to another reviewer."""
+        giver, taker = queue_member(queue, body["giver"]), queue_member(queue, body["taker"])
+        return reassign(queue, giver, taker, by=request_user(self.request), items=body["items"])
 
-    @verb(queue_for_lead, CountShown, body=ReviewerBody)
-    def release(self, queue: ReviewQueue, body: dict[str, Any]) -> Moved:
-        """Release."""
-        return Moved(release_all(queue, member(queue, body["reviewer"]), by=person(self.request)), kept=0)
+    @detail_action(queue_for_lead, CountShown, body=ReviewerBody)
+    def release(self, queue: ReviewQueue, body: dict[str, Any]) -> MoveCounts:
+        """Release all items that a reviewer holds."""
+        return MoveCounts(
+            release_all(queue, queue_member(queue, body["reviewer"]), by=request_user(self.request)), kept=0
+        )
 
-    @verb(queue_for_lead, CountShown, body=ReviewerBody)
-    def extend(self, queue: ReviewQueue, body: dict[str, Any]) -> Moved:
-        """Extend."""
-        return Moved(extend_all(queue, member(queue, body["reviewer"]), by=person(self.request)), kept=0)
+    @detail_action(queue_for_lead, CountShown, body=ReviewerBody)
+    def extend(self, queue: ReviewQueue, body: dict[str, Any]) -> MoveCounts:
+        """Extend all leases of a reviewer."""
+        return MoveCounts(
+            extend_all(queue, queue_member(queue, body["reviewer"]), by=request_user(self.request)), kept=0
+        )
 
-    @verb(queue_for_lead, CountShown, body=NamesBody)
-    def name_reviewers(self, queue: ReviewQueue, body: dict[str, Any]) -> Moved:
-        """Name them."""
-        people = [member(queue, name) for name in body["reviewers"]]
-        return Moved(name_people(queue, body["items"], people, by=person(self.request)), kept=0)
+    @detail_action(queue_for_lead, CountShown, body=NamesBody)
+    def name_reviewers(self, queue: ReviewQueue, body: dict[str, Any]) -> MoveCounts:
+        """Set the reviewers of items."""
+        people = [queue_member(queue, name) for name in body["reviewers"]]
+        return MoveCounts(set_item_reviewers(queue, body["items"], people, by=request_user(self.request)), kept=0)
 
-    @verb(queue_for_lead, body=DeadlineBody)
+    @detail_action(queue_for_lead, body=DeadlineBody)
     def deadline(self, queue: ReviewQueue, body: dict[str, Any]) -> None:
-        """Set it."""
-        set_deadline(queue, body["deadline"], by=person(self.request))
+        """Set the deadline."""
+        set_deadline(queue, body["deadline"], by=request_user(self.request))
 
-    @verb(queue_for_lead)
+    @detail_action(queue_for_lead)
     def close(self, queue: ReviewQueue) -> None:
-        """Close."""
-        close(queue, by=person(self.request))
+        """Close the queue."""
+        close_queue(queue, by=request_user(self.request))
 
-    @verb(queue_for_lead)
+    @detail_action(queue_for_lead)
     def reopen(self, queue: ReviewQueue) -> None:
-        """Reopen."""
-        reopen(queue, by=person(self.request))
+        """Reopen the queue."""
+        reopen_queue(queue, by=request_user(self.request))
 
-    @limited(ExportQuery, {(200, kind): OpenApiTypes.ANY for kind in ITEM_EXPORTS.media_types})
+    @rate_limited_view(ExportQuery, {(200, kind): OpenApiTypes.ANY for kind in ITEM_EXPORTS.media_types})
     def export(self, request: Request, pk: int) -> StreamingHttpResponse:
-        """One row for each item; who rates in an open queue of these answers is recorded as having seen the judge."""
-        queue, me = queue_for_reading(request.user, pk), person(request)
-        asked, lead = self.asked(), leads(me, queue)
-        take_export(me)
-        made = export_items(queue, asked["format"], None if lead else me)
-        if lead:
-            expose_queue(me, queue)
-        return download(made)
+        """Export one row per item. A caller who rates these answers in an open queue is recorded as having seen the
+        judge."""
+        queue, user = queue_for_reading(request.user, pk), request_user(request)
+        query, is_lead = self.validated_query(), leads(user, queue)
+        count_export(user)
+        export_file = export_items(queue, query["format"], None if is_lead else user)
+        if is_lead:
+            record_queue_exposure(user, queue)
+        return download_response(export_file)
 
-    @part(ReviewerFiguresShown, many=True, others={429: TOO_OFTEN})
+    @detail_view(ReviewerFiguresShown, many=True, other_responses={429: RATE_LIMIT_RESPONSE})
     def agreement(self, request: Request, pk: int) -> Sequence[dict[str, Any]]:
-        """One entry for each reviewer and metric with anything to compare."""
+        """One entry for each reviewer and metric with values to compare."""
         queue = queue_for_lead(request.user, pk)
-        take_figures(person(request))
+        count_figures(request_user(request))
         names = dict(queue.members.values_list("reviewer", "reviewer__username"))
-        speed = paces(queue)
+        pace_by_reviewer = reviewer_paces(queue)
         return [
             {
-                "figures": one,
-                "reviewer": names.get(one.reviewer_id, ""),
-                "pace": (pace := speed.get(one.reviewer_id)),
-                "quick": pace.quick if pace else 0,
+                "figures": reviewer_figures,
+                "reviewer": names.get(reviewer_figures.reviewer_id, ""),
+                "pace": (pace := pace_by_reviewer.get(reviewer_figures.reviewer_id)),
+                "quick": pace.quick_count if pace else 0,
             }
-            for one in consistency(queue)
+            for reviewer_figures in reviewer_consistency(queue)
         ]
 
 
-def _params(runs: list[Run], spec: QueueSpec, body: dict[str, Any]) -> dict[int, DrawParams]:
-    """What each run's draw is told, as on the page: what is picked of it, what earlier ratings say of its strata."""
-    planned = designs(runs, criteria_of(runs, spec, body["metrics"]), spec.size, GUESS)
-    return told(planned, spec, picked(runs, body["answers"]))
+def _draw_params(runs: list[Run], spec: QueueSpec, body: dict[str, Any]) -> dict[int, DrawParams]:
+    """Draw parameters by run, as on the page: hand-picked answers, and deviations from earlier ratings."""
+    sample_designs = design_samples(runs, select_criteria(runs, spec, body["metrics"]), spec.size, DEFAULT_GUESS)
+    return draw_params_by_run(sample_designs, spec, pick_answers(runs, body["answers"]))
 
 
-def _sharing(body: dict[str, Any], project_id: int) -> Sharing:
-    fields = {tag: people_named(names, project_id) for tag, names in body["people_of_tags"].items()}
-    answers = body["people_of_answers"].items()
-    named = {int(pk): people_named(names, project_id) for pk, names in answers}
-    return Sharing(fields, named)
+def _named_reviewers(body: dict[str, Any], project_id: int) -> NamedReviewers:
+    by_tag = {tag: people_named(names, project_id) for tag, names in body["people_of_tags"].items()}
+    names_by_answer = body["people_of_answers"].items()
+    by_answer = {int(pk): people_named(names, project_id) for pk, names in names_by_answer}
+    return NamedReviewers(by_tag, by_answer)

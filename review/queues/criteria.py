@@ -1,4 +1,4 @@
-"""Which criteria a queue asks for: those that are named, else those that its ``coverage`` calls for."""
+"""Selection of a queue's criteria: the named ones, or those that its ``coverage`` requires."""
 
 from __future__ import annotations
 
@@ -6,58 +6,56 @@ from collections.abc import Sequence
 
 from django.db.models import Exists, OuterRef
 
-from evaluation.core.errors import Refused
-from evaluation.core.metric_specs import JUDGED
+from evaluation.core.errors import DomainError
+from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.core.samples import Status
 from evaluation.judges.shipping import definitions
 from evaluation.models import MetricDefinition, Run, Score
 from evaluation.profiles.spec import ProfileSpec
-from review.models.queue_spec import FEW, Coverage, QueueSpec
+from review.models.queue_spec import CRITERIA_PER_ANSWER, Coverage, QueueSpec
 from review.queues.draws import steering_metrics
 
 
-def criteria_of(runs: Sequence[Run], spec: QueueSpec, names: Sequence[str] = ()) -> list[MetricDefinition]:
-    """The named metrics; without names every judged part of the first run's overall score that applies to any of its
-    answers (all that a judge scored, where none is a part of it), or the few of most weight.
+def select_criteria(runs: Sequence[Run], spec: QueueSpec, names: Sequence[str] = ()) -> list[MetricDefinition]:
+    """Return the named metrics, else the judged metrics of the first run's overall score, all or the few of most
+    weight.
 
-    :raises Refused: ``no_metrics`` where there is none.
-    :raises UnknownName: for a name that nothing defines.
-    """
+    :raises Refused: ``no_metrics`` if there is none.
+    :raises UnknownName: for an undefined name."""
     if names:
-        return metrics_of(runs, names)
-    if not (found := judged_parts(runs[0])):
-        raise Refused("no_metrics")
-    return found[:FEW] if spec.coverage == Coverage.FEWEST else found
+        return named_metrics(runs, names)
+    if not (metrics := judged_metrics(runs[0])):
+        raise DomainError("no_metrics")
+    return metrics[:CRITERIA_PER_ANSWER] if spec.coverage == Coverage.FEWEST else metrics
 
 
-def judged_parts(run: Run) -> list[MetricDefinition]:
-    """The judged parts of the overall score that apply to any answer, those of most weight first; all that a judge
-    scored where none of it is a part; what was scored otherwise where there is no judge."""
-    scored = steering_metrics(run)
-    found = [metric for metric in scored if metric.kind in JUDGED] or scored
-    of_run = run.scores.order_by().values_list("metric", flat=True).distinct()
-    nowhere = set(of_run) - set(of_run.filter(status=Status.SCORED))
-    found, weight = [metric for metric in found if metric.pk not in nowhere], weights(run)
-    parts = [metric for metric in found if weight.get(metric.name)]
-    return sorted(parts, key=lambda metric: -weight[metric.name]) or found
+def judged_metrics(run: Run) -> list[MetricDefinition]:
+    """Judged metrics of the overall score that apply to any answer, by descending weight. Falls back to all judged
+    metrics, and without a judge to all scored ones."""
+    scored_metrics = steering_metrics(run)
+    candidates = [metric for metric in scored_metrics if metric.kind in JUDGED_KINDS] or scored_metrics
+    run_metric_ids = run.scores.order_by().values_list("metric", flat=True).distinct()
+    unscored_ids = set(run_metric_ids) - set(run_metric_ids.filter(status=Status.SCORED))
+    candidates, weight_by_name = [metric for metric in candidates if metric.pk not in unscored_ids], metric_weights(run)
+    weighted_metrics = [metric for metric in candidates if weight_by_name.get(metric.name)]
+    return sorted(weighted_metrics, key=lambda metric: -weight_by_name[metric.name]) or candidates
 
 
-def weights(run: Run) -> dict[str, float]:
-    """The weight of each metric in the run's overall score."""
+def metric_weights(run: Run) -> dict[str, float]:
+    """Weight of each metric in the run's overall score."""
     return {part.metric: part.weight for part in ProfileSpec.model_validate(run.profile_version.spec).parts}
 
 
-def metrics_of(runs: Sequence[Run], names: Sequence[str]) -> list[MetricDefinition]:
-    """The named metrics in the versions the runs were scored with, others in their newest version.
+def named_metrics(runs: Sequence[Run], names: Sequence[str]) -> list[MetricDefinition]:
+    """Return the named metrics in the versions the runs were scored with, others in their newest version.
 
     :raises Refused: ``no_metrics``.
-    :raises UnknownName: for a name that nothing defines.
-    """
+    :raises UnknownName: for an undefined name."""
     if not names:
-        raise Refused("no_metrics")
-    scored = MetricDefinition.objects.filter(
+        raise DomainError("no_metrics")
+    scored_metrics = MetricDefinition.objects.filter(
         Exists(Score.objects.filter(run__in=runs, metric=OuterRef("pk"))), name__in=names
     )
-    known = {metric.name: metric for metric in scored.order_by("version")}
-    known |= definitions(name for name in names if name not in known)
-    return [known[name] for name in dict.fromkeys(names)]
+    metrics_by_name = {metric.name: metric for metric in scored_metrics.order_by("version")}
+    metrics_by_name |= definitions(name for name in names if name not in metrics_by_name)
+    return [metrics_by_name[name] for name in dict.fromkeys(names)]

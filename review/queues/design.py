@@ -1,4 +1,5 @@
-"""How to draw a sample for review, by how far judge and experts are apart, and what it will give."""
+"""Sampling design of a review: expected errors of the judge by stratum, and the interval a sample is expected to
+give."""
 
 from __future__ import annotations
 
@@ -8,208 +9,252 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evaluation.core.metric_specs import JUDGED
+from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.models import MetricDefinition, Run
-from evaluation.profiles.arithmetic import Label
+from evaluation.profiles.arithmetic import FigureLabel
 from review.models.queue_spec import QueueSpec
-from review.queues.draws import earlier_answers, frame_of, steering_metrics
-from review.queues.making import shares
-from review.reports.gathering import Gathered, gather
-from review.statistics.correction.corrected import Fitted, fitted
-from review.statistics.correction.frame import Component, Key
-from review.statistics.precision import PlannedStratum, deviation, expected_half_width, pilot_deviations
+from review.queues.draws import earlier_answers, sampling_frame, steering_metrics
+from review.queues.making import split_size
+from review.reports.gathering import ReportInputs, load_inputs
+from review.statistics.correction.corrected import ComponentFit, fit_component
+from review.statistics.correction.frame import AnswerKey, Component
+from review.statistics.precision import PlannedStratum, expected_half_width, pilot_deviations, standard_deviation
 from review.statistics.sampling.draw import CERTAIN
-from review.statistics.sampling.member import Drawn, DrawParams, Member, stratify
-from review.statistics.sampling.turns import LEAST_ASKED
+from review.statistics.sampling.member import DrawnAnswer, DrawParams, Member, stratify
+from review.statistics.sampling.turns import MIN_ASKED
 
-GUESS = 0.25  # without ratings: the judge is a quarter of the scale off, one level of five
-FLOOR = 0.02  # no stratum is given up because the pilot saw no difference in it
-LEAST_PILOT = 10
+# Assumed error of the judge without ratings, as a share of the scale: one level of five.
+DEFAULT_GUESS = 0.25
+# Smallest deviation of a stratum, so that a pilot without differences does not exclude it from sampling.
+DEVIATION_FLOOR = 0.02
+MIN_PILOT_ANSWERS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
-    """How far the experts are from the judge, in units of the overall score. ``by_answer``: expert minus b times judge
-    of the rated answers, over the parts named; ``deviation`` its standard deviation, a guess without enough ratings;
-    ``floor`` the least deviation of any stratum. ``waiting``: answers that were drawn and not yet served."""
+class JudgeErrors:
+    """Differences between experts and judge, in units of the overall score, over the metrics ``parts``.
+
+    ``by_answer``: expert minus b times judge, by rated answer. ``deviation``: standard deviation of these, or a guess
+    (``guessed``) with too few ratings. ``floor``: smallest deviation of any stratum. ``waiting_answers``: drawn answers
+    that nobody has been served yet."""
 
     parts: tuple[str, ...]
     by_answer: Mapping[int, float]
     deviation: float
     floor: float
     guessed: bool
-    waiting: frozenset[int] = frozenset()
+    waiting_answers: frozenset[int] = frozenset()
 
 
-def errors_of(basis: Gathered, names: Collection[str] | None = None, guess: float = GUESS) -> Errors | None:
-    """How far judge and experts are apart on the parts named, else on those rated or judged. ``None`` where the run has
-    no overall score or none of them is a part of it. ``guess``: by how much of the scale the judge is taken to be off
-    until 10 answers have been rated."""
-    if basis.machine.outcome.label is not Label.OVERALL_SCORE:
+def judge_errors(
+    basis: ReportInputs, metric_names: Collection[str] | None = None, guessed_error: float = DEFAULT_GUESS
+) -> JudgeErrors | None:
+    """Estimate the judge's errors over the named metrics, by default those rated or judged.
+
+    ``guessed_error`` is the assumed error as a share of the scale until 10 answers are rated. ``None`` if the run has
+    no overall score or none of the metrics is part of it."""
+    if basis.machine.outcome.label is not FigureLabel.OVERALL_SCORE:
         return None
     components = basis.correction.components(basis.profile, basis.machine)
-    wanted = set(names) if names is not None else _usual(basis, components)
-    chosen = [one for one in components if one.name in wanted]
-    if not chosen:
+    selected_names = set(metric_names) if metric_names is not None else _default_names(basis, components)
+    selected_components = [component for component in components if component.name in selected_names]
+    if not selected_components:
         return None
-    by_answer = _residuals(chosen)
-    guessed = len(by_answer) < LEAST_PILOT
-    width = sum(abs(one.weight) * one.width for one in chosen)
-    apart = guess * width if guessed else max(deviation(list(by_answer.values())), FLOOR * width)
-    parts = tuple(one.name for one in chosen)
-    return Errors(parts, by_answer, apart, FLOOR * width, guessed, _waiting(basis, chosen))
+    by_answer = _residuals(selected_components)
+    guessed = len(by_answer) < MIN_PILOT_ANSWERS
+    width = sum(abs(component.weight) * component.width for component in selected_components)
+    error_deviation = (
+        guessed_error * width if guessed else max(standard_deviation(list(by_answer.values())), DEVIATION_FLOOR * width)
+    )
+    parts = tuple(component.name for component in selected_components)
+    return JudgeErrors(
+        parts,
+        by_answer,
+        error_deviation,
+        DEVIATION_FLOOR * width,
+        guessed,
+        _waiting_answers(basis, selected_components),
+    )
 
 
-def _usual(basis: Gathered, components: Sequence[Component]) -> set[str]:
-    """The parts that were rated; before that, those a judge scored."""
-    rated = {one.name for one in components if one.labels}
-    return rated or {metric.name for metric in basis.said.metrics.values() if metric.kind in JUDGED}
+def _default_names(basis: ReportInputs, components: Sequence[Component]) -> set[str]:
+    """Names of the rated components, or, before any rating, of those a judge scored."""
+    rated_names = {component.name for component in components if component.labels}
+    return rated_names or {metric.name for metric in basis.evidence.metrics.values() if metric.kind in JUDGED_KINDS}
 
 
 def _residuals(components: Sequence[Component]) -> dict[int, float]:
-    """Answer -> what it adds to the error of the score, were the score a plain mean over all answers: a part over
-    ``N_j`` of N answers counts N / N_j times. Of the answers that have all of their labels."""
-    frame = {key for one in components for key in one.frame.keys}
-    total: dict[Key, float] = {}
-    missing: set[Key] = set()
-    for one in components:
-        fit = fitted(one)
-        slope = fit.influence.slope if isinstance(fit, Fitted) else None
-        scale = one.weight * len(frame) / len(one.frame)
-        errors = scale * (one.frame.rating - (1.0 if slope is None else slope) * one.frame.judge)
-        usable = one.frame.labelled & ~np.isnan(one.frame.judge)
-        for key, known, error in zip(one.frame.keys, usable.tolist(), errors.tolist(), strict=True):
-            if known:
-                total[key] = total.get(key, 0.0) + error
+    """Map each fully labelled answer to its contribution to the error of the score, treated as a mean over all answers:
+    a component over ``N_j`` of N answers is weighted by N / N_j."""
+    frame_keys = {key for component in components for key in component.frame.keys}
+    totals: dict[AnswerKey, float] = {}
+    missing: set[AnswerKey] = set()
+    for component in components:
+        fit = fit_component(component)
+        slope = fit.influence.slope if isinstance(fit, ComponentFit) else None
+        scale = component.weight * len(frame_keys) / len(component.frame)
+        errors = scale * (component.frame.rating - (1.0 if slope is None else slope) * component.frame.judge)
+        usable = component.frame.labelled & ~np.isnan(component.frame.judge)
+        for key, is_usable, error in zip(component.frame.keys, usable.tolist(), errors.tolist(), strict=True):
+            if is_usable:
+                totals[key] = totals.get(key, 0.0) + error
             else:
                 missing.add(key)
-    return {int(str(key)): error for key, error in total.items() if key not in missing}
+    return {int(str(key)): error for key, error in totals.items() if key not in missing}
 
 
-def _waiting(basis: Gathered, components: Sequence[Component]) -> frozenset[int]:
-    """Drawn answers that nobody was served yet, for any of the parts, by whatever draw."""
-    of_name = {metric.name: pk for pk, metric in basis.said.metrics.items()}
+def _waiting_answers(basis: ReportInputs, components: Sequence[Component]) -> frozenset[int]:
+    """Drawn answers that nobody has been served yet, over all draws and components."""
+    metric_ids = {metric.name: pk for pk, metric in basis.evidence.metrics.items()}
     waiting: set[int] = set()
-    for one in components:
-        if one.name in of_name:
-            pk = of_name[one.name]
-            drawn = basis.samples.waiting_for(pk, basis.said.ratings_by_metric.get(pk, ()))
-            waiting |= drawn.intersection(one.frame.keys)
+    for component in components:
+        if component.name in metric_ids:
+            pk = metric_ids[component.name]
+            waiting_keys = basis.samples.unserved_answers(pk, basis.evidence.ratings_by_metric.get(pk, ()))
+            waiting |= waiting_keys.intersection(component.frame.keys)
     return frozenset(waiting)
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedPart:
-    """A stratum of a draw: its size, how many are drawn, and the deviation that is expected in it."""
+class StratumPlan:
+    """A stratum of a sample: size, sample size, and expected standard deviation."""
 
     name: str
     size: int
-    drawn: int
+    sample_size: int
     deviation: float
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """What a draw is expected to give: the half-width of the corrected overall score, by strata."""
+class ExpectedInterval:
+    """Expected half-width of the corrected overall score, with its strata."""
 
     half_width: float
     guessed: bool
-    strata: tuple[PlannedPart, ...]
+    strata: tuple[StratumPlan, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
-    """How to draw: what the draw is told, what is known of the errors, and the answers it can take."""
+class SampleDesign:
+    """Parameters of a draw, the known errors of the judge, and the answers to draw from."""
 
     params: DrawParams
-    errors: Errors | None
+    errors: JudgeErrors | None
     members: tuple[Member, ...]
 
     @property
-    def neyman(self) -> bool:
-        """Whether earlier ratings decide how many answers each stratum gives."""
+    def uses_neyman(self) -> bool:
+        """True if earlier ratings determine the sample size of each stratum (Neyman allocation)."""
         return bool(self.params.pilot_sd)
 
 
-def design(basis: Gathered, metrics: Sequence[MetricDefinition], size: int, guess: float = GUESS) -> Design:
-    """What a stratified draw for these metrics should be told: which answers earlier draws took, and how far judge and
-    experts are apart in each stratum of the others (Neyman), where there are ratings enough."""
+def design_sample(
+    basis: ReportInputs, metrics: Sequence[MetricDefinition], size: int, guessed_error: float = DEFAULT_GUESS
+) -> SampleDesign:
+    """Design a stratified draw for these metrics.
+
+    Answers of earlier draws are certain. With enough ratings, the other answers are allocated to strata by the
+    deviations between judge and experts (Neyman)."""
     run = basis.run
     steering = steering_metrics(run, [metric.pk for metric in metrics])
-    members = frame_of(run, steering).members
-    certain = earlier_answers(run, steering) & {member.key for member in members}
-    errors = errors_of(basis, [metric.name for metric in metrics], guess)
-    params = DrawParams(certain=frozenset(certain))
-    rest = [member for member in members if member.key not in certain]
-    if errors is None or errors.guessed or not rest:
-        return Design(params, errors, members)
-    strata = stratify(rest, params.merge_below, most=max(1, size // params.per_stratum))
-    return Design(
-        replace(params, pilot_sd=_by_stratum(errors, members, strata, Counter(strata.values()))), errors, members
+    members = sampling_frame(run, steering).members
+    certain_keys = earlier_answers(run, steering) & {member.key for member in members}
+    errors = judge_errors(basis, [metric.name for metric in metrics], guessed_error)
+    params = DrawParams(certain=frozenset(certain_keys))
+    open_members = [member for member in members if member.key not in certain_keys]
+    if errors is None or errors.guessed or not open_members:
+        return SampleDesign(params, errors, members)
+    strata = stratify(open_members, params.merge_below, max_strata=max(1, size // params.per_stratum))
+    return SampleDesign(
+        replace(params, pilot_sd=_stratum_deviations(errors, members, strata, Counter(strata.values()))),
+        errors,
+        members,
     )
 
 
-def expected_interval(found: Design, drawn: Sequence[Drawn], share: float = 1.0) -> Expected | None:
-    """What a draw is expected to give together with the answers drawn earlier; ``None`` for a draw without
-    probabilities, and for metrics that are no part of the overall score. ``share``: of the answers drawn that each
-    criterion is asked of, the errors of all of them taken to go together, which is the worst case."""
-    errors = found.errors
+def expected_interval(
+    design: SampleDesign, sample: Sequence[DrawnAnswer], share: float = 1.0
+) -> ExpectedInterval | None:
+    """Expected half-width from this sample together with the answers drawn earlier.
+
+    ``share`` is the share of drawn answers on which each criterion is rated; the errors of the criteria are taken as
+    fully correlated, which is the worst case. ``None`` for samples without probabilities, and for metrics outside the
+    overall score."""
+    errors = design.errors
     if errors is None:
         return None
-    sizes = Counter(one.stratum for one in drawn)
-    counts = Counter(one.stratum for one in drawn if one.sampled)
-    if not sizes or len(counts) < len(sizes) or any(one.probability is None for one in drawn):
+    sizes = Counter(drawn_answer.stratum for drawn_answer in sample)
+    counts = Counter(drawn_answer.stratum for drawn_answer in sample if drawn_answer.sampled)
+    if not sizes or len(counts) < len(sizes) or any(drawn_answer.probability is None for drawn_answer in sample):
         return None
-    new = {one.key: one.stratum for one in drawn if one.stratum != CERTAIN}
-    deviations = _by_stratum(errors, found.members, new, sizes)
+    new_strata = {drawn_answer.key: drawn_answer.stratum for drawn_answer in sample if drawn_answer.stratum != CERTAIN}
+    deviations = _stratum_deviations(errors, design.members, new_strata, sizes)
     strata = [PlannedStratum(name, size, deviations[name]) for name, size in sorted(sizes.items())]
-    parts = tuple(PlannedPart(one.name, one.size, counts[one.name], one.deviation) for one in strata)
-    rated = {name: count if share >= 1 else max(LEAST_ASKED, round(count * share)) for name, count in counts.items()}
-    return Expected(expected_half_width(strata, rated), errors.guessed, parts)
+    stratum_plans = tuple(
+        StratumPlan(stratum.name, stratum.size, counts[stratum.name], stratum.deviation) for stratum in strata
+    )
+    rated_counts = {
+        name: count if share >= 1 else max(MIN_ASKED, round(count * share)) for name, count in counts.items()
+    }
+    return ExpectedInterval(expected_half_width(strata, rated_counts), errors.guessed, stratum_plans)
 
 
-def strata_ahead(found: Design) -> tuple[list[PlannedStratum], int]:
-    """The strata a stratified draw could take from, with the deviations expected in them, and how many answers are
-    certain because earlier draws took them. Without anything known of the errors there are none."""
-    certain = found.params.certain
-    rest = [member for member in found.members if member.key not in certain]
-    if found.errors is None or not rest:
-        return [], len(certain)
-    strata = stratify(rest, found.params.merge_below)
+def remaining_strata(design: SampleDesign) -> tuple[list[PlannedStratum], int]:
+    """Return the strata left to draw from with their expected deviations, and the number of answers that earlier draws
+    took. No strata if nothing is known of the errors."""
+    certain_keys = design.params.certain
+    open_members = [member for member in design.members if member.key not in certain_keys]
+    if design.errors is None or not open_members:
+        return [], len(certain_keys)
+    strata = stratify(open_members, design.params.merge_below)
     sizes = Counter(strata.values())
-    deviations = _by_stratum(found.errors, found.members, strata, sizes)
-    return [PlannedStratum(name, size, deviations[name]) for name, size in sorted(sizes.items())], len(certain)
+    deviations = _stratum_deviations(design.errors, design.members, strata, sizes)
+    return [PlannedStratum(name, size, deviations[name]) for name, size in sorted(sizes.items())], len(certain_keys)
 
 
-def _by_stratum(
-    errors: Errors, members: Sequence[Member], strata: Mapping[int, str], sizes: Mapping[str, int]
+def _stratum_deviations(
+    errors: JudgeErrors, members: Sequence[Member], strata: Mapping[int, str], sizes: Mapping[str, int]
 ) -> dict[str, float]:
-    """The deviation of each stratum. A rated answer that is in none, because an earlier draw took it, belongs to the
-    stratum of answers like it: of the same category and judge's score, else of the score alone."""
+    """Deviation of each stratum. A rated answer of an earlier draw counts in the stratum of answers with the same
+    category and judge score, else of the same score."""
     if errors.guessed:
         return dict.fromkeys(sizes, errors.deviation)
-    exact = {(m.category, m.judge_score): strata[m.key] for m in members if m.key in strata}
-    near = {m.judge_score: strata[m.key] for m in members if m.key in strata}
-    found: dict[str, list[float]] = {}
+    strata_by_category_and_score = {
+        (frame_member.category, frame_member.judge_score): strata[frame_member.key]
+        for frame_member in members
+        if frame_member.key in strata
+    }
+    strata_by_score = {
+        frame_member.judge_score: strata[frame_member.key] for frame_member in members if frame_member.key in strata
+    }
+    errors_by_stratum: dict[str, list[float]] = {}
     for member in members:
         if member.key in errors.by_answer:
-            own = strata.get(member.key) or exact.get((member.category, member.judge_score))
-            found.setdefault(own or near.get(member.judge_score, ""), []).append(errors.by_answer[member.key])
-    return pilot_deviations(found, sizes, errors.floor)
+            stratum = strata.get(member.key) or strata_by_category_and_score.get((member.category, member.judge_score))
+            errors_by_stratum.setdefault(stratum or strata_by_score.get(member.judge_score, ""), []).append(
+                errors.by_answer[member.key]
+            )
+    return pilot_deviations(errors_by_stratum, sizes, errors.floor)
 
 
-def designs(runs: Sequence[Run], metrics: Sequence[MetricDefinition], size: int, guess: float) -> dict[int, Design]:
-    """Run -> how to draw from it, each with its share of the size and its own earlier ratings."""
-    wanted = zip(runs, shares(runs, size), strict=True)
-    return {run.pk: design(gather(run), metrics, share, guess) for run, share in wanted}
-
-
-def told(
-    planned: Mapping[int, Design], spec: QueueSpec, keys: Mapping[int, frozenset[int]] | None = None
-) -> dict[int, DrawParams]:
-    """Run -> everything its draw is told; ``keys`` are hand-picked answers by run."""
-    picked = keys or {}
+def design_samples(
+    runs: Sequence[Run], metrics: Sequence[MetricDefinition], size: int, guessed_error: float
+) -> dict[int, SampleDesign]:
+    """Design a draw for each run, with its share of the size and its own earlier ratings."""
+    run_sizes = zip(runs, split_size(runs, size), strict=True)
     return {
-        run: replace(one.params, fail_below=spec.fail_below, share=spec.share, keys=picked.get(run, frozenset()))
-        for run, one in planned.items()
+        run.pk: design_sample(load_inputs(run), metrics, size_of_run, guessed_error) for run, size_of_run in run_sizes
+    }
+
+
+def draw_params_by_run(
+    designs: Mapping[int, SampleDesign], spec: QueueSpec, picked_keys: Mapping[int, frozenset[int]] | None = None
+) -> dict[int, DrawParams]:
+    """Draw parameters by run; ``picked_keys`` are hand-picked answers by run."""
+    keys_by_run = picked_keys or {}
+    return {
+        run_id: replace(
+            design.params, fail_below=spec.fail_below, share=spec.share, keys=keys_by_run.get(run_id, frozenset())
+        )
+        for run_id, design in designs.items()
     }

@@ -1,9 +1,8 @@
-"""What is done with a queue that is under way: a lead gives items to other people, takes them back, gives more time;
-reviewers who have something left are reminded by e-mail before the deadline.
+"""Actions of a lead on an open queue (reassign, release, extend, invite, deadline), and reminder e-mails before the
+deadline.
 
-Ratings stay whatever happens here; every step of a lead is in the audit log. Each person is reminded once for every
-number of hours that is set, whoever runs this and however often: the row that says so is written before the mail is
-sent. A mail that could not be sent is tried again, three times in all."""
+Ratings are never changed, and every action is in the audit log. A person gets one reminder for each configured number
+of hours: its row is written before the mail is sent. A failed mail is sent again, three tries in all."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext, ngettext, override
 
 from evaluation.accounts import audit
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import User
 from review.models import Assignment, ItemEvent, QueueMember, Reminder, Reservation, ReviewItem, ReviewQueue
 from review.models.queue_spec import SETTINGS
@@ -30,14 +29,15 @@ from review.queues.making import add_members, check_people
 from review.queues.progress import own_progress
 from review.queues.sharing import check_members
 from review.ratings.leases import lease_end
-from review.ratings.settling import RATED, locked, settle
+from review.ratings.settling import RATED, lock_item, update_item_state
 
 State = Assignment.State
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """``moved`` items changed hands; ``kept`` did not, because the other person had them before."""
+class MoveCounts:
+    """Number of items that changed hands (``moved``), and of those that did not because the taker had them before
+    (``kept``)."""
 
     moved: int
     kept: int
@@ -45,211 +45,215 @@ class Moved:
 
 def reassign(
     queue: ReviewQueue, giver: User, taker: User, *, by: User | None, items: Collection[int] | None = None
-) -> Moved:
-    """Give what one person has in hand or kept for them, and has not rated, to another; all of it, or some items.
+) -> MoveCounts:
+    """Give a person's leased and reserved items without a rating to another person; all of them, or some.
 
-    What was in a pool is kept for the taker then (and, where it needs several people, for all but the giver). Drafts
-    stay with who wrote them.
+    Pooled items are then reserved for the taker and, if they need several people, for all members except the giver.
+    Drafts stay with their author.
 
-    :raises Refused: ``not_a_reviewer`` for who is not a member, or ``same_person``.
-    """
+    :raises Refused: ``not_a_reviewer`` or ``same_person``."""
     _check_members(queue, [giver, taker])
     if giver.pk == taker.pk:
-        raise Refused("same_person")
+        raise DomainError("same_person")
     with transaction.atomic():
-        rows = _unrated(queue, giver)
-        found = list((rows if items is None else rows.filter(pk__in=items)).select_for_update(no_key=True))
-        had = set(Assignment.objects.filter(item__in=found, reviewer=taker).values_list("item", flat=True))
-        moving = [item for item in found if item.pk not in had]
-        _release(Assignment.objects.filter(item__in=moving, reviewer=giver))
-        _keep_for(queue, moving, giver, taker)
-        audit.record(by, "queue_reassigned", queue, items=len(moving), giver=giver.pk, taker=taker.pk)
-    return Moved(len(moving), len(found) - len(moving))
+        rows = _unrated_items(queue, giver)
+        unrated_items = list((rows if items is None else rows.filter(pk__in=items)).select_for_update(no_key=True))
+        taker_item_ids = set(
+            Assignment.objects.filter(item__in=unrated_items, reviewer=taker).values_list("item", flat=True)
+        )
+        moved_items = [item for item in unrated_items if item.pk not in taker_item_ids]
+        _release_leases(Assignment.objects.filter(item__in=moved_items, reviewer=giver))
+        _reserve_for(queue, moved_items, giver, taker)
+        audit.record(by, "queue_reassigned", queue, items=len(moved_items), giver=giver.pk, taker=taker.pk)
+    return MoveCounts(len(moved_items), len(unrated_items) - len(moved_items))
 
 
-def name_people(queue: ReviewQueue, items: Collection[int], people: Sequence[User], *, by: User | None) -> int:
-    """Keep items for exactly these people and whoever has rated them; so many reviewers each of them takes then. How
-    many items that were.
+def set_item_reviewers(queue: ReviewQueue, items: Collection[int], people: Sequence[User], *, by: User | None) -> int:
+    """Reserve items for exactly these people and those who have rated them; each item then needs that many reviews.
+    Returns the number of items.
 
-    :raises Refused: ``not_a_reviewer``, ``no_reviewers``, or ``setting_range`` for more than ten people.
-    """
+    :raises Refused: ``not_a_reviewer``, ``no_reviewers``, or ``setting_range`` for more than ten people."""
     if not people:
-        raise Refused("no_reviewers")
+        raise DomainError("no_reviewers")
     _check_members(queue, people)
-    wanted = {one.pk for one in people}
+    reviewer_ids = {person.pk for person in people}
     with transaction.atomic():
         rows = queue.items.filter(pk__in=items, occasion=FIRST_OCCASION).exclude(state=ReviewItem.State.WITHDRAWN)
-        found = list(rows.select_for_update(no_key=True).order_by("pk"))
-        for item in found:
-            _name(item, wanted)
-        audit.record(by, "queue_people_named", queue, items=len(found), people=sorted(wanted))
-    return len(found)
+        locked_items = list(rows.select_for_update(no_key=True).order_by("pk"))
+        for item in locked_items:
+            _set_reviewers(item, reviewer_ids)
+        audit.record(by, "queue_people_named", queue, items=len(locked_items), people=sorted(reviewer_ids))
+    return len(locked_items)
 
 
 def release_all(queue: ReviewQueue, reviewer: User, *, by: User | None) -> int:
-    """Give back everything a person has in hand; how many items that were."""
+    """Release all items that a person holds; returns how many."""
     with transaction.atomic():
-        held = Assignment.objects.filter(queue=queue, reviewer=reviewer)
-        # Locked: what is rated or given back at the same moment is not given back by this.
-        count = _release(held.select_for_update(no_key=True).order_by("pk"))
+        assignments = Assignment.objects.filter(queue=queue, reviewer=reviewer)
+        # Locked, so that an item that is rated or released meanwhile is not released again.
+        count = _release_leases(assignments.select_for_update(no_key=True).order_by("pk"))
         audit.record(by, "queue_released", queue, reviewer=reviewer.pk, items=count)
     return count
 
 
 def extend_all(queue: ReviewQueue, reviewer: User, *, by: User | None) -> int:
-    """Prolong everything a person has in hand from now on; how many items that were."""
+    """Extend all leases of a person from now; returns how many."""
     with transaction.atomic():
-        held = Assignment.objects.filter(queue=queue, reviewer=reviewer, state=State.LEASED)
-        count = held.update(lease_until=lease_end(queue))
+        leases = Assignment.objects.filter(queue=queue, reviewer=reviewer, state=State.LEASED)
+        count = leases.update(lease_until=lease_end(queue))
         audit.record(by, "queue_extended", queue, reviewer=reviewer.pk, items=count)
     return count
 
 
 def set_deadline(queue: ReviewQueue, deadline: datetime | None, *, by: User | None) -> None:
-    """Move the deadline, or take it away.
+    """Set or remove the deadline.
 
-    :raises Refused: ``deadline_passed`` for one that is not to come.
-    """
+    :raises Refused: ``deadline_passed`` for a time in the past."""
     if deadline is not None and deadline <= timezone.now():
-        raise Refused("deadline_passed")
+        raise DomainError("deadline_passed")
     with transaction.atomic():
         ReviewQueue.objects.filter(pk=queue.pk).update(deadline=deadline)
         queue.deadline = deadline
         audit.record(by, "queue_deadline", queue, deadline=deadline.isoformat() if deadline else None)
 
 
-def invite(queue: ReviewQueue, people: Sequence[User], *, by: User | None) -> None:
-    """Let more people rate the queue's items.
+def invite_reviewers(queue: ReviewQueue, people: Sequence[User], *, by: User | None) -> None:
+    """Add members to a queue.
 
-    :raises Refused: ``no_reviewers``, or ``not_in_project``.
-    """
+    :raises Refused: ``no_reviewers`` or ``not_in_project``."""
     check_people(people, queue.project_id)
     with transaction.atomic():
         add_members(queue, people)
-        audit.record(by, "queue_people_added", queue, people=sorted(one.pk for one in people))
+        audit.record(by, "queue_people_added", queue, people=sorted(person.pk for person in people))
 
 
-def _unrated(queue: ReviewQueue, user: User) -> QuerySet[ReviewItem]:
-    """Open items the person holds or has kept for them, and neither rated nor passed on; no hidden repeats."""
-    mine = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user)
-    kept = Reservation.objects.filter(item=OuterRef("pk"), reviewer=user)
-    open_ones = queue.items.filter(state=ReviewItem.State.OPEN, occasion=FIRST_OCCASION)
-    passed = mine.exclude(state__in=[State.LEASED, State.EXPIRED])
-    return open_ones.filter(
-        Exists(mine.filter(state=State.LEASED)) | (Q(reserved=True) & Exists(kept)), ~Exists(passed)
+def _unrated_items(queue: ReviewQueue, user: User) -> QuerySet[ReviewItem]:
+    """Open items that are leased by or reserved for the user, neither rated nor skipped; without hidden repeats."""
+    own_assignments = Assignment.objects.filter(item=OuterRef("pk"), reviewer=user)
+    own_reservations = Reservation.objects.filter(item=OuterRef("pk"), reviewer=user)
+    open_items = queue.items.filter(state=ReviewItem.State.OPEN, occasion=FIRST_OCCASION)
+    ended_assignments = own_assignments.exclude(state__in=[State.LEASED, State.EXPIRED])
+    return open_items.filter(
+        Exists(own_assignments.filter(state=State.LEASED)) | (Q(reserved=True) & Exists(own_reservations)),
+        ~Exists(ended_assignments),
     ).order_by("pk")
 
 
-def _release(rows: QuerySet[Assignment]) -> int:
-    """Take back what is in hand of these; how many that were."""
+def _release_leases(rows: QuerySet[Assignment]) -> int:
+    """Expire the leases among these assignments; returns how many."""
     ids = list(rows.filter(state=State.LEASED).values_list("pk", flat=True))
     Assignment.objects.filter(pk__in=ids).update(state=State.EXPIRED)
     ItemEvent.objects.bulk_create([ItemEvent(assignment_id=pk, verb="release") for pk in ids])
     return len(ids)
 
 
-def _keep_for(queue: ReviewQueue, items: Sequence[ReviewItem], giver: User, taker: User) -> None:
-    pooled = [item for item in items if not item.reserved]
-    members = list(queue.members.exclude(reviewer=giver).values_list("reviewer_id", flat=True)) if pooled else []
+def _reserve_for(queue: ReviewQueue, items: Sequence[ReviewItem], giver: User, taker: User) -> None:
+    pooled_items = [item for item in items if not item.reserved]
+    member_ids = (
+        list(queue.members.exclude(reviewer=giver).values_list("reviewer_id", flat=True)) if pooled_items else []
+    )
     rows = [Reservation(item=item, reviewer=taker) for item in items]
     rows += [
-        Reservation(item=item, reviewer_id=member)
-        for item in pooled
+        Reservation(item=item, reviewer_id=member_id)
+        for item in pooled_items
         if item.reviews_needed > 1
-        for member in members
-        if member != taker.pk
+        for member_id in member_ids
+        if member_id != taker.pk
     ]
-    ReviewItem.objects.filter(pk__in=[item.pk for item in pooled]).update(reserved=True)
+    ReviewItem.objects.filter(pk__in=[item.pk for item in pooled_items]).update(reserved=True)
     Reservation.objects.filter(item__in=items, reviewer=giver).delete()
     Reservation.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def _name(item: ReviewItem, wanted: set[int]) -> None:
+def _set_reviewers(item: ReviewItem, reviewer_ids: set[int]) -> None:
     rows = Assignment.objects.filter(item=item)
-    rated = set(rows.filter(state__in=RATED).values_list("reviewer_id", flat=True))
-    people = wanted | rated
-    SETTINGS["reviews_needed"].check(len(people))
-    _release(rows.exclude(reviewer__in=people))
-    Reservation.objects.filter(item=item).exclude(reviewer__in=people).delete()
+    rater_ids = set(rows.filter(state__in=RATED).values_list("reviewer_id", flat=True))
+    allowed_ids = reviewer_ids | rater_ids
+    SETTINGS["reviews_needed"].check(len(allowed_ids))
+    _release_leases(rows.exclude(reviewer__in=allowed_ids))
+    Reservation.objects.filter(item=item).exclude(reviewer__in=allowed_ids).delete()
     Reservation.objects.bulk_create(
-        [Reservation(item=item, reviewer_id=pk) for pk in sorted(people)], ignore_conflicts=True
+        [Reservation(item=item, reviewer_id=pk) for pk in sorted(allowed_ids)], ignore_conflicts=True
     )
-    ReviewItem.objects.filter(pk=item.pk).update(reserved=True, reviews_needed=len(people))
-    settle(locked(item.pk))
+    ReviewItem.objects.filter(pk=item.pk).update(reserved=True, reviews_needed=len(allowed_ids))
+    update_item_state(lock_item(item.pk))
 
 
 def _check_members(queue: ReviewQueue, people: Sequence[User]) -> None:
     check_members(set(QueueMember.objects.filter(queue=queue).values_list("reviewer_id", flat=True)), people)
 
 
-TRIES = 3
+MAX_TRIES = 3
 NO_ADDRESS = "no_address"
-STUCK = timedelta(minutes=10)  # a sender that died while sending
+# After this time a sender counts as dead.
+SENDING_TIMEOUT = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Reminded:
-    """What a round of reminders did."""
+class ReminderCounts:
+    """Result of a round of reminders."""
 
     sent: int = 0
     failed: int = 0
 
 
-def remind_all(now: datetime | None = None) -> Reminded:
-    """Send every reminder that is due; nothing without a mail server (``EMAIL_URL``)."""
+def remind_all(now: datetime | None = None) -> ReminderCounts:
+    """Send all due reminders; nothing without a mail server (``EMAIL_URL``)."""
     if not settings.CONCORD_MAIL:
-        return Reminded()
+        return ReminderCounts()
     sent = failed = 0
-    for queue, user, hours in _due(now or timezone.now()):
-        claimed = _claim(queue, user, hours)
-        if claimed is None:
+    for queue, user, hours in _due_reminders(now or timezone.now()):
+        reminder = _claim(queue, user, hours)
+        if reminder is None:
             continue
-        problem = _send(queue, user, claimed)
+        problem = _send(queue, user, reminder)
         state = Reminder.State.FAILED if problem else Reminder.State.SENT
-        Reminder.objects.filter(pk=claimed.pk).update(state=state, problem=problem)
+        Reminder.objects.filter(pk=reminder.pk).update(state=state, problem=problem)
         sent, failed = sent + (not problem), failed + bool(problem)
-    return Reminded(sent, failed)
+    return ReminderCounts(sent, failed)
 
 
-def _due(now: datetime) -> Iterator[tuple[ReviewQueue, User, int]]:
-    """Who is to be told of which queue, and the hours before the deadline this counts as: the fewest that fit, so that
-    nobody is told twice at once."""
+def _due_reminders(now: datetime) -> Iterator[tuple[ReviewQueue, User, int]]:
+    """Queues and users to remind, with the smallest configured number of hours that fits, so that nobody gets two
+    reminders at once."""
     hours = sorted(settings.CONCORD_REMIND_HOURS)
     if not hours:
         return
-    soon = ReviewQueue.objects.filter(
+    due_queues = ReviewQueue.objects.filter(
         state=ReviewQueue.State.OPEN, deadline__gt=now, deadline__lte=now + timedelta(hours=hours[-1])
     )
-    for queue in soon:
-        fitting = next(number for number in hours if queue.deadline and queue.deadline - now <= timedelta(hours=number))
+    for queue in due_queues:
+        hours_before = next(
+            number for number in hours if queue.deadline and queue.deadline - now <= timedelta(hours=number)
+        )
         for member in queue.members.filter(reviewer__is_active=True).select_related("reviewer"):
-            if left_to_rate(queue, member.reviewer):
-                yield queue, member.reviewer, fitting
+            if remaining_items(queue, member.reviewer):
+                yield queue, member.reviewer, hours_before
 
 
-def left_to_rate(queue: ReviewQueue, user: User) -> int:
-    """How many items may still come to the person."""
-    left = own_progress(queue, user).left
-    return left if queue.items.filter(state="open", occasion=FIRST_OCCASION).exists() else 0
+def remaining_items(queue: ReviewQueue, user: User) -> int:
+    """Number of items that the user may still get."""
+    remaining = own_progress(queue, user).remaining
+    return remaining if queue.items.filter(state="open", occasion=FIRST_OCCASION).exists() else 0
 
 
 def _claim(queue: ReviewQueue, user: User, hours: int) -> Reminder | None:
-    """The row of a reminder that nobody else sends now; ``None`` where it was sent or is being sent."""
+    """Claim a reminder, so that no other process sends it; ``None`` if it was sent or is being sent."""
     key = {"queue": queue, "reviewer": user, "deadline": queue.deadline, "hours": hours}
     try:
         with transaction.atomic():
             return Reminder.objects.create(**key)
     except IntegrityError:
-        again = Reminder.objects.filter(**key, state=Reminder.State.FAILED, tries__lt=TRIES)
-        stuck = Reminder.objects.filter(
-            **key, state=Reminder.State.SENDING, tries__lt=TRIES, created_at__lt=timezone.now() - STUCK
+        failed_rows = Reminder.objects.filter(**key, state=Reminder.State.FAILED, tries__lt=MAX_TRIES)
+        stuck_rows = Reminder.objects.filter(
+            **key, state=Reminder.State.SENDING, tries__lt=MAX_TRIES, created_at__lt=timezone.now() - SENDING_TIMEOUT
         )
-        taken = (again | stuck).update(state=Reminder.State.SENDING, tries=F("tries") + 1)
-        return Reminder.objects.get(**key) if taken else None
+        claimed_count = (failed_rows | stuck_rows).update(state=Reminder.State.SENDING, tries=F("tries") + 1)
+        return Reminder.objects.get(**key) if claimed_count else None
 
 
 def _send(queue: ReviewQueue, user: User, reminder: Reminder) -> str:
-    """Why the mail could not be sent; empty when it was."""
+    """Send the mail and return the problem; empty if there was none."""
     if not user.email:
         return NO_ADDRESS
     with override(user.language or settings.LANGUAGE_CODE):
@@ -262,13 +266,12 @@ def _send(queue: ReviewQueue, user: User, reminder: Reminder) -> str:
 
 
 def reminder_mail(queue: ReviewQueue, user: User) -> EmailMessage:
-    """The mail in the active language."""
-    left = left_to_rate(queue, user)
+    remaining = remaining_items(queue, user)
     assert queue.deadline is not None  # noqa: S101 -- only queues with a deadline are reminded of
     facts = {
-        "name": user.known_as,
+        "name": user.display_name,
         "queue": queue.name,
-        "count": left,
+        "count": remaining,
         "deadline": date_format(timezone.localtime(queue.deadline), "DATETIME_FORMAT"),
     }
     lines = [
@@ -276,7 +279,7 @@ def reminder_mail(queue: ReviewQueue, user: User) -> EmailMessage:
         ngettext(
             "%(count)d answer is left for you to review in “%(queue)s”, until %(deadline)s.",
             "%(count)d answers are left for you to review in “%(queue)s”, until %(deadline)s.",
-            left,
+            remaining,
         )
         % facts,
     ]

@@ -1,4 +1,4 @@
-"""The forms of a lead: a new review queue, its people, items and deadline."""
+"""Forms of a lead: a new review queue, its people, items and deadline."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.core.canonical import whole_number
-from evaluation.core.errors import Refused
-from evaluation.core.metric_specs import JUDGED
+from evaluation.core.canonical import parse_int
+from evaluation.core.errors import DomainError
+from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.messages import numbers
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import MetricDefinition, Run, User
-from evaluation.specs.form_fields import form_fields, values_of
-from review.models.queue_spec import ASKED, Distribution, QueueSpec
-from review.queues.criteria import criteria_of, weights
-from review.queues.design import GUESS
-from review.queues.sharing import Sharing, fields_from, listed
+from evaluation.specs.form_fields import form_fields, form_values
+from review.models.queue_spec import ASKED_SETTINGS, Distribution, QueueSpec
+from review.queues.criteria import metric_weights, select_criteria
+from review.queues.design import DEFAULT_GUESS
+from review.queues.sharing import NamedReviewers, parse_tag_lines, split_list
 
-MOST_IDS = 5_000
-
-
-def ids_of(data: QueryDict, field: str) -> set[int]:
-    """The primary keys that a form sends under a name; anything else is no id."""
-    sent = data.getlist(field)[:MOST_IDS]
-    return {number for one in sent if (number := whole_number(one)) is not None}
+MAX_IDS = 5_000
 
 
-def moment_of(text: str) -> datetime | None:
-    """A moment in the site's time zone; ``None`` for none.
+def posted_ids(data: QueryDict, field: str) -> set[int]:
+    """Primary keys that a form sends in a field; other values are ignored."""
+    raw_ids = data.getlist(field)[:MAX_IDS]
+    return {number for raw_id in raw_ids if (number := parse_int(raw_id)) is not None}
 
-    :raises Refused: ``no_moment`` for anything else.
-    """
+
+def parse_moment(text: str) -> datetime | None:
+    """Parse a time in the site's time zone; ``None`` for empty text.
+
+    :raises Refused: ``no_moment`` for anything else."""
     if not text.strip():
         return None
     try:
         moment = parse_datetime(text.strip())
         if moment is not None:
             return (moment if timezone.is_aware(moment) else timezone.make_aware(moment)).astimezone(UTC)
-    except (ValueError, OverflowError):  # a day that is none, or one before or after all that are stored
+    # An invalid date, or one outside the storable range.
+    except (ValueError, OverflowError):
         pass
-    raise Refused("no_moment", text=text[:40])
+    raise DomainError("no_moment", text=text[:40])
 
 
 class QueueForm(forms.Form):
-    """What a lead decides about a queue: its settings, and what is chosen among the rows there are; the engine checks
-    the rules that hold between the fields. ``people`` may be chosen, of whom the ``experts`` are to begin with."""
+    """Settings of a new queue and choices of runs, criteria and reviewers; the engine checks the rules between fields.
+    ``people`` can be chosen, and ``experts`` are selected at first."""
 
     runs = forms.MultipleChoiceField(
         label=_("Further runs"),
@@ -112,107 +112,104 @@ class QueueForm(forms.Form):
         self,
         *args: Any,
         run: Run,
-        others: Sequence[Run] = (),
+        other_runs: Sequence[Run] = (),
         metrics: Sequence[MetricDefinition],
         people: Sequence[User],
         experts: Collection[int] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.fields |= form_fields(ASKED)
+        self.fields |= form_fields(ASKED_SETTINGS)
         language = get_language() or "en"
         self.run = run
-        self._others = {str(one.pk): one for one in others}
-        self._people = {str(one.pk): one for one in people}
+        self._other_runs = {str(other_run.pk): other_run for other_run in other_runs}
+        self._people = {str(user.pk): user for user in people}
         self._metrics = {metric.name: metric for metric in metrics}
         choices: dict[str, list[tuple[str, str]]] = {
-            "runs": [(str(one.pk), str(one)) for one in others],
+            "runs": [(str(other_run.pk), str(other_run)) for other_run in other_runs],
             "metrics": [(m.name, m.title.get(language) or m.name) for m in metrics],
-            "reviewers": [(str(one.pk), one.known_as) for one in people],
+            "reviewers": [(str(user.pk), user.display_name) for user in people],
         }
         for name, options in choices.items():
             field = self.fields[name]
             assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101  -- tells the type checker
             field.choices = options
-        self.fields["reviewers"].initial = [str(one.pk) for one in people if one.pk in experts]
+        self.fields["reviewers"].initial = [str(user.pk) for user in people if user.pk in experts]
 
     def clean_deadline(self) -> datetime | None:
-        """A moment that is still to come."""
+        """Reject a deadline that has passed."""
         deadline: datetime | None = self.cleaned_data["deadline"]
         if deadline and deadline <= timezone.now():
             raise forms.ValidationError(_("The deadline has passed already."))
         return deadline
 
     def clean_questions(self) -> list[str]:
-        """The ids of questions."""
-        return listed(self.cleaned_data["questions"])
+        return split_list(self.cleaned_data["questions"])
 
     def clean_fields_of(self) -> dict[str, list[User]]:
-        """Tag -> people, who are looked up among those that may be chosen."""
-        named = {one.get_username(): one for one in self._people.values()}
+        """Map each tag to people, looked up among those that can be chosen."""
+        users_by_name = {user.get_username(): user for user in self._people.values()}
         try:
-            fields = fields_from(self.cleaned_data["fields_of"])
-        except Refused as refused:
+            names_by_tag = parse_tag_lines(self.cleaned_data["fields_of"])
+        except DomainError as refused:
             raise forms.ValidationError(explain_refusal(refused)) from refused
-        if unknown := sorted({name for names in fields.values() for name in names} - set(named)):
-            raise forms.ValidationError(explain_refusal(Refused("not_in_project", people=unknown)))
-        return {tag: [named[name] for name in names] for tag, names in fields.items()}
+        if unknown_names := sorted({name for names in names_by_tag.values() for name in names} - set(users_by_name)):
+            raise forms.ValidationError(explain_refusal(DomainError("not_in_project", people=unknown_names)))
+        return {tag: [users_by_name[name] for name in names] for tag, names in names_by_tag.items()}
 
     @property
-    def has_others(self) -> bool:
-        """Whether there are further runs to choose."""
-        return bool(self._others)
+    def has_other_runs(self) -> bool:
+        return bool(self._other_runs)
 
     @property
     def chosen_runs(self) -> list[Run]:
-        """The run of the page and the further ones of a valid form."""
-        return [self.run, *(self._others[pk] for pk in self.cleaned_data["runs"])]
+        """The run of the page and the additional ones of a valid form."""
+        return [self.run, *(self._other_runs[pk] for pk in self.cleaned_data["runs"])]
 
     @property
     def parts(self) -> dict[str, list[forms.BoundField]]:
-        """The settings, part by part."""
+        """Fields of the settings by section of the form."""
         parts: dict[str, list[forms.BoundField]] = {}
-        for one in ASKED:
-            if one.form:
-                parts.setdefault(one.form.part, []).append(self[one.input_name])
+        for queue_setting in ASKED_SETTINGS:
+            if queue_setting.form:
+                parts.setdefault(queue_setting.form.part, []).append(self[queue_setting.input_name])
         return parts
 
     @property
     def spec(self) -> QueueSpec:
-        """The settings of a valid form."""
-        return QueueSpec(**values_of(ASKED, self.cleaned_data))
+        """Settings of a valid form."""
+        return QueueSpec(**form_values(ASKED_SETTINGS, self.cleaned_data))
 
     @property
-    def sharing(self) -> Sharing:
-        """The people of tags and categories, of a valid form."""
+    def named_reviewers(self) -> NamedReviewers:
+        """Reviewers named by tag and category, of a valid form."""
         by_tag = self.cleaned_data["distribution"] == Distribution.BY_TAG
-        return Sharing(self.cleaned_data["fields_of"] if by_tag else {})
+        return NamedReviewers(self.cleaned_data["fields_of"] if by_tag else {})
 
     @property
     def people(self) -> list[User]:
-        """The chosen reviewers of a valid form."""
+        """Selected reviewers of a valid form."""
         return [self._people[pk] for pk in self.cleaned_data["reviewers"]]
 
     @property
-    def judge_off(self) -> float:
-        """How far the judge is taken to be off, as a share of the scale, of a valid form."""
+    def assumed_error(self) -> float:
+        """Assumed error of the judge as a share of the scale, of a valid form."""
         percent = self.cleaned_data["guess"]
-        return GUESS if percent is None else percent / 100.0
+        return DEFAULT_GUESS if percent is None else percent / 100.0
 
     def chosen_metrics(self, spec: QueueSpec) -> list[MetricDefinition]:
-        """The ticked criteria of a valid form, else those its settings call for.
+        """Selected criteria of a valid form, else those that its settings require.
 
-        :raises Refused: ``no_metrics``.
-        """
-        ticked = [self._metrics[name] for name in self.cleaned_data["metrics"]]
-        return ticked or criteria_of(self.chosen_runs, spec)
+        :raises Refused: ``no_metrics``."""
+        ticked_metrics = [self._metrics[name] for name in self.cleaned_data["metrics"]]
+        return ticked_metrics or select_criteria(self.chosen_runs, spec)
 
-    def unrated(self, asked: Sequence[MetricDefinition]) -> list[tuple[str, str]]:
-        """Title and weight of the judged parts of the overall score that are not ``asked``."""
-        left = set(self._metrics) - {metric.name for metric in asked}
+    def unrated_parts(self, rated_metrics: Sequence[MetricDefinition]) -> list[tuple[str, str]]:
+        """Title and weight of judged parts of the overall score outside ``rated_metrics``."""
+        unrated_names = set(self._metrics) - {metric.name for metric in rated_metrics}
         language = get_language() or "en"
         return [
-            (self._metrics[name].title.get(language) or name, numbers.share(weight))
-            for name, weight in weights(self.run).items()
-            if weight and name in left and self._metrics[name].kind in JUDGED
+            (self._metrics[name].title.get(language) or name, numbers.format_share(weight))
+            for name, weight in metric_weights(self.run).items()
+            if weight and name in unrated_names and self._metrics[name].kind in JUDGED_KINDS
         ]

@@ -1,6 +1,6 @@
-"""Making a review queue: draws over one or several runs, one shuffled list of items, and the people who rate them.
+"""Creation of a review queue: draws from one or several runs, items in one random order, and members.
 
-Reviewers read a queue's name before rating, so it must not tell what the rating should not know."""
+Reviewers read the name of a queue before rating, so it must not reveal systems, judges or strategies."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from django.conf import settings
 from django.db import transaction
 
 from evaluation.accounts import audit
-from evaluation.core.errors import Refused, UnknownName
-from evaluation.criteria.services import rubric_of
+from evaluation.core.errors import DomainError, UnknownName
+from evaluation.criteria.services import rubric_for_metric
 from evaluation.judges.shipping import shipped_rubric_row
 from evaluation.judging.rubric import is_criterion
 from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, User
-from review.evidence.answers import kept_apart, new_seed, ring_offset, shuffle_keys
+from review.evidence.answers import new_seed, ring_offset, shuffle_keys, spaced_order
 from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.queues.criteria import criteria_of
+from review.queues.criteria import select_criteria
 from review.queues.draws import (
     answers_to_review,
-    frame_of,
     make_draw,
-    make_draws_in_turn,
+    make_rotated_draws,
+    sampling_frame,
 )
-from review.queues.sharing import Sharing, needs_of, repeat_window, reserve_items
+from review.queues.sharing import NamedReviewers, repeat_window, reserve_items, reviews_per_item
 from review.statistics.sampling.member import DrawParams, Strategy
 
 _STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if strategy is not Strategy.ALL)
-_SHORTEST = 3  # shorter names occur in ordinary words
+# Shorter names occur in ordinary words.
+_MIN_WORD_LENGTH = 3
 
 
 def _neutral_name(name: str, runs: Sequence[Run], *, hide_system: bool) -> str:
-    """The queue's name: the given one, else question set and number in the project.
+    """Return the given queue name, or the question set and a number.
 
-    :raises Refused: ``queue_name_tells`` where it holds the name of a strategy, judge or model, or, with systems
-        hidden, of a system or run.
-    """
+    :raises Refused: ``queue_name_tells`` if it contains a strategy, judge or model, or, with hidden systems, a system
+    or run."""
     if not name.strip():
         number = ReviewQueue.objects.filter(project=runs[0].project_id).count() + 1
         return f"{runs[0].answer_set.question_set.name} · {number}"[:200]
-    if told := {word for word in _telling(runs, hide_system=hide_system) if _stands_in(word, name)}:
-        raise Refused("queue_name_tells", words=sorted(told))
+    if words_in_name := {word for word in _revealing_words(runs, hide_system=hide_system) if _occurs_in(word, name)}:
+        raise DomainError("queue_name_tells", words=sorted(words_in_name))
     return name.strip()[:200]
 
 
-def _telling(runs: Sequence[Run], *, hide_system: bool) -> Iterable[str]:
+def _revealing_words(runs: Sequence[Run], *, hide_system: bool) -> Iterable[str]:
     yield from _STRATEGIES
     for run in runs:
         for judge in run.judges.select_related("judge_version"):
@@ -59,14 +59,15 @@ def _telling(runs: Sequence[Run], *, hide_system: bool) -> Iterable[str]:
             yield run.answer_set.system_version.system.name
 
 
-def _stands_in(word: str, name: str) -> bool:
-    """Whether the word begins a word of the name; endings may follow it, as Korean particles do."""
+def _occurs_in(word: str, name: str) -> bool:
+    """Return whether a word of the name starts with ``word``; Korean particles may follow it."""
     word = word.strip().casefold()
     text = name.casefold().replace("_", " ")
-    return len(word) >= _SHORTEST and re.search(rf"(?<!\w){re.escape(word.replace('_', ' '))}", text) is not None
+    return len(word) >= _MIN_WORD_LENGTH and re.search(rf"(?<!\w){re.escape(word.replace('_', ' '))}", text) is not None
 
 
-ParamsByRun = DrawParams | Mapping[int, DrawParams] | None  # the same for all runs, or each run's own by primary key
+# One set of parameters for all runs, or one per run by primary key.
+ParamsByRun = DrawParams | Mapping[int, DrawParams] | None
 
 
 @transaction.atomic
@@ -76,60 +77,69 @@ def make_queue(
     *,
     metrics: Sequence[str] = (),
     reviewers: Sequence[User],
-    sharing: Sharing | None = None,
+    named_reviewers: NamedReviewers | None = None,
     params: ParamsByRun = None,
     by: User | None = None,
 ) -> ReviewQueue:
-    """A queue on a draw from each run, in one random order. ``spec.size`` answers in all are shared among the runs by
-    their frames; one that two runs share is one item. Without ``metrics`` the spec's coverage says which; ``sharing``:
-    the people of tags or answers, where named.
+    """Create a queue on a draw from each run, in one random order.
+
+    The runs share ``spec.size`` answers in proportion to their frames; an answer that two runs share is one item.
+    Without ``metrics`` the spec's coverage selects them. ``named_reviewers`` assigns people to tags or answers.
 
     :raises Refused: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
-        ``too_few_reviewers``, ``size_below_one``, ``nothing_picked``, ``queue_name_tells``; as draws.
-    :raises UnknownName: for a metric that nothing defines.
-    """
-    chosen, people, sharing = _chosen(runs), list(dict.fromkeys(reviewers)), sharing or Sharing()
-    check_people(people, chosen[0].project_id)
+    ``too_few_reviewers``, ``size_below_one``, ``nothing_picked``, ``queue_name_tells``; as draws.
+    :raises UnknownName: for an undefined metric."""
+    run_list, people, named_reviewers = (
+        _distinct_runs(runs),
+        list(dict.fromkeys(reviewers)),
+        named_reviewers or NamedReviewers(),
+    )
+    check_people(people, run_list[0].project_id)
     if spec.reviews_needed > len(people):
-        raise Refused("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
-    sharing.check(spec.distribution, people)
-    name = _neutral_name(spec.name, chosen, hide_system=spec.hide_system)
-    made_up = {"name": name, "seed": new_seed() if spec.seed is None else spec.seed}
-    queue = ReviewQueue.objects.create(project_id=chosen[0].project_id, created_by=by, **(spec.columns | made_up))
-    asked = criteria_of(chosen, spec, metrics)
-    _add_metrics(queue, chosen[0], asked)
+        raise DomainError("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
+    named_reviewers.check(spec.distribution, people)
+    name = _neutral_name(spec.name, run_list, hide_system=spec.hide_system)
+    generated_columns = {"name": name, "seed": new_seed() if spec.seed is None else spec.seed}
+    queue = ReviewQueue.objects.create(
+        project_id=run_list[0].project_id, created_by=by, **(spec.columns | generated_columns)
+    )
+    criteria = select_criteria(run_list, spec, metrics)
+    _add_metrics(queue, run_list[0], criteria)
     add_members(queue, people)
-    items = _add_items(queue, _drawn(queue, chosen, spec, params, by, in_turn=spec.in_turn(len(asked))), sharing)
+    items = _add_items(
+        queue,
+        _draw_answers(queue, run_list, spec, params, by, rotates=spec.rotates_criteria(len(criteria))),
+        named_reviewers,
+    )
     ratings = sum(item.reviews_needed for item in items)
     queue.repeat_gap, queue.repeat_until = repeat_window(queue.repeat_share, ratings, len(people))
     if queue.repeat_gap:
         queue.save(update_fields=["repeat_gap", "repeat_until"])
-    reserve_items(queue, items, people, sharing)
+    reserve_items(queue, items, people, named_reviewers)
     facts = {"hide_system": spec.hide_system, "mode": str(spec.mode)}
-    audit.record(by, "queue_made", queue, runs=[run.pk for run in chosen], **facts)
+    audit.record(by, "queue_made", queue, runs=[run.pk for run in run_list], **facts)
     return queue
 
 
-def params_of(run: Run, params: ParamsByRun) -> DrawParams | None:
-    """What the draw from this run is told."""
+def params_for_run(run: Run, params: ParamsByRun) -> DrawParams | None:
     return params if params is None or isinstance(params, DrawParams) else params.get(run.pk)
 
 
 def add_members(queue: ReviewQueue, people: Iterable[User]) -> None:
-    """Let people rate the queue's items; each starts somewhere else on the ring."""
+    """Add members to the queue; each starts at a different offset of the ring of items."""
     QueueMember.objects.bulk_create(
-        [QueueMember(queue=queue, reviewer=one, offset=ring_offset(queue.seed, one.pk)) for one in people],
+        [QueueMember(queue=queue, reviewer=person, offset=ring_offset(queue.seed, person.pk)) for person in people],
         ignore_conflicts=True,
     )
 
 
-def close(queue: ReviewQueue, *, by: User | None) -> None:
-    """Nothing more is served or taken from the queue; what was rated stays."""
+def close_queue(queue: ReviewQueue, *, by: User | None) -> None:
+    """Stop serving items and taking ratings; existing ratings stay."""
     _set_state(queue, ReviewQueue.State.CLOSED, "queue_closed", by)
 
 
-def reopen(queue: ReviewQueue, *, by: User | None) -> None:
-    """Serve a closed queue again."""
+def reopen_queue(queue: ReviewQueue, *, by: User | None) -> None:
+    """Open a closed queue."""
     _set_state(queue, ReviewQueue.State.OPEN, "queue_reopened", by)
 
 
@@ -141,81 +151,84 @@ def _set_state(queue: ReviewQueue, state: ReviewQueue.State, verb: str, by: User
 
 
 def _add_metrics(queue: ReviewQueue, run: Run, metrics: Sequence[MetricDefinition]) -> None:
-    judged = run.judges.filter(primary=True).select_related("rubric_version")
-    pinned = {judge.rubric_version.family: judge.rubric_version for judge in judged}
+    primary_judges = run.judges.filter(primary=True).select_related("rubric_version")
+    pinned_rubrics = {judge.rubric_version.family: judge.rubric_version for judge in primary_judges}
     QueueMetric.objects.bulk_create(
         QueueMetric(
             queue=queue,
             metric=metric,
-            rubric_version=pinned.get(metric.rubric_family) or _rubric(metric),
+            rubric_version=pinned_rubrics.get(metric.rubric_family) or _default_rubric(metric),
             position=position,
         )
         for position, metric in enumerate(metrics)
     )
 
 
-def _rubric(metric: MetricDefinition) -> RubricVersion | None:
-    """The criterion's or the shipped rubric in the site's language; none for metrics without a rubric."""
+def _default_rubric(metric: MetricDefinition) -> RubricVersion | None:
+    """Rubric of a criterion, or the shipped rubric in the site's language; ``None`` for metrics without a rubric."""
     family, language = metric.rubric_family, settings.LANGUAGE_CODE
     if is_criterion(family):
-        return rubric_of(metric, language)
+        return rubric_for_metric(metric, language)
     try:
         return shipped_rubric_row(family, language) if family else None
     except UnknownName:
         return None
 
 
-class _Wanted(NamedTuple):
-    """An answer to review: the run whose judge will be shown, and the metrics it is asked; none: all."""
+class _PlannedItem(NamedTuple):
+    """An item to create: the run whose judge is shown, and the metrics to rate; an empty list means all."""
 
-    run: int
-    asks: list[int]
+    run_id: int
+    metric_ids: list[int]
 
 
-def _drawn(
-    queue: ReviewQueue, runs: Sequence[Run], spec: QueueSpec, params: ParamsByRun, by: User | None, *, in_turn: bool
-) -> dict[int, _Wanted]:
-    """The answers to review."""
-    wanted: dict[int, _Wanted] = {}
+def _draw_answers(
+    queue: ReviewQueue, runs: Sequence[Run], spec: QueueSpec, params: ParamsByRun, by: User | None, *, rotates: bool
+) -> dict[int, _PlannedItem]:
+    planned_items: dict[int, _PlannedItem] = {}
     strategy, size = spec.strategy, spec.size
-    if not takes_part(size, strategy):
-        raise Refused("size_below_one", size=size)
-    for run, share in zip(runs, shares(runs, size), strict=True):
-        if not takes_part(share, strategy):
+    if not contributes_answers(size, strategy):
+        raise DomainError("size_below_one", size=size)
+    for run, share in zip(runs, split_size(runs, size), strict=True):
+        if not contributes_answers(share, strategy):
             continue
-        # The queue's own seed for the first run, others derived from it, so that draws are independent.
+        # The first run takes the queue's own seed. Seeds of the others derive from it, so that draws are independent.
         seed = queue.seed if not queue.draws.exists() else ring_offset(queue.seed, -run.pk)
-        told = params_of(run, params)
-        if in_turn:
-            asks = make_draws_in_turn(run, spec, share, seed, queue, told, by)
+        draw_params = params_for_run(run, params)
+        if rotates:
+            metrics_by_answer = make_rotated_draws(run, spec, share, seed, queue, draw_params, by)
         else:
-            made = make_draw(run, strategy, share, seed, by, queue, params=told)
-            asks = {answer: [] for answer in answers_to_review(made)}
-        for answer, metrics in asks.items():
-            first = wanted.setdefault(answer, _Wanted(run.pk, []))
-            first.asks.extend(metric for metric in metrics if metric not in first.asks)
-    if not wanted:
-        raise Refused("nothing_picked" if strategy == Strategy.HAND_PICKED else "empty_frame")
-    return wanted
+            stored_draw = make_draw(run, strategy, share, seed, by, queue, params=draw_params)
+            metrics_by_answer = {answer: [] for answer in answers_to_review(stored_draw)}
+        for answer, metric_ids in metrics_by_answer.items():
+            planned_item = planned_items.setdefault(answer, _PlannedItem(run.pk, []))
+            planned_item.metric_ids.extend(
+                metric_id for metric_id in metric_ids if metric_id not in planned_item.metric_ids
+            )
+    if not planned_items:
+        raise DomainError("nothing_picked" if strategy == Strategy.HAND_PICKED else "empty_frame")
+    return planned_items
 
 
-def takes_part(share: int, strategy: Strategy | str) -> bool:
-    """Whether a run gives answers: with a share of the size below one, only where the size does not matter."""
+def contributes_answers(share: int, strategy: Strategy | str) -> bool:
+    """Return whether a run contributes answers: with a share below one, only for strategies that ignore the size."""
     return share >= 1 or strategy in {Strategy.ALL, Strategy.HAND_PICKED}
 
 
-def _add_items(queue: ReviewQueue, wanted: Mapping[int, _Wanted], sharing: Sharing) -> list[ReviewItem]:
-    """The items in the order in which reviewers walk them."""
-    shuffled = _shuffled(wanted, queue.seed)
-    needs = needs_of(len(wanted), queue.reviews_needed, queue.overlap_share, queue.seed)
+def _add_items(
+    queue: ReviewQueue, planned_items: Mapping[int, _PlannedItem], named_reviewers: NamedReviewers
+) -> list[ReviewItem]:
+    """Create the items and return them in the order in which reviewers get them."""
+    shuffled = _shuffled_answers(planned_items, queue.seed)
+    needs = reviews_per_item(len(planned_items), queue.reviews_needed, queue.overlap_share, queue.seed)
     items = [
         ReviewItem(
             queue=queue,
             answer_id=answer,
-            run_id=wanted[answer].run,
-            asks=wanted[answer].asks,
+            run_id=planned_items[answer].run_id,
+            asks=planned_items[answer].metric_ids,
             shuffle_key=key,
-            reviews_needed=len(sharing.named.get(answer, ())) or need,
+            reviews_needed=len(named_reviewers.by_answer.get(answer, ())) or need,
             reserved=queue.distribution != ReviewQueue.Distribution.POOL,
         )
         for (answer, key), need in zip(shuffled, needs, strict=True)
@@ -224,46 +237,47 @@ def _add_items(queue: ReviewQueue, wanted: Mapping[int, _Wanted], sharing: Shari
     return sorted(items, key=lambda item: item.shuffle_key)
 
 
-def _shuffled(wanted: Mapping[int, _Wanted], seed: int) -> list[tuple[int, int]]:
-    """The answers in a random order, answers to one question apart, each with its key."""
-    sets = Run.objects.filter(pk__in={one.run for one in wanted.values()}).values("answer_set")
-    asked = dict(Answer.objects.filter(answer_set__in=sets).values_list("pk", "question__external_id"))
-    keys, answers = shuffle_keys(seed, len(wanted)), sorted(wanted)
+def _shuffled_answers(planned_items: Mapping[int, _PlannedItem], seed: int) -> list[tuple[int, int]]:
+    """Shuffle the answers, keep answers to one question apart, and return each with its shuffle key."""
+    answer_set_ids = Run.objects.filter(pk__in={planned_item.run_id for planned_item in planned_items.values()}).values(
+        "answer_set"
+    )
+    question_ids = dict(Answer.objects.filter(answer_set__in=answer_set_ids).values_list("pk", "question__external_id"))
+    keys, answers = shuffle_keys(seed, len(planned_items)), sorted(planned_items)
     shuffled = [answer for _, answer in sorted(zip(keys, answers, strict=True))]
-    order = kept_apart([asked[answer] for answer in shuffled])
-    return [(shuffled[place], key) for place, key in zip(order, sorted(keys), strict=True)]
+    order = spaced_order([question_ids[answer] for answer in shuffled])
+    return [(shuffled[index], key) for index, key in zip(order, sorted(keys), strict=True)]
 
 
-def shares(runs: Sequence[Run], size: int) -> list[int]:
-    """``size`` shared among the runs in proportion to their frames, largest remainders first."""
+def split_size(runs: Sequence[Run], size: int) -> list[int]:
+    """Split ``size`` among the runs in proportion to their frames, by largest remainder."""
     if len(runs) == 1:
         return [size]
-    frames = [len(frame_of(run, []).members) for run in runs]
-    whole = sum(frames) or 1
-    counts = [size * frame // whole for frame in frames]
-    by_remainder = sorted(range(len(runs)), key=lambda i: (-(size * frames[i] % whole), i))
+    frame_sizes = [len(sampling_frame(run, []).members) for run in runs]
+    total = sum(frame_sizes) or 1
+    counts = [size * frame_size // total for frame_size in frame_sizes]
+    by_remainder = sorted(range(len(runs)), key=lambda i: (-(size * frame_sizes[i] % total), i))
     for i in by_remainder[: max(0, size - sum(counts))]:
         counts[i] += 1
     return counts
 
 
-def _chosen(runs: Run | Sequence[Run]) -> list[Run]:
-    chosen = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
-    if not chosen:
-        raise Refused("no_run")
-    if len({run.project_id for run in chosen}) > 1:
-        raise Refused("several_projects")
-    return chosen
+def _distinct_runs(runs: Run | Sequence[Run]) -> list[Run]:
+    run_list = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
+    if not run_list:
+        raise DomainError("no_run")
+    if len({run.project_id for run in run_list}) > 1:
+        raise DomainError("several_projects")
+    return run_list
 
 
 def check_people(people: Sequence[User], project_id: int) -> None:
-    """Refuse people who cannot review in the project.
+    """Check that all people can review in the project.
 
-    :raises Refused: ``no_reviewers``, or ``not_in_project``.
-    """
+    :raises Refused: ``no_reviewers`` or ``not_in_project``."""
     if not people:
-        raise Refused("no_reviewers")
-    granted = RoleGrant.objects.filter(project=project_id, user__in=people).values_list("user_id", flat=True)
-    known = set(granted) | {one.pk for one in people if one.is_superuser}
-    if strangers := [one.get_username() for one in people if one.pk not in known]:
-        raise Refused("not_in_project", people=strangers)
+        raise DomainError("no_reviewers")
+    granted_ids = RoleGrant.objects.filter(project=project_id, user__in=people).values_list("user_id", flat=True)
+    allowed_ids = set(granted_ids) | {person.pk for person in people if person.is_superuser}
+    if strangers := [person.get_username() for person in people if person.pk not in allowed_ids]:
+        raise DomainError("not_in_project", people=strangers)

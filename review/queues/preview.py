@@ -1,4 +1,4 @@
-"""What a queue would be before it is made: how many answers, how much work for each reviewer."""
+"""Preview of a queue before it is created: items, ratings, and time per reviewer."""
 
 from __future__ import annotations
 
@@ -9,62 +9,69 @@ from dataclasses import dataclass, replace
 
 from django.db.models import Max
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import MetricDefinition, Run
 from review.models import Rating
-from review.models.queue_spec import FEW, QueueSpec
-from review.queues.draws import Turns, draw_in_turn, frame_of, left_over, steering_metrics
-from review.queues.making import ParamsByRun, params_of, shares, takes_part
-from review.queues.sharing import needs_of, repeat_window
-from review.statistics.correction.frame import LEAST_LABELS
+from review.models.queue_spec import CRITERIA_PER_ANSWER, QueueSpec
+from review.queues.draws import RotatedDraw, draw_rotated, pending_answers, sampling_frame, steering_metrics
+from review.queues.making import ParamsByRun, contributes_answers, params_for_run, split_size
+from review.queues.sharing import repeat_window, reviews_per_item
+from review.statistics.correction.frame import MIN_LABELS
 from review.statistics.sampling.draw import CERTAIN, draw
-from review.statistics.sampling.member import Drawn, DrawParams, Strategy, union_probability
+from review.statistics.sampling.member import DrawnAnswer, DrawParams, Strategy, union_probability
 
-SECONDS_PER_METRIC = 25.0  # a first guess, until the project has a pace of its own
+# First guesses, used until the project has a pace of its own.
+SECONDS_PER_METRIC = 25.0
 READING_SECONDS = 30.0
-RECENT = 500
+RECENT_ASSIGNMENTS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class InTurn:
-    """``each`` of ``criteria`` are asked of an answer. ``labels``: how many ratings the part that gets fewest can count
-    on; ``rare``: the parts (by primary key) that apply to fewer answers than a correction takes, so that
-    they count as unrated unless all are rated."""
+class RotationPreview:
+    """Expected ratings when the criteria rotate over the answers.
 
-    each: int
+    Each answer gets ``per_answer`` of ``criteria``. ``fewest_labels`` is the expected number of ratings of the least
+    rated criterion. ``rare_metrics`` (primary keys) apply to too few answers for a correction; they count as unrated
+    unless all their answers are rated."""
+
+    per_answer: int
     criteria: int
-    labels: float
-    rare: frozenset[int]
+    fewest_labels: float
+    rare_metrics: frozenset[int]
 
-    def enough(self, size: int) -> int:
-        """How many answers have to be drawn, where ``size`` gave ``labels``, until every part can be corrected."""
-        return size if self.labels >= LEAST_LABELS else math.ceil(size * LEAST_LABELS / max(self.labels, 1e-9))
+    def answers_needed(self, size: int) -> int:
+        """Return how many answers to draw until every criterion can be corrected; ``size`` answers give
+        ``fewest_labels``."""
+        return (
+            size if self.fewest_labels >= MIN_LABELS else math.ceil(size * MIN_LABELS / max(self.fewest_labels, 1e-9))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePreview:
-    """``items`` answers of ``frame``, in ``strata``, that take so many ``ratings``; where chance decides how many they
-    are, the expected number. ``earlier`` of them were drawn before and are not rated by all metrics.
-    ``per_reviewer`` is how many each rates, repeats among them, and ``seconds_each`` what that takes.
-    ``measured`` tells whether the pace, in seconds an answer, is the project's own. ``by_run`` has what would be drawn
-    from each run, by its primary key. ``in_turn``: only where criteria are asked in turn."""
+    """A queue before it is created: ``items`` answers of ``frame_size``, in ``strata``, with so many ``ratings``.
 
-    frame: int
+    Counts are expected values where sampling is random. ``earlier_answers`` were drawn before and still lack ratings.
+    ``per_reviewer`` is the number of answers per person, hidden repeats included, and takes ``seconds_per_reviewer``.
+    ``pace`` is in seconds per answer; ``pace_measured`` says whether it is the project's own. ``samples_by_run`` maps a
+    run's primary key to its sample. ``rotation`` is set where criteria rotate."""
+
+    frame_size: int
     items: int
-    earlier: int
+    earlier_answers: int
     strata: int
     ratings: int
     per_reviewer: int
-    seconds_each: float
-    measured: bool
+    seconds_per_reviewer: float
+    pace_measured: bool
     pace: float
-    by_run: Mapping[int, tuple[Drawn, ...]]
-    in_turn: InTurn | None = None
+    samples_by_run: Mapping[int, tuple[DrawnAnswer, ...]]
+    rotation: RotationPreview | None = None
 
     @property
-    def drawn(self) -> tuple[Drawn, ...]:
-        """The draw of a single run; empty for several, whose strata are apart."""
-        return next(iter(self.by_run.values())) if len(self.by_run) == 1 else ()
+    def single_sample(self) -> tuple[DrawnAnswer, ...]:
+        """The sample of a single run; empty for several runs."""
+        return next(iter(self.samples_by_run.values())) if len(self.samples_by_run) == 1 else ()
 
 
 def queue_preview(
@@ -75,66 +82,98 @@ def queue_preview(
     reviewers: int,
     params: ParamsByRun = None,
 ) -> QueuePreview:
-    """Draw without keeping anything, and count what would get an item: of answers that ``params`` call certain, because
-    they were drawn earlier, those that are left over.
+    """Draw without storing anything and count the items. Answers that ``params`` marks as certain, because earlier
+    draws took them, count only if they still lack ratings.
 
-    :raises Refused: what :func:`review.statistics.sampling.draw.draw` refuses, ``nothing_picked`` and
-        ``too_few_for_repeats``.
-    """
-    asked = [metric.pk for metric in metrics]
-    chances: dict[int, list[float]] = {}
-    strata, by_run, turns = 0, {}, []
-    for run, share in zip(runs, shares(runs, spec.size), strict=True):
-        members = frame_of(run, steering_metrics(run, asked))
-        told = replace(params_of(run, params) or DrawParams(), spread=members.spread)
-        drawn: Sequence[Drawn] = []
-        if members.members and takes_part(share, spec.strategy):
-            if spec.in_turn(len(metrics)):
-                turns.append(draw_in_turn(run, metrics, spec.strategy, share, 0, told))
-            drawn = turns[-1].drawn if turns else draw(members.members, spec.strategy, share, 0, told)
-        chances |= {member.key: [] for member in members.members if member.key not in chances}
-        for one in drawn:
-            if one.stratum != CERTAIN:
-                chances[one.key].append(float(one.sampled) if one.probability is None else one.probability)
-        strata += len({one.stratum for one in drawn} - {CERTAIN})
-        by_run[run.pk] = tuple(drawn)
-    earlier = left_over({one.key for drawn in by_run.values() for one in drawn if one.stratum == CERTAIN}, asked)
-    new = round(math.fsum(union_probability(found) or 0.0 for key, found in chances.items() if key not in earlier))
-    items = new + len(earlier)
+    :raises Refused: as :func:`review.statistics.sampling.draw.draw`, ``nothing_picked`` or ``too_few_for_repeats``."""
+    metric_ids = [metric.pk for metric in metrics]
+    probabilities: dict[int, list[float]] = {}
+    strata, by_run, rotated_draws = 0, {}, []
+    for run, share in zip(runs, split_size(runs, spec.size), strict=True):
+        frame = sampling_frame(run, steering_metrics(run, metric_ids))
+        draw_params = replace(params_for_run(run, params) or DrawParams(), spread=frame.spread)
+        sample: Sequence[DrawnAnswer] = []
+        if frame.members and contributes_answers(share, spec.strategy):
+            if spec.rotates_criteria(len(metrics)):
+                rotated_draws.append(draw_rotated(run, metrics, spec.strategy, share, 0, draw_params))
+            sample = (
+                rotated_draws[-1].sample if rotated_draws else draw(frame.members, spec.strategy, share, 0, draw_params)
+            )
+        probabilities |= {member.key: [] for member in frame.members if member.key not in probabilities}
+        for drawn_answer in sample:
+            if drawn_answer.stratum != CERTAIN:
+                probabilities[drawn_answer.key].append(
+                    float(drawn_answer.sampled) if drawn_answer.probability is None else drawn_answer.probability
+                )
+        strata += len({drawn_answer.stratum for drawn_answer in sample} - {CERTAIN})
+        by_run[run.pk] = tuple(sample)
+    pending_keys = pending_answers(
+        {drawn_answer.key for sample in by_run.values() for drawn_answer in sample if drawn_answer.stratum == CERTAIN},
+        metric_ids,
+    )
+    new_items = round(
+        math.fsum(
+            union_probability(answer_probabilities) or 0.0
+            for key, answer_probabilities in probabilities.items()
+            if key not in pending_keys
+        )
+    )
+    items = new_items + len(pending_keys)
     if not items and spec.strategy == Strategy.HAND_PICKED:
-        raise Refused("nothing_picked")
-    ratings = sum(needs_of(items, spec.reviews_needed, spec.overlap_share, 0))
+        raise DomainError("nothing_picked")
+    ratings = sum(reviews_per_item(items, spec.reviews_needed, spec.overlap_share, 0))
     repeat_window(spec.repeat_share, ratings, reviewers)
-    each = math.ceil(ratings * (1 + spec.repeat_share) / max(reviewers, 1))
-    usual = usual_seconds(runs[0].project_id)
-    pace = usual or reading_seconds(min(len(metrics), FEW) if turns else len(metrics))
+    ratings_each = math.ceil(ratings * (1 + spec.repeat_share) / max(reviewers, 1))
+    measured_pace = measured_seconds(runs[0].project_id)
+    pace = measured_pace or estimated_seconds(min(len(metrics), CRITERIA_PER_ANSWER) if rotated_draws else len(metrics))
     return QueuePreview(
-        *(len(chances), items, len(earlier), strata, ratings, each, each * pace, usual is not None, pace, by_run),
-        in_turn=_fewest(turns) if turns else None,
+        *(
+            len(probabilities),
+            items,
+            len(pending_keys),
+            strata,
+            ratings,
+            ratings_each,
+            ratings_each * pace,
+            measured_pace is not None,
+            pace,
+            by_run,
+        ),
+        rotation=_rotation_preview(rotated_draws) if rotated_draws else None,
     )
 
 
-def _fewest(turns: Sequence[Turns]) -> InTurn:
-    """What the criterion gets that is rated least, of those that apply to enough answers."""
-    applies, labels = Counter[int](), Counter[int]()
-    for one in turns:
-        applies.update(one.applies_to)
-        labels.update(pk for several in one.asked.values() for pk in several)
-    most = max(applies.values(), default=0)
-    # What does not apply everywhere may by chance come more rarely than in the draw that was tried.
-    sure = {pk: labels[pk] - (math.sqrt(labels[pk]) if count < most else 0.0) for pk, count in applies.items()}
-    common = {pk: count for pk, count in sure.items() if applies[pk] >= LEAST_LABELS}
-    return InTurn(FEW, len(applies), min(common.values(), default=0.0), frozenset(applies.keys() - common.keys()))
+def _rotation_preview(rotated_draws: Sequence[RotatedDraw]) -> RotationPreview:
+    """Expected ratings of the least rated criterion, among those that apply to enough answers."""
+    answer_counts, labels = Counter[int](), Counter[int]()
+    for rotated_draw in rotated_draws:
+        answer_counts.update(rotated_draw.applicable_counts)
+        labels.update(pk for metric_ids in rotated_draw.metrics_by_answer.values() for pk in metric_ids)
+    highest_count = max(answer_counts.values(), default=0)
+    # A criterion that does not apply to all answers may get fewer ratings than in this trial draw.
+    lower_bounds = {
+        pk: labels[pk] - (math.sqrt(labels[pk]) if count < highest_count else 0.0)
+        for pk, count in answer_counts.items()
+    }
+    common_bounds = {pk: count for pk, count in lower_bounds.items() if answer_counts[pk] >= MIN_LABELS}
+    return RotationPreview(
+        CRITERIA_PER_ANSWER,
+        len(answer_counts),
+        min(common_bounds.values(), default=0.0),
+        frozenset(answer_counts.keys() - common_bounds.keys()),
+    )
 
 
-def reading_seconds(metrics: int) -> float:
-    """A first guess of the seconds it takes to rate an answer by so many metrics."""
-    return READING_SECONDS + SECONDS_PER_METRIC * max(metrics, 1)
+def estimated_seconds(metric_count: int) -> float:
+    """Estimate the seconds one answer takes with so many metrics."""
+    return READING_SECONDS + SECONDS_PER_METRIC * max(metric_count, 1)
 
 
-def usual_seconds(project_id: int) -> float | None:
-    """The median time of the project's recent ratings in seconds; ``None`` without any."""
-    looked = Rating.objects.filter(assignment__item__queue__project_id=project_id, active_ms__isnull=False)
-    newest = looked.values("assignment").annotate(ms=Max("active_ms")).order_by("-assignment")[:RECENT]
-    times = sorted(row["ms"] for row in newest)
+def measured_seconds(project_id: int) -> float | None:
+    """Median seconds per answer of the project's recent ratings; ``None`` without ratings."""
+    timed_ratings = Rating.objects.filter(assignment__item__queue__project_id=project_id, active_ms__isnull=False)
+    newest_rows = (
+        timed_ratings.values("assignment").annotate(ms=Max("active_ms")).order_by("-assignment")[:RECENT_ASSIGNMENTS]
+    )
+    times = sorted(row["ms"] for row in newest_rows)
     return times[len(times) // 2] / 1000 if times else None

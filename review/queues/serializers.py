@@ -23,48 +23,50 @@ from rest_framework.serializers import (
 )
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
-from evaluation.core.canonical import whole_number
-from evaluation.core.errors import Refused
+from evaluation.core.canonical import parse_int
+from evaluation.core.errors import DomainError
 from evaluation.messages.sentences import explain_refusal
 from evaluation.rest.endpoints import StrictSerializer
-from evaluation.rest.fields import optional_text, row_id
+from evaluation.rest.fields import id_field, optional_text
 from evaluation.specs.rest_fields import SettingsSerializer
 from evaluation.specs.setting import Setting
 from review.models import Draw, ReviewQueue
-from review.models.queue_spec import ASKED, COLUMNS, MOST_REVIEWS, SETTINGS
-from review.queues.draws import strata_of
+from review.models.queue_spec import ASKED_SETTINGS, COLUMNS, MAX_REVIEWS, SETTINGS
+from review.queues.draws import draw_strata
 from review.queues.progress import QueueProgress
 from review.statistics.sampling.member import DrawParams, Strategy
 
 
 def strategies() -> list[str]:
-    """Those of draws, as the OpenAPI document tells them apart from those of searches (``ENUM_NAME_OVERRIDES``)."""
+    """List the strategies of draws. The OpenAPI document names this enum apart from that of searches
+    (``ENUM_NAME_OVERRIDES``)."""
     return list(Strategy)
 
 
 class DesignBody(SettingsSerializer, StrictSerializer):
-    """How answers are chosen. ``fail_below`` and ``share`` belong to ``fails_plus_share``, ``answers`` to
+    """How to choose answers. ``fail_below`` and ``share`` belong to ``fails_plus_share``, ``answers`` to
     ``hand_picked``."""
 
     settings: Iterable[Setting] = [SETTINGS[name] for name in ("strategy", "size", "seed", "fail_below", "share")]
 
-    answers = ListField(child=row_id(), default=list, max_length=10_000)
+    answers = ListField(child=id_field(), default=list, max_length=10_000)
 
 
 class DrawBody(DesignBody):
-    """A draw over a run, without a queue. ``metric`` is the one whose judge values make the strata."""
+    """A draw from a run, without a queue. The judge's values of ``metric`` form the strata."""
 
-    run = row_id()
+    run = id_field()
     metric = optional_text(100)
 
 
 class QueueBody(DesignBody):
-    """A queue over one or several runs. ``reviewers`` are user names. ``overlap_share`` of the items are rated by
-    ``reviews_needed`` people, the others by one; ``repeat_share`` of a reviewer's items come again, unmarked."""
+    """A queue over one or several runs. ``reviewers`` are user names. ``reviews_needed`` people rate ``overlap_share``
+    of the items; one person rates each of the others. ``repeat_share`` of a reviewer's items are shown a second
+    time, unmarked."""
 
-    settings = ASKED
+    settings = ASKED_SETTINGS
 
-    runs = ListField(child=row_id(), min_length=1, max_length=50)
+    runs = ListField(child=id_field(), min_length=1, max_length=50)
     metrics = ListField(child=CharField(max_length=100), default=list, max_length=50)
     reviewers = ListField(child=CharField(max_length=150), min_length=1, max_length=500)
     people_of_tags = DictField(
@@ -73,31 +75,30 @@ class QueueBody(DesignBody):
         help_text="For by_tag: tag or category -> user names.",
     )
     people_of_answers = DictField(
-        child=ListField(child=CharField(max_length=150), min_length=1, max_length=MOST_REVIEWS),
+        child=ListField(child=CharField(max_length=150), min_length=1, max_length=MAX_REVIEWS),
         default=dict,
         help_text="For per_item: id of an answer -> user names.",
     )
 
     def validate_deadline(self, value: datetime | None) -> datetime | None:
-        """A moment that is still to come."""
+        """Reject a deadline that has passed."""
         if value and value <= timezone.now():
-            raise ValidationError(explain_refusal(Refused("deadline_passed")))
+            raise ValidationError(explain_refusal(DomainError("deadline_passed")))
         return value
 
     def validate_people_of_answers(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
-        """Ids of answers in front of the names."""
-        if wrong := [key[:40] for key in value if whole_number(key) is None]:
-            raise ValidationError(explain_refusal(Refused("unknown_keys", keys=wrong)))
+        """Reject keys that are not answer ids."""
+        if invalid_keys := [key[:40] for key in value if parse_int(key) is None]:
+            raise ValidationError(explain_refusal(DomainError("unknown_keys", keys=invalid_keys)))
         return value
 
 
-def design_from(body: dict[str, Any]) -> DrawParams:
-    """What the strategy is told."""
+def draw_params_from(body: dict[str, Any]) -> DrawParams:
     return DrawParams(keys=frozenset(body["answers"]), fail_below=body["fail_below"], share=body["share"])
 
 
 class OwnProgressShown(Serializer[Any]):
-    """The caller's own part of a queue."""
+    """The caller's own progress in a queue."""
 
     items = IntegerField()
     rated = IntegerField()
@@ -107,7 +108,7 @@ class OwnProgressShown(Serializer[Any]):
 
 
 class ReviewerProgressShown(Serializer[Any]):
-    """One member's part."""
+    """A reviewer's progress."""
 
     reviewer = CharField(source="reviewer.username")
     rated = IntegerField()
@@ -117,7 +118,7 @@ class ReviewerProgressShown(Serializer[Any]):
 
 
 class QueueProgressShown(DataclassSerializer[QueueProgress]):
-    """A queue's progress for its lead."""
+    """A queue's progress, for its leads."""
 
     share = FloatField()
     reviewers = ReviewerProgressShown(many=True)
@@ -132,14 +133,14 @@ class QueueProgressShown(DataclassSerializer[QueueProgress]):
 
 
 class ProgressShown(Serializer[Any]):
-    """``own`` for members, ``queue`` for leads; null for the others."""
+    """``own`` is set for members, ``queue`` for leads; otherwise null."""
 
     own = OwnProgressShown(allow_null=True)
     queue = QueueProgressShown(allow_null=True)
 
 
 class QueueShown(ModelSerializer[ReviewQueue]):
-    """A queue as its reviewers see it: nothing of runs, strategy or seed."""
+    """A queue for its reviewers: without runs, strategy and seed."""
 
     metrics = SerializerMethodField()
 
@@ -151,12 +152,11 @@ class QueueShown(ModelSerializer[ReviewQueue]):
         )
 
     def get_metrics(self, queue: ReviewQueue) -> list[str]:
-        """The names of the metrics asked for."""
         return [row.metric.name for row in queue.metrics.all()]
 
 
 class LedQueueShown(QueueShown):
-    """A queue as its lead sees it."""
+    """A queue for its leads."""
 
     reviewers = SerializerMethodField()
     draws = SerializerMethodField()
@@ -165,16 +165,14 @@ class LedQueueShown(QueueShown):
         fields = tuple(dict.fromkeys([*QueueShown.Meta.fields, *COLUMNS, "reviewers", "draws"]))
 
     def get_reviewers(self, queue: ReviewQueue) -> list[str]:
-        """The members by user name."""
         return [row.reviewer.get_username() for row in queue.members.all()]
 
     def get_draws(self, queue: ReviewQueue) -> list[int]:
-        """The ids of the draws behind the queue."""
         return [draw.pk for draw in queue.draws.all()]
 
 
 class StratumShown(Serializer[Any]):
-    """A stratum: how many answers it has and how many of them were sampled."""
+    """A stratum: its number of answers, and how many of them were sampled."""
 
     name = CharField()
     size = IntegerField()
@@ -196,5 +194,4 @@ class DrawShown(Serializer[Draw]):
     strata = SerializerMethodField()
 
     def get_strata(self, draw: Draw) -> list[dict[str, Any]]:
-        """The strata by name."""
-        return list(StratumShown(strata_of(draw), many=True).data)
+        return list(StratumShown(draw_strata(draw), many=True).data)

@@ -1,5 +1,4 @@
-"""Who rates which item of a queue, how many rate it, and which come again without saying so; picking answers by hand;
-and the lists in which people type both."""
+"""Distribution of a queue's items to reviewers, overlap, hidden repeats, and hand-picked answers."""
 
 from __future__ import annotations
 
@@ -12,182 +11,189 @@ from types import MappingProxyType
 
 from django.db.models import Count
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import Answer, Run, User
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queue_spec import Distribution
-from review.statistics.sampling.draw import by_field, by_load, in_turn
+from review.statistics.sampling.draw import assign_by_load, assign_by_tag, assign_round_robin
 
 
-def listed(text: str) -> list[str]:
-    """The words between commas, semicolons and line ends, each once, in their order."""
+def split_list(text: str) -> list[str]:
+    """Split at commas, semicolons and line ends; drop duplicates and keep the order."""
     words = (word.strip() for word in re.split(r"[,;\n\r]", text))
     return list(dict.fromkeys(word for word in words if word))
 
 
-def fields_from(text: str) -> dict[str, list[str]]:
-    """``tag: kim, lee`` line by line as tag -> names; a tag on several lines has all of their people.
+def parse_tag_lines(text: str) -> dict[str, list[str]]:
+    """Parse lines of ``tag: kim, lee`` into tag -> names; lines of one tag are merged.
 
-    :raises Refused: ``no_fields`` for a line without a tag or without names.
-    """
-    fields: dict[str, list[str]] = {}
+    :raises Refused: ``no_fields`` for a line without a tag or without names."""
+    people_by_tag: dict[str, list[str]] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         tag, colon, names = line.rpartition(":")
-        people = listed(names)
+        people = split_list(names)
         if not colon or not tag.strip() or not people:
-            raise Refused("no_fields")
-        known = fields.setdefault(tag.strip(), [])
-        known += [name for name in people if name not in known]
-    return fields
+            raise DomainError("no_fields")
+        tag_people = people_by_tag.setdefault(tag.strip(), [])
+        tag_people += [name for name in people if name not in tag_people]
+    return people_by_tag
 
 
-NAMED = 10  # unknown ids that a message lists
+# Limit of unknown ids in a message.
+MAX_IDS_IN_MESSAGE = 10
 
 
-def answers_to(runs: Sequence[Run], question_ids: Sequence[str]) -> dict[int, frozenset[int]]:
-    """Run -> its answers to these questions, of all samples, by primary key.
+def answers_to_questions(runs: Sequence[Run], question_ids: Sequence[str]) -> dict[int, frozenset[int]]:
+    """Map each run to its answers to these questions, all samples, by primary key.
 
-    :raises Refused: ``unknown_questions`` for ids that no run has an answer to.
-    """
-    found: dict[int, set[int]] = {run.pk: set() for run in runs}
-    of_set = {run.answer_set_id: run.pk for run in runs}
-    rows = Answer.objects.filter(answer_set__in=of_set, question__external_id__in=question_ids, status="ok")
-    known = set()
+    :raises Refused: ``unknown_questions`` for ids without an answer in any run."""
+    answers_by_run: dict[int, set[int]] = {run.pk: set() for run in runs}
+    run_by_answer_set = {run.answer_set_id: run.pk for run in runs}
+    rows = Answer.objects.filter(answer_set__in=run_by_answer_set, question__external_id__in=question_ids, status="ok")
+    known_ids = set()
     for pk, answer_set, question_id in rows.values_list("pk", "answer_set_id", "question__external_id"):
-        found[of_set[answer_set]].add(pk)
-        known.add(question_id)
-    if unknown := [one for one in question_ids if one not in known]:
-        raise Refused("unknown_questions", ids=unknown[:NAMED])
-    return {run: frozenset(answers) for run, answers in found.items()}
+        answers_by_run[run_by_answer_set[answer_set]].add(pk)
+        known_ids.add(question_id)
+    if unknown_ids := [external_id for external_id in question_ids if external_id not in known_ids]:
+        raise DomainError("unknown_questions", ids=unknown_ids[:MAX_IDS_IN_MESSAGE])
+    return {run_id: frozenset(answers) for run_id, answers in answers_by_run.items()}
 
 
-def picked(
+def pick_answers(
     runs: Sequence[Run], answers: Collection[int], question_ids: Sequence[str] = ()
 ) -> dict[int, frozenset[int]]:
-    """Run -> its answers among those named by primary key, and its answers to the questions.
+    """Map each run to its hand-picked answers: those given by primary key and those to the given questions.
 
-    :raises Refused: ``unknown_keys`` for answers of no run, ``unknown_questions`` for ids that no run has an answer to.
+    :raises Refused: ``unknown_keys`` for answers of no run, ``unknown_questions`` for ids without an answer in any run.
     """
-    asked = answers_to(runs, question_ids)
-    of_set = dict(Answer.objects.filter(pk__in=answers).values_list("pk", "answer_set_id"))
-    own = {run.pk: frozenset(pk for pk, of in of_set.items() if of == run.answer_set_id) for run in runs}
-    if unknown := sorted(frozenset(answers).difference(*own.values())):
-        raise Refused("unknown_keys", keys=unknown)
-    return {run.pk: asked[run.pk] | own[run.pk] for run in runs}
+    answers_by_question = answers_to_questions(runs, question_ids)
+    answer_set_ids = dict(Answer.objects.filter(pk__in=answers).values_list("pk", "answer_set_id"))
+    answers_by_key = {
+        run.pk: frozenset(pk for pk, answer_set_id in answer_set_ids.items() if answer_set_id == run.answer_set_id)
+        for run in runs
+    }
+    if unknown_keys := sorted(frozenset(answers).difference(*answers_by_key.values())):
+        raise DomainError("unknown_keys", keys=unknown_keys)
+    return {run.pk: answers_by_question[run.pk] | answers_by_key[run.pk] for run in runs}
 
 
-USUAL_GAP = 20
-LEAST_EACH = 8  # with fewer items each, a repeat would come too soon to be one
+DEFAULT_REPEAT_GAP = 20
+# With fewer ratings per person a repeat would follow too soon.
+MIN_RATINGS_EACH = 8
 
-_NOBODY: Mapping[str, tuple[User, ...]] = MappingProxyType({})
-_NO_NAMES: Mapping[int, tuple[User, ...]] = MappingProxyType({})
+_NO_TAGS: Mapping[str, tuple[User, ...]] = MappingProxyType({})
+_NO_ANSWERS: Mapping[int, tuple[User, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
-    """Whom items are for, where people are named. ``fields``: tag or category -> people, for ``by_tag``; ``named``:
+class NamedReviewers:
+    """Reviewers named for items. ``by_tag``: tag or category -> people, for the distribution ``by_tag``; ``by_answer``:
     answer -> people, for ``per_item``."""
 
-    fields: Mapping[str, Sequence[User]] = field(default_factory=lambda: _NOBODY)
-    named: Mapping[int, Sequence[User]] = field(default_factory=lambda: _NO_NAMES)
+    by_tag: Mapping[str, Sequence[User]] = field(default_factory=lambda: _NO_TAGS)
+    by_answer: Mapping[int, Sequence[User]] = field(default_factory=lambda: _NO_ANSWERS)
 
     def check(self, distribution: Distribution, people: Sequence[User]) -> None:
-        """Refuse what cannot be.
+        """Check the names against the distribution and the members.
 
-        :raises Refused: ``no_fields`` or ``not_a_reviewer``.
-        """
-        if distribution == Distribution.BY_TAG and not self.fields:
-            raise Refused("no_fields")
-        named = (one for ones in (*self.fields.values(), *self.named.values()) for one in ones)
-        check_members({one.pk for one in people}, named)
-
-
-def check_members(members: Collection[int], named: Iterable[User]) -> None:
-    """Refuse people who are not among the members, by primary key.
-
-    :raises Refused: ``not_a_reviewer``.
-    """
-    if strangers := sorted({one.get_username() for one in named if one.pk not in members}):
-        raise Refused("not_a_reviewer", people=strangers)
+        :raises Refused: ``no_fields`` or ``not_a_reviewer``."""
+        if distribution == Distribution.BY_TAG and not self.by_tag:
+            raise DomainError("no_fields")
+        reviewers = (
+            reviewer
+            for tag_reviewers in (*self.by_tag.values(), *self.by_answer.values())
+            for reviewer in tag_reviewers
+        )
+        check_members({person.pk for person in people}, reviewers)
 
 
-def needs_of(count: int, reviews_needed: int, overlap_share: float, seed: int) -> list[int]:
-    """How many reviewers each of so many items takes: ``reviews_needed`` for a random share, one for the others."""
+def check_members(member_ids: Collection[int], reviewers: Iterable[User]) -> None:
+    """Check that all reviewers are among the members (primary keys).
+
+    :raises Refused: ``not_a_reviewer``."""
+    if strangers := sorted({reviewer.get_username() for reviewer in reviewers if reviewer.pk not in member_ids}):
+        raise DomainError("not_a_reviewer", people=strangers)
+
+
+def reviews_per_item(item_count: int, reviews_needed: int, overlap_share: float, seed: int) -> list[int]:
+    """Number of reviews of each item: ``reviews_needed`` for a random share, one for the others."""
     if reviews_needed == 1:
-        return [1] * count
-    shared = math.ceil(round(count * overlap_share, 9))
-    several = set(Random(f"overlap {seed}").sample(range(count), shared))
-    return [reviews_needed if place in several else 1 for place in range(count)]
+        return [1] * item_count
+    shared_count = math.ceil(round(item_count * overlap_share, 9))
+    shared_positions = set(Random(f"overlap {seed}").sample(range(item_count), shared_count))
+    return [reviews_needed if position in shared_positions else 1 for position in range(item_count)]
 
 
 def repeat_window(repeat_share: float, ratings: int, people: int) -> tuple[int, int]:
-    """``(gap, until)``: repeats come after ``gap`` other items, chosen among a reviewer's first ``until`` of so many
-    expected ones; ``(0, 0)`` without repeats.
+    """Return ``(gap, until)``: a repeat comes after at least ``gap`` other items and repeats one of the reviewer's
+    first ``until`` items. ``(0, 0)`` without repeats.
 
-    :raises Refused: ``too_few_for_repeats``.
-    """
+    :raises Refused: ``too_few_for_repeats``."""
     if repeat_share <= 0:
         return 0, 0
-    each = ratings // max(people, 1)
-    if each < LEAST_EACH:
-        raise Refused("too_few_for_repeats", each=each, least=LEAST_EACH)
-    gap = min(USUAL_GAP, each // 2)
-    return gap, each - gap
+    ratings_each = ratings // max(people, 1)
+    if ratings_each < MIN_RATINGS_EACH:
+        raise DomainError("too_few_for_repeats", each=ratings_each, least=MIN_RATINGS_EACH)
+    gap = min(DEFAULT_REPEAT_GAP, ratings_each // 2)
+    return gap, ratings_each - gap
 
 
-def reserve_items(queue: ReviewQueue, items: Sequence[ReviewItem], people: Sequence[User], sharing: Sharing) -> None:
-    """Keep each item for its people, by the queue's way of giving them out. In a pool nothing is kept for anybody.
+def reserve_items(
+    queue: ReviewQueue, items: Sequence[ReviewItem], people: Sequence[User], named_reviewers: NamedReviewers
+) -> None:
+    """Reserve items for reviewers as the queue's distribution says. A pool reserves nothing.
 
-    :raises Refused: ``too_few_for_tag``.
-    """
+    :raises Refused: ``too_few_for_tag``."""
     if queue.distribution == Distribution.POOL:
         return
-    dealt = _dealt(queue, items, [one.pk for one in people], sharing)
+    reviewers_by_item = _assign_reviewers(queue, items, [person.pk for person in people], named_reviewers)
     Reservation.objects.bulk_create(
         (
-            Reservation(item=item, reviewer_id=reviewer)
-            for item, ones in zip(items, dealt, strict=True)
-            for reviewer in ones
+            Reservation(item=item, reviewer_id=reviewer_id)
+            for item, reviewer_ids in zip(items, reviewers_by_item, strict=True)
+            for reviewer_id in reviewer_ids
         ),
         batch_size=2_000,
     )
 
 
 def open_loads(people: Sequence[int]) -> dict[int, int]:
-    """How many items of open queues are kept for each person and not rated by them yet."""
-    kept = Reservation.objects.filter(
+    """Count each person's reserved and unrated items in open queues."""
+    reservations = Reservation.objects.filter(
         reviewer__in=people, item__state=ReviewItem.State.OPEN, item__queue__state=ReviewQueue.State.OPEN
     )
-    loads = dict(kept.order_by().values_list("reviewer").annotate(Count("pk")))
-    done = Assignment.objects.filter(
+    loads = dict(reservations.order_by().values_list("reviewer").annotate(Count("pk")))
+    rated_assignments = Assignment.objects.filter(
         reviewer__in=people,
         submitted_at__isnull=False,
         item__reserved=True,
         item__state=ReviewItem.State.OPEN,
         item__queue__state=ReviewQueue.State.OPEN,
     )
-    for reviewer, count in done.order_by().values_list("reviewer").annotate(Count("pk")):
+    for reviewer, count in rated_assignments.order_by().values_list("reviewer").annotate(Count("pk")):
         loads[reviewer] = max(0, loads.get(reviewer, 0) - count)
     return loads
 
 
-def _dealt(
-    queue: ReviewQueue, items: Sequence[ReviewItem], people: list[int], sharing: Sharing
+def _assign_reviewers(
+    queue: ReviewQueue, items: Sequence[ReviewItem], reviewer_ids: list[int], named_reviewers: NamedReviewers
 ) -> list[tuple[int, ...]]:
     needs = [item.reviews_needed for item in items]
-    # Who comes first is chance too: the same person would else get the odd item of every queue.
-    Random(f"people {queue.seed}").shuffle(people)
+    # A random order, because the first person gets the odd item of every queue.
+    Random(f"people {queue.seed}").shuffle(reviewer_ids)
     if queue.distribution == Distribution.ROUND_ROBIN:
-        return in_turn(needs, people)
+        return assign_round_robin(needs, reviewer_ids)
     if queue.distribution == Distribution.BALANCED:
-        return by_load(needs, people, open_loads(people))
+        return assign_by_load(needs, reviewer_ids, open_loads(reviewer_ids))
     if queue.distribution == Distribution.PER_ITEM:
-        return [tuple(one.pk for one in sharing.named.get(item.answer_id, ())) for item in items]
-    fields = {tag: [one.pk for one in ones] for tag, ones in sharing.fields.items()}
-    return by_field(needs, _tags(queue, items), people, fields, open_loads(people))
+        return [tuple(reviewer.pk for reviewer in named_reviewers.by_answer.get(item.answer_id, ())) for item in items]
+    ids_by_tag = {
+        tag: [reviewer.pk for reviewer in tag_reviewers] for tag, tag_reviewers in named_reviewers.by_tag.items()
+    }
+    return assign_by_tag(needs, _question_tags(queue, items), reviewer_ids, ids_by_tag, open_loads(reviewer_ids))
 
 
-def _tags(queue: ReviewQueue, items: Sequence[ReviewItem]) -> list[tuple[str, ...]]:
+def _question_tags(queue: ReviewQueue, items: Sequence[ReviewItem]) -> list[tuple[str, ...]]:
     """Tags and category of each item's question."""
     rows = Answer.objects.filter(items__queue=queue).select_related("question")
     tags = {row.pk: (*row.question.read().tags, row.question.category) for row in rows}

@@ -1,11 +1,11 @@
-"""Addresses of review queues."""
+"""URL patterns of review queues."""
 
 from __future__ import annotations
 
 from django.urls import URLPattern, path
 
 from review.queues import views
-from review.queues.making import close, reopen
+from review.queues.making import close_queue, reopen_queue
 
 urlpatterns: list[URLPattern] = [
     path("queues/", views.queue_list, name="queue-list"),
@@ -21,6 +21,6 @@ urlpatterns: list[URLPattern] = [
     path("queues/<int:pk>/items/", views.queue_items, name="queue-items"),
     path("queues/<int:pk>/export/", views.queue_export, name="queue-export"),
     path("queues/<int:pk>/questions/", views.queue_questions, name="queue-questions"),
-    path("queues/<int:pk>/close/", views.queue_set, {"step": close}, name="queue-close"),
-    path("queues/<int:pk>/reopen/", views.queue_set, {"step": reopen}, name="queue-reopen"),
+    path("queues/<int:pk>/close/", views.queue_set, {"step": close_queue}, name="queue-close"),
+    path("queues/<int:pk>/reopen/", views.queue_set, {"step": reopen_queue}, name="queue-reopen"),
 ]

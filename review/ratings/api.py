@@ -1,4 +1,4 @@
-"""REST of review items and ratings."""
+"""REST: review items and ratings."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from rest_framework.serializers import (
 )
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
-from evaluation.accounts.access import LARGEST_ID, fetch
+from evaluation.accounts.access import MAX_ID, fetch
 from evaluation.core.roles import Action
-from evaluation.judges.shipping import metrics_called
+from evaluation.judges.shipping import metrics_matching
 from evaluation.models import Run
 from evaluation.rest.endpoints import (
     FILE_BODY,
-    FileOfRows,
+    FormFileField,
     TextOptions,
     UploadEndpoint,
     ViewSet,
-    person,
-    verb,
-    written_by,
+    detail_action,
+    request_user,
+    responds_with,
 )
 from evaluation.rest.errors import ProblemSerializer
-from evaluation.rest.fields import row_id
+from evaluation.rest.fields import id_field
 from evaluation.rest.requests import Pages
 from review.models import Assignment, Rating
-from review.queues.access import own_assignment, ratings_of
-from review.ratings.card import Card, card
+from review.queues.access import own_assignment, visible_ratings
+from review.ratings.card import Card, build_card
 from review.ratings.import_files import ImportedRatings, import_ratings
-from review.ratings.importing import Sampled
-from review.ratings.leases import extend
-from review.ratings.reveals import Finalised, JudgeSaid, finalise, reveal
+from review.ratings.importing import FileSampling
+from review.ratings.leases import extend_lease
+from review.ratings.reveals import FinaliseResult, JudgeComparison, finalise, reveal
 from review.ratings.serializers import (
     CardShown,
     CommentBody,
@@ -48,100 +48,111 @@ from review.ratings.serializers import (
     FinaliseBody,
     FinalisedShown,
     FlagBody,
-    JudgeSaidShown,
+    JudgeComparisonShown,
     RatingShown,
     SubmitBody,
     SubmittedShown,
     changes_from,
-    given_from,
+    rating_inputs_from,
 )
-from review.ratings.submitting import Submitted, escalate, flag, payload_of, release, save_draft, skip, submit, undo
+from review.ratings.submitting import (
+    SubmitResult,
+    draft_from_inputs,
+    escalate,
+    flag,
+    release,
+    save_draft,
+    skip,
+    submit,
+    undo,
+)
 
 
-def card_of(assignment: Assignment) -> Card:
-    """The card in the caller's language."""
-    return card(assignment, get_language() or "en")
+def card_in_language(assignment: Assignment) -> Card:
+    return build_card(assignment, get_language() or "en")
 
 
 class ItemViewSet(ViewSet):
-    """An item: question, answer, contexts, reference and rubric; the judge only where it is shown."""
+    """Items of the caller: question, answer, contexts, reference and rubric; the judge only if it may be shown."""
 
-    @written_by(CardShown)
+    @responds_with(CardShown)
     def retrieve(self, request: Request, pk: int) -> Card:
         """The card."""
-        return card_of(own_assignment(request.user, pk, shown=True))
+        return card_in_language(own_assignment(request.user, pk, with_card=True))
 
-    @verb(own_assignment, body=DraftBody)
+    @detail_action(own_assignment, body=DraftBody)
     def draft(self, assignment: Assignment, body: dict[str, Any]) -> None:
         """Replace the draft."""
-        save_draft(assignment, payload_of(given_from(body["values"]), body["comment"], body["suggestion"]))
+        save_draft(
+            assignment, draft_from_inputs(rating_inputs_from(body["values"]), body["comment"], body["suggestion"])
+        )
 
-    @verb(own_assignment, SubmittedShown, body=SubmitBody)
-    def submit(self, assignment: Assignment, body: dict[str, Any]) -> Submitted:
+    @detail_action(own_assignment, SubmittedShown, body=SubmitBody)
+    def submit(self, assignment: Assignment, body: dict[str, Any]) -> SubmitResult:
         """Store the first ratings."""
-        return submit(assignment, given_from(body.pop("values")), by=person(self.request), **body)
+        return submit(assignment, rating_inputs_from(body.pop("values")), by=request_user(self.request), **body)
 
-    @verb(own_assignment, JudgeSaidShown, many=True)
-    def reveal(self, assignment: Assignment) -> list[JudgeSaid]:
-        """What the judge said about each metric."""
+    @detail_action(own_assignment, JudgeComparisonShown, many=True)
+    def reveal(self, assignment: Assignment) -> list[JudgeComparison]:
+        """Reveal the judge's value of each metric."""
         return reveal(assignment)
 
-    @verb(own_assignment, FinalisedShown, body=FinaliseBody)
-    def finalise(self, assignment: Assignment, body: dict[str, Any]) -> Finalised:
+    @detail_action(own_assignment, FinalisedShown, body=FinaliseBody)
+    def finalise(self, assignment: Assignment, body: dict[str, Any]) -> FinaliseResult:
         """Store the final ratings."""
         changes = changes_from(body["changes"])
-        return finalise(assignment, changes, by=person(self.request), active_ms=body["active_ms"])
+        return finalise(assignment, changes, by=request_user(self.request), active_ms=body["active_ms"])
 
-    @verb(own_assignment, CardShown)
+    @detail_action(own_assignment, CardShown)
     def undo(self, assignment: Assignment) -> Card:
-        """The item again, with what had been entered."""
-        return card_of(undo(assignment, by=person(self.request)))
+        """Reopen the item, with the values entered before."""
+        return card_in_language(undo(assignment, by=request_user(self.request)))
 
-    @verb(own_assignment, body=CommentBody)
+    @detail_action(own_assignment, body=CommentBody)
     def skip(self, assignment: Assignment, body: dict[str, Any]) -> None:
-        """Skip."""
+        """Skip the item."""
         skip(assignment, body["comment"])
 
-    @verb(own_assignment, body=FlagBody)
+    @detail_action(own_assignment, body=FlagBody)
     def flag(self, assignment: Assignment, body: dict[str, Any]) -> None:
-        """Flag."""
+        """Flag the item."""
         flag(assignment, body["kind"], body["comment"])
 
-    @verb(own_assignment, body=CommentBody)
+    @detail_action(own_assignment, body=CommentBody)
     def escalate(self, assignment: Assignment, body: dict[str, Any]) -> None:
-        """Escalate."""
+        """Escalate the item to a lead."""
         escalate(assignment, body["comment"])
 
-    @verb(own_assignment)
+    @detail_action(own_assignment)
     def release(self, assignment: Assignment) -> None:
-        """Release."""
+        """Release the item."""
         release(assignment)
 
-    @verb(own_assignment, CardShown)
+    @detail_action(own_assignment, CardShown)
     def extend(self, assignment: Assignment) -> Card:
-        """Extend."""
-        return card_of(extend(assignment))
+        """Extend the lease."""
+        return card_in_language(extend_lease(assignment))
 
 
-LONGEST_DEFINITIONS = 5000
+MAX_OPTION_LENGTH = 5000
 
 
 class RatingFileOptions(TextOptions):
-    """What is said beside a file of ratings."""
+    """Options of a rating file."""
 
-    run = row_id()
+    run = id_field()
     define = CharField(
         default="",
         allow_blank=True,
-        max_length=LONGEST_DEFINITIONS,
+        max_length=MAX_OPTION_LENGTH,
         help_text="scales of unknown metrics, NAME=1..5 and the like, separated by semicolons",
     )
-    sampled = ChoiceField(choices=[str(one) for one in Sampled], default="unknown")
+    sampled = ChoiceField(choices=[str(method) for method in FileSampling], default="unknown")
     layout = ChoiceField(choices=["concord", "label_studio"], default="concord")
     annotators = CharField(
         default="",
         allow_blank=True,
-        max_length=LONGEST_DEFINITIONS,
+        max_length=MAX_OPTION_LENGTH,
         help_text="of a Label Studio export: ID=LABEL of people, separated by semicolons",
     )
     dry_run = BooleanField(default=False, help_text="only say what would be imported")
@@ -150,12 +161,12 @@ class RatingFileOptions(TextOptions):
 class RatingFileForm(RatingFileOptions):
     """A form with a file of ratings."""
 
-    file = FileOfRows()
+    file = FormFileField()
 
 
 class ImportedRatingsSerializer(DataclassSerializer[ImportedRatings]):
-    """What became of the rows: ratings by people, scores by judges (``failed`` of them without a value), and rows
-    that were there already."""
+    """Result of an import: ratings by people, scores by judges (``failed`` of them without a value), and unchanged
+    rows."""
 
     remarks = ProblemSerializer(many=True)
 
@@ -165,7 +176,7 @@ class ImportedRatingsSerializer(DataclassSerializer[ImportedRatings]):
 
 
 def _id_filter(field: str) -> NumberFilter:
-    return NumberFilter(field_name=field, min_value=1, max_value=LARGEST_ID, decimal_places=0)
+    return NumberFilter(field_name=field, min_value=1, max_value=MAX_ID, decimal_places=0)
 
 
 class RatingFilter(FilterSet):  # type: ignore[misc]  # the package has no types
@@ -181,63 +192,62 @@ class RatingFilter(FilterSet):  # type: ignore[misc]  # the package has no types
     phase = ChoiceFilter(field_name="phase", choices=[("initial", "initial"), ("final", "final")])
 
     def of_metric(self, rows: QuerySet[Rating], _: str, name: str) -> QuerySet[Rating]:
-        """Those of the metrics that go by the name."""
-        return rows.filter(metric__name__in=metrics_called(name))
+        """Filter by metric name, including the names that reports show."""
+        return rows.filter(metric__name__in=metrics_matching(name))
 
 
 class RatingViewSet(UploadEndpoint, ViewSet):
-    """Ratings of the projects whose results the caller may see, else the caller's own; never those of an answer the
-    caller still has to rate. A POST imports a file of them for the answers of a run."""
+    """Ratings of projects whose results the caller may see, else own ratings; never ratings of an answer that the
+    caller still has to rate. A POST imports a file for the answers of a run."""
 
     pagination_class = Pages
     filter_backends = (DjangoFilterBackend,)
     filterset_class = RatingFilter
 
     def get_queryset(self) -> QuerySet[Rating]:
-        """What the caller may see."""
+        """Ratings visible to the caller."""
         return (
-            ratings_of(self.request.user)
+            visible_ratings(self.request.user)
             .select_related("answer__question", "metric", "reviewer", "rubric_version")
             .prefetch_related("rated_parts")
         )
 
-    @written_by(RatingShown, paged=True)
+    @responds_with(RatingShown, paged=True)
     def list(self, request: Request) -> QuerySet[Rating]:
         """One page, newest first."""
         return self.get_queryset()
 
-    @written_by(
+    @responds_with(
         ImportedRatingsSerializer,
         status=201,
-        others={200: ImportedRatingsSerializer},
+        other_responses={200: ImportedRatingsSerializer},
         body={"multipart/form-data": RatingFileForm, **FILE_BODY},
         query=RatingFileOptions,
     )
     def create(self, request: Request) -> Response:
-        """Import ratings or judge verdicts: 201 where anything was new, 200 where nothing was or for a dry run; 400
-        with every problem of the file."""
+        """Import ratings or judge verdicts: 201 if anything was new, 200 if not or for a dry run; 400 with every
+        problem of the file."""
         body, options = self.upload()
         run = fetch(Run.objects.all(), request.user, Action.EVALUATE, options["run"])
-        defines = [one for part in options["define"].split(";") if (one := part.strip())]
-        done = import_ratings(
+        defines = [definition for part in options["define"].split(";") if (definition := part.strip())]
+        imported = import_ratings(
             run,
             body.content,
             body.file_name,
             defines,
             options["sampled"],
-            person(request),
+            request_user(request),
             annotators=_annotators(options["annotators"]) if options["layout"] == "label_studio" else None,
             dry_run=options["dry_run"],
         )
-        stored = (done.human or done.judge) and not options["dry_run"]
-        return Response(done, status=201 if stored else 200)
+        stored = (imported.human or imported.judge) and not options["dry_run"]
+        return Response(imported, status=201 if stored else 200)
 
 
 def _annotators(text: str) -> dict[str, str]:
-    """``ID=LABEL;ID=LABEL`` as a mapping.
+    """Parse ``ID=LABEL;ID=LABEL``.
 
-    :raises ValidationError: for a part that is not written like this.
-    """
+    :raises ValidationError: for a part in another form."""
     pairs = [part.partition("=") for part in text.split(";") if part.strip()]
     if any(not key.strip() or not label.strip() for key, _, label in pairs):
         raise ValidationError({"annotators": [gettext("Write ID=LABEL, separated by semicolons.")]})

@@ -1,11 +1,11 @@
-"""What a reviewer sees of an item. Page and endpoint show this and nothing else, so what is hidden is hidden once.
+"""The card: all that a reviewer sees of an item. Page and endpoint show nothing else, so hidden data is filtered here
+only.
 
-Before the rating is in, a card holds no verdict, judged span, stratum, probability, strategy or retrieval score, and,
-unless a lead switched that off, no system. In assisted mode the judge is part of it.
+Before the rating, a card holds no verdict, judged span, stratum, probability, strategy or retrieval score, and no
+system unless a lead allowed it. In assisted mode it includes the judge.
 
-Keys of the review screen are named by their place on the keyboard (``KeyboardEvent.code``), so that a Korean layout or
-input method changes nothing. Digits, Enter, Escape and the question mark have fixed meanings and are not on the
-list."""
+Keys of the review screen are stored by their position on the keyboard (``KeyboardEvent.code``), independent of Korean
+layouts and input methods. Digits, Enter, Escape and the question mark have fixed meanings and are not configurable."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.scales import Scale
 from evaluation.judging.catalogue import judge_metric
-from evaluation.judging.rubric import Rubric, RubricMetric, Slot, shipped_rubrics
+from evaluation.judging.rubric import PromptSlot, Rubric, RubricMetric, shipped_rubrics
 from evaluation.models import Answer, Finding, MetricDefinition, RubricVersion
 from review.evidence.rating_input import (
-    Given,
     OfferedPart,
-    is_by_parts,
+    RatingInput,
+    allowed_verdicts,
+    can_add_parts,
+    is_rated_by_parts,
     judged_parts,
-    may_add,
     offered_parts,
-    verdicts_of,
 )
 from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
 from review.models.statements import EXPOSED, PASSAGES, SCORED_BY
-from review.ratings.reveals import JudgeSaid, judge_said
+from review.ratings.reveals import JudgeComparison, judge_comparisons
 from review.ratings.settling import RATED
-from review.ratings.submitting import asked_of, given_in, suggestion_of
+from review.ratings.submitting import item_metrics, last_suggestion, stored_inputs
 
 CLAIM_METRIC = "claim_support"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOnClaim:
-    """What the judge said of a claim: its verdict and reason, the passage it rests on (its number, from 1) and the
-    supporting words there with their place. ``approximate``: the words are not found word for word in the passage."""
+    """The judge's verdict on a claim and its reason, the number of the supporting passage (from 1) and the quote with
+    its position. ``approximate``: the passage does not contain the quote word for word."""
 
     verdict: str
     reason: str
@@ -56,7 +56,7 @@ class JudgeOnClaim:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim with its number and its place in the answer; ``approximate`` where that was found by likeness.
+    """A claim with its number and position in the answer; ``approximate`` if the position was found by similarity.
     ``judge`` is ``None`` while hidden."""
 
     number: int
@@ -67,39 +67,40 @@ class Claim:
     judge: JudgeOnClaim | None
 
 
-def claims_on_card(item: ReviewItem, *, judged: bool) -> tuple[Claim, ...]:
-    """The claims the judge found in the answer, in the order of their place; none where none were looked for."""
+def card_claims(item: ReviewItem, *, with_judge: bool) -> tuple[Claim, ...]:
+    """Claims that the judge found in the answer, in order; empty if the run did not look for claims."""
     if (row := SCORED_BY.first(name=CLAIM_METRIC, run=item.run_id, answer=item.answer_id)) is None:
         return ()
     metric = row[0]
-    said = {one.text: one for one in judged_parts(item, metric)} if judged else {}
+    findings = {finding.text: finding for finding in judged_parts(item, metric)} if with_judge else {}
     return tuple(
-        Claim(part.number, part.text, part.start, part.end, part.approximate, _judge(said.get(part.text)))
+        Claim(part.number, part.text, part.start, part.end, part.approximate, _judge_on_claim(findings.get(part.text)))
         for part in offered_parts(item, metric)
     )
 
 
-def _judge(found: Finding | None) -> JudgeOnClaim | None:
-    if found is None:
+def _judge_on_claim(finding: Finding | None) -> JudgeOnClaim | None:
+    if finding is None:
         return None
     return JudgeOnClaim(
-        verdict=found.verdict,
-        reason=found.reason,
-        passage=None if found.context is None else found.context + 1,
-        quote=found.quote,
-        quote_start=found.quote_start,
-        quote_end=found.quote_end,
-        approximate=bool(found.quote) and found.quote_start is None,
+        verdict=finding.verdict,
+        reason=finding.reason,
+        passage=None if finding.context is None else finding.context + 1,
+        quote=finding.quote,
+        quote_start=finding.quote_start,
+        quote_end=finding.quote_end,
+        approximate=bool(finding.quote) and finding.quote_start is None,
     )
 
 
-LINKS = ("url", "link", "href", "source_url", "document_url")  # where systems put the address of a passage's document
-LONGEST_LINK = 2000
+# Metadata keys under which systems store the address of a passage's document.
+LINK_KEYS = ("url", "link", "href", "source_url", "document_url")
+MAX_LINK_LENGTH = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class LevelText:
-    """A level of the scale with the text that anchors it."""
+    """A level of the scale with its anchor text."""
 
     value: float
     text: str
@@ -107,7 +108,7 @@ class LevelText:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict on a part, and when it is right; the text is empty where no rubric says it."""
+    """A possible verdict on a part and its definition, empty if the rubric has none."""
 
     name: str
     text: str
@@ -115,10 +116,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class CardMetric:
-    """A metric as it is asked for. ``question`` and ``levels`` come from the rubric, in ``language``; metrics without
-    one have a scale only. ``labels`` are the classes of a class scale, ``label_texts`` what the rubric says of each. A
-    metric rated by its parts has ``verdicts`` to choose from and the ``parts`` to decide, and ``adds`` tells whether
-    missed ones may be added. ``by_reference`` tells whether an answer is held against the expected one."""
+    """A metric to rate.
+
+    ``question`` and ``levels`` come from the rubric, in ``language``; metrics without a rubric have only a scale.
+    ``labels`` are the classes of a class scale, ``label_texts`` their definitions. A metric rated by parts has
+    ``verdicts`` to choose from and ``parts`` to judge; ``adds`` allows missed parts to be added. ``by_reference``: the
+    rating needs the expected answer."""
 
     name: str
     title: str
@@ -139,8 +142,8 @@ class CardMetric:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A retrieved passage, numbered from 1 in the order the system used it; never with its score. ``link`` leads to
-    its document where the system named an address."""
+    """A retrieved passage, numbered from 1 in the order the system used it, without its score. ``link`` is the address
+    of its document, if the system gave one."""
 
     number: int
     source: str
@@ -150,9 +153,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An item in its reviewer's hands. ``contexts`` is ``None`` where the system does not retrieve. ``stale``: the item
-    was withdrawn meanwhile. ``exposed``: the reviewer has seen the judge of this answer elsewhere, so that the rating
-    will not count as blind. ``system`` is empty while hidden; ``judge`` is ``None`` while hidden."""
+    """An item for its reviewer.
+
+    ``contexts`` is ``None`` if the system does not retrieve. ``stale``: the item was withdrawn meanwhile. ``exposed``:
+    the reviewer saw the judge of this answer elsewhere, so the rating will not count as blind. ``system`` is empty and
+    ``judge`` is ``None`` while hidden."""
 
     id: int
     state: str
@@ -170,22 +175,22 @@ class Card:
     contexts: tuple[Passage, ...] | None
     metrics: tuple[CardMetric, ...]
     draft: Mapping[str, Any]
-    given: Mapping[str, Given]
-    final: Mapping[str, Given]
+    given: Mapping[str, RatingInput]
+    final: Mapping[str, RatingInput]
     stale: bool
     exposed: bool
     system: str
-    judge: tuple[JudgeSaid, ...] | None
+    judge: tuple[JudgeComparison, ...] | None
     claims: tuple[Claim, ...]
     suggestion: str
 
 
-def card(assignment: Assignment, language: str) -> Card:
-    """The card of an item, with level texts in the given language where the rubric has them."""
+def build_card(assignment: Assignment, language: str) -> Card:
+    """Build the card of an item, with level texts in ``language`` if the rubric has them."""
     queue, answer = assignment.item.queue, assignment.item.answer
     question = answer.question.read()
-    rated = assignment.state in RATED
-    draft = None if rated else getattr(assignment, "draft", None)
+    is_rated = assignment.state in RATED
+    draft = None if is_rated else getattr(assignment, "draft", None)
     return Card(
         id=assignment.pk,
         state=assignment.state,
@@ -200,61 +205,66 @@ def card(assignment: Assignment, language: str) -> Card:
         question=question.text,
         references=question.references,
         answer=answer.text,
-        contexts=passages_of(answer) if answer.retrieves else None,
-        metrics=card_metrics(asked_of(assignment.item), language, assignment.item),
+        contexts=answer_passages(answer) if answer.retrieves else None,
+        metrics=card_metrics(item_metrics(assignment.item), language, assignment.item),
         draft=draft.payload if draft else {},
-        given=given_in(assignment) if rated else {},
-        final=given_in(assignment, "final") if rated else {},
+        given=stored_inputs(assignment) if is_rated else {},
+        final=stored_inputs(assignment, "final") if is_rated else {},
         stale=assignment.item.state == ReviewItem.State.WITHDRAWN,
-        exposed=not rated and queue.mode == ReviewQueue.Mode.BLIND and _exposed(assignment),
+        exposed=not is_rated and queue.mode == ReviewQueue.Mode.BLIND and _is_exposed(assignment),
         system="" if queue.hide_system else str(answer.answer_set.system_version),
-        judge=tuple(judge_said(assignment)) if shows_judge(assignment) else None,
-        claims=claims_on_card(assignment.item, judged=shows_judge(assignment)),
-        suggestion=suggestion_of(assignment) if rated else "",
+        judge=tuple(judge_comparisons(assignment)) if shows_judge(assignment) else None,
+        claims=card_claims(assignment.item, with_judge=shows_judge(assignment)),
+        suggestion=last_suggestion(assignment) if is_rated else "",
     )
 
 
-def _exposed(assignment: Assignment) -> bool:
+def _is_exposed(assignment: Assignment) -> bool:
     return EXPOSED.first(user=assignment.reviewer_id, answer=assignment.item.answer_id) is not None
 
 
 def shows_judge(assignment: Assignment) -> bool:
-    """Whether the reviewer may see the judge of this item: after the reveal, or in assisted mode."""
+    """Return whether the reviewer may see the judge of this item: after the reveal, or in assisted mode."""
     assisted = assignment.item.queue.mode == ReviewQueue.Mode.ASSISTED
     return assisted or assignment.revealed_at is not None
 
 
 def card_metrics(rows: Sequence[QueueMetric], language: str, item: ReviewItem) -> tuple[CardMetric, ...]:
-    """The queue's metrics with question and level texts, and the item's parts where a metric is rated by them."""
-    wanted = "ko" if language.startswith("ko") else "en"
-    foreign = [r.rubric_version for r in rows if r.rubric_version and r.rubric_version.language != wanted]
+    """Metrics of the card with question and level texts, and with the item's parts for metrics rated by parts."""
+    rubric_language = "ko" if language.startswith("ko") else "en"
+    foreign_rubrics = [
+        r.rubric_version for r in rows if r.rubric_version and r.rubric_version.language != rubric_language
+    ]
     translated: dict[tuple[str, int], RubricVersion] = {}
-    if foreign:
-        named = {"family__in": [r.family for r in foreign], "version__in": [r.version for r in foreign]}
-        stored = RubricVersion.objects.filter(**named, language=wanted)
-        translated = {(rubric.family, rubric.version): rubric for rubric in stored}
-    return tuple(_metric(row, translated, wanted, item) for row in rows)
+    if foreign_rubrics:
+        filters = {
+            "family__in": [r.family for r in foreign_rubrics],
+            "version__in": [r.version for r in foreign_rubrics],
+        }
+        stored_rubrics = RubricVersion.objects.filter(**filters, language=rubric_language)
+        translated = {(rubric.family, rubric.version): rubric for rubric in stored_rubrics}
+    return tuple(_queue_card_metric(row, translated, rubric_language, item) for row in rows)
 
 
-def _metric(
+def _queue_card_metric(
     row: QueueMetric, translated: Mapping[tuple[str, int], RubricVersion], language: str, item: ReviewItem
 ) -> CardMetric:
-    pinned = row.rubric_version
-    shown = _in_language(pinned, translated, language) if pinned else None
-    asked = next((m for m in shown.metrics if m.name == row.metric.name), None) if shown else None
-    found = card_metric(row.metric, asked, language, shown.language if shown else language)
-    more: dict[str, Any] = {"by_reference": _by_reference(row.metric, shown)}
-    if is_by_parts(row.metric):
-        texts = _anchors(asked)
-        more["verdicts"] = tuple(Verdict(name, texts.get(name, "")) for name in verdicts_of(row.metric))
-        more |= {"parts": offered_parts(item, row.metric), "adds": may_add(row.metric)}
-    return replace(found, **more)
+    pinned_rubric = row.rubric_version
+    rubric = _in_language(pinned_rubric, translated, language) if pinned_rubric else None
+    rubric_metric = next((m for m in rubric.metrics if m.name == row.metric.name), None) if rubric else None
+    base_metric = card_metric(row.metric, rubric_metric, language, rubric.language if rubric else language)
+    extra_fields: dict[str, Any] = {"by_reference": _by_reference(row.metric, rubric)}
+    if is_rated_by_parts(row.metric):
+        texts = _anchor_texts(rubric_metric)
+        extra_fields["verdicts"] = tuple(Verdict(name, texts.get(name, "")) for name in allowed_verdicts(row.metric))
+        extra_fields |= {"parts": offered_parts(item, row.metric), "adds": can_add_parts(row.metric)}
+    return replace(base_metric, **extra_fields)
 
 
 def _by_reference(metric: MetricDefinition, rubric: Rubric | None) -> bool:
-    """Whether rating the metric needs the expected answer; so for whatever does not say what it needs."""
+    """Return whether rating the metric needs the expected answer; true for metrics that do not declare their inputs."""
     if rubric and rubric.criterion:
-        return Slot.REFERENCE in (*rubric.criterion.needs, *rubric.criterion.sees)
+        return PromptSlot.REFERENCE in (*rubric.criterion.needs, *rubric.criterion.sees)
     try:
         spec = judge_metric(metric.name)
     except UnknownName:
@@ -262,11 +272,12 @@ def _by_reference(metric: MetricDefinition, rubric: Rubric | None) -> bool:
     return "reference" in (*spec.inputs, *spec.optional_inputs)
 
 
-def card_metric(metric: MetricDefinition, asked: RubricMetric | None, language: str, written_in: str) -> CardMetric:
-    """A metric titled in ``language``, with question and levels where a rubric in the language ``written_in`` has
-    them."""
+def card_metric(
+    metric: MetricDefinition, rubric_metric: RubricMetric | None, language: str, rubric_language: str
+) -> CardMetric:
+    """A metric with its title in ``language``, and with question and levels of a rubric in ``rubric_language``."""
     scale: Scale = metric.read_scale()
-    anchors = _anchors(asked)
+    anchors = _anchor_texts(rubric_metric)
     return CardMetric(
         name=metric.name,
         title=metric.title.get(language) or metric.name,
@@ -275,31 +286,38 @@ def card_metric(metric: MetricDefinition, asked: RubricMetric | None, language: 
         low=scale.low,
         high=scale.high,
         labels=scale.labels,
-        question=asked.question.strip() if asked else "",
-        levels=tuple(LevelText(float(level.value), level.text) for level in asked.levels) if asked else (),
-        language=written_in,
+        question=rubric_metric.question.strip() if rubric_metric else "",
+        levels=tuple(LevelText(float(level.value), level.text) for level in rubric_metric.levels)
+        if rubric_metric
+        else (),
+        language=rubric_language,
         label_texts=tuple(anchors.get(label, "") for label in scale.labels),
     )
 
 
-def _anchors(asked: RubricMetric | None) -> dict[str, str]:
-    """The rubric's words for labels and verdicts."""
-    return {label.label: label.text for label in asked.labels} if asked else {}
+def _anchor_texts(rubric_metric: RubricMetric | None) -> dict[str, str]:
+    """Definitions of labels and verdicts in the rubric."""
+    return {label.label: label.text for label in rubric_metric.labels} if rubric_metric else {}
 
 
-def _in_language(pinned: RubricVersion, translated: Mapping[tuple[str, int], RubricVersion], language: str) -> Rubric:
-    """The rubric in the reader's language: a stored translation, else the shipped one of the same version, else as it
-    is pinned."""
-    stored = translated.get((pinned.family, pinned.version))
-    if stored is None and pinned.language != language:
-        for shipped in shipped_rubrics():
-            if (shipped.family, shipped.version, shipped.language) == (pinned.family, pinned.version, language):
-                return shipped
-    return (stored or pinned).rubric
+def _in_language(
+    pinned_rubric: RubricVersion, translated: Mapping[tuple[str, int], RubricVersion], language: str
+) -> Rubric:
+    """Rubric in the reader's language: a stored translation, else the shipped one of this version, else the pinned
+    one."""
+    stored_rubric = translated.get((pinned_rubric.family, pinned_rubric.version))
+    if stored_rubric is None and pinned_rubric.language != language:
+        for shipped_rubric in shipped_rubrics():
+            if (shipped_rubric.family, shipped_rubric.version, shipped_rubric.language) == (
+                pinned_rubric.family,
+                pinned_rubric.version,
+                language,
+            ):
+                return shipped_rubric
+    return (stored_rubric or pinned_rubric).rubric
 
 
-def passages_of(answer: Answer) -> tuple[Passage, ...]:
-    """The passages of an answer in the order the system used them."""
+def answer_passages(answer: Answer) -> tuple[Passage, ...]:
     rows = PASSAGES.rows(answer=answer.pk)
     return tuple(
         Passage(number, source, text, _link(metadata)) for number, (source, text, metadata) in enumerate(rows, start=1)
@@ -307,23 +325,29 @@ def passages_of(answer: Answer) -> tuple[Passage, ...]:
 
 
 def _link(metadata: object) -> str:
-    """The address of the passage's document, if the system named a whole one; nothing else may become a link."""
-    named = [metadata.get(key) for key in LINKS] if isinstance(metadata, Mapping) else []
-    found = next((one for one in named if isinstance(one, str) and one.lower().startswith(("http://", "https://"))), "")
-    return found if len(found) <= LONGEST_LINK else ""
+    """Absolute web address of the passage's document; empty for anything else, so that no other value becomes a
+    link."""
+    candidates = [metadata.get(key) for key in LINK_KEYS] if isinstance(metadata, Mapping) else []
+    link = next(
+        (
+            candidate
+            for candidate in candidates
+            if isinstance(candidate, str) and candidate.lower().startswith(("http://", "https://"))
+        ),
+        "",
+    )
+    return link if len(link) <= MAX_LINK_LENGTH else ""
 
 
 class KeyAction(StrEnum):
-    """What a single key does, with the key that usually does it. ``change`` belongs to the reveal, all others to the
-    card."""
+    """Action of a single key, with its default key. ``change`` belongs to the reveal, all others to the card."""
 
     usual: str
 
     def __new__(cls, name: str, usual: str) -> Self:
-        """An action by its name."""
-        made = str.__new__(cls, name)
-        made._value_, made.usual = name, usual
-        return made
+        action = str.__new__(cls, name)
+        action._value_, action.usual = name, usual
+        return action
 
     NEXT = "next", "KeyJ"
     PREVIOUS = "previous", "KeyK"
@@ -342,8 +366,8 @@ class KeyAction(StrEnum):
     CHANGE = "change", "KeyE"
 
 
-#: Every key that may be chosen, with what is printed on it.
-CODES: dict[str, str] = {f"Key{letter}": letter.lower() for letter in string.ascii_uppercase} | {
+#: Configurable keys with their labels.
+KEY_LABELS: dict[str, str] = {f"Key{letter}": letter.lower() for letter in string.ascii_uppercase} | {
     "BracketLeft": "[",
     "BracketRight": "]",
     "Semicolon": ";",
@@ -356,30 +380,31 @@ CODES: dict[str, str] = {f"Key{letter}": letter.lower() for letter in string.asc
     "Backslash": "\\",
 }
 
-DEFAULTS = {action: action.usual for action in KeyAction}
-ON_REVEAL = frozenset({KeyAction.CHANGE})
+DEFAULT_KEYS = {action: action.usual for action in KeyAction}
+REVEAL_ACTIONS = frozenset({KeyAction.CHANGE})
 
 
 def keys_from(stored: object) -> dict[KeyAction, str]:
-    """The keys in use: the usual ones, changed as a person stored it. What is not on the list is passed over, so that
-    nothing but a key of the list ever reaches a page."""
-    own = stored if isinstance(stored, Mapping) else {}
-    wanted = {action: own.get(action) for action in DEFAULTS}
-    known = {action: code for action, code in wanted.items() if isinstance(code, str) and code in CODES}
-    return DEFAULTS | known
+    """Key of each action: the defaults with the person's stored changes. Values outside the list are ignored, so that
+    only listed keys reach a page."""
+    stored_keys = stored if isinstance(stored, Mapping) else {}
+    chosen_codes = {action: stored_keys.get(action) for action in DEFAULT_KEYS}
+    valid_codes = {
+        action: code for action, code in chosen_codes.items() if isinstance(code, str) and code in KEY_LABELS
+    }
+    return DEFAULT_KEYS | valid_codes
 
 
-def checked_keys(wanted: Mapping[str, str]) -> dict[str, str]:
-    """What to store of a person's choice: the keys that differ from the usual ones.
+def checked_keys(keymap: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys to store: those that differ from the defaults.
 
-    :raises Refused: ``unknown_key_action``, ``unknown_key`` for what is not on the closed lists, ``key_used_twice``.
-    """
-    if unknown := sorted(set(wanted) - set(KeyAction)):
-        raise Refused("unknown_key_action", actions=unknown)
-    if unknown := sorted(set(wanted.values()) - set(CODES)):
-        raise Refused("unknown_key", keys=[code[:20] for code in unknown], known=list(CODES.values()))
-    chosen = {action: wanted.get(action, code) for action, code in DEFAULTS.items()}
-    used = Counter(code for action, code in chosen.items() if action not in ON_REVEAL)
-    if twice := [CODES[code] for code, times in used.items() if times > 1]:
-        raise Refused("key_used_twice", keys=twice)
-    return {str(action): code for action, code in chosen.items() if code != DEFAULTS[action]}
+    :raises Refused: ``unknown_key_action`` or ``unknown_key`` for values outside the lists, ``key_used_twice``."""
+    if unknown_names := sorted(set(keymap) - set(KeyAction)):
+        raise DomainError("unknown_key_action", actions=unknown_names)
+    if unknown_names := sorted(set(keymap.values()) - set(KEY_LABELS)):
+        raise DomainError("unknown_key", keys=[code[:20] for code in unknown_names], known=list(KEY_LABELS.values()))
+    codes = {action: keymap.get(action, code) for action, code in DEFAULT_KEYS.items()}
+    code_counts = Counter(code for action, code in codes.items() if action not in REVEAL_ACTIONS)
+    if duplicates := [KEY_LABELS[code] for code, times in code_counts.items() if times > 1]:
+        raise DomainError("key_used_twice", keys=duplicates)
+    return {str(action): code for action, code in codes.items() if code != DEFAULT_KEYS[action]}

@@ -1,5 +1,4 @@
-"""What the forms of reviewers and leads hold, as the engine takes it: ratings, changes and decisions; and its refusals
-with metrics under their titles."""
+"""Parse the forms of reviewers and leads into ratings, changes and decisions; word refusals with metric titles."""
 
 from __future__ import annotations
 
@@ -11,154 +10,159 @@ from typing import Any, NamedTuple
 from django.http import Http404, QueryDict
 from django.utils.translation import get_language
 
-from evaluation.core.canonical import whole_number
-from evaluation.core.errors import Refused
+from evaluation.core.canonical import parse_int
+from evaluation.core.errors import DomainError
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import MetricDefinition
-from review.evidence.rating_input import Change, Given, PartGiven, is_by_parts
+from review.evidence.rating_input import PartVerdict, RatingInput, RatingUpdate, is_rated_by_parts
 from review.models import QueueMetric
 
 
-def in_words(refused: Refused, metrics: Iterable[MetricDefinition]) -> str:
-    """The sentence of a refusal; what it says of metrics is said of their titles."""
+def refusal_sentence(refused: DomainError, metrics: Iterable[MetricDefinition]) -> str:
+    """Sentence of a refusal, with titles in place of metric names."""
     language = get_language() or "en"
     titles = {metric.name: str(metric.title.get(language) or metric.name) for metric in metrics}
     params = dict(refused.params)
-    if isinstance(named := params.get("metric"), str):
-        params["metric"] = titles.get(named, named)
-    if isinstance(several := params.get("metrics"), list | tuple):
-        params["metrics"] = [titles.get(str(name), str(name)) for name in several]
-    return explain_refusal(Refused(refused.code, **params))
+    if isinstance(metric_name := params.get("metric"), str):
+        params["metric"] = titles.get(metric_name, metric_name)
+    if isinstance(metric_names := params.get("metrics"), list | tuple):
+        params["metrics"] = [titles.get(str(name), str(name)) for name in metric_names]
+    return explain_refusal(DomainError(refused.code, **params))
 
 
-def metrics_in(refused: Refused) -> tuple[str, ...]:
-    """The names of the metrics that a refusal is about."""
-    one, several = refused.params.get("metric"), refused.params.get("metrics")
-    if isinstance(several, list | tuple):
-        return tuple(map(str, several))
-    return (one,) if isinstance(one, str) else ()
+def refused_metrics(refused: DomainError) -> tuple[str, ...]:
+    """Names of the metrics that a refusal is about."""
+    metric, metrics = refused.params.get("metric"), refused.params.get("metrics")
+    if isinstance(metrics, list | tuple):
+        return tuple(map(str, metrics))
+    return (metric,) if isinstance(metric, str) else ()
 
 
 CANNOT_JUDGE = "cannot_judge"
-MOST_DIGITS = 4  # of a part's number
-LONGEST_LOOK = 24 * 3600 * 1000  # milliseconds; a longer time was not spent looking
+# Digits of a part's number.
+MAX_PART_DIGITS = 4
+# In milliseconds; a longer active time is not plausible.
+MAX_ACTIVE_MS = 24 * 3600 * 1000
 
 
-def read_given(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, Given]:
-    """What the form holds for each metric that was answered; what is not a number or label becomes an empty value,
-    which the engine refuses with the metric's name."""
-    found = {}
+def read_rating_inputs(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, RatingInput]:
+    """Parse the ratings of a form by metric name. Text that is no number or label becomes an empty value, which the
+    engine refuses with the metric's name."""
+    inputs = {}
     for row in metrics:
         name = row.metric.name
         text = data.get(f"value:{name}", "").strip()
         if data.get(f"cannot:{name}"):
             text = CANNOT_JUDGE
         if text == CANNOT_JUDGE:
-            found[name] = Given(cannot_judge=True, reason_code=data.get(f"why:{name}", ""))
-        elif is_by_parts(row.metric):
+            inputs[name] = RatingInput(cannot_judge=True, reason_code=data.get(f"why:{name}", ""))
+        elif is_rated_by_parts(row.metric):
             parts = read_parts(data, name)
             if parts or data.get(f"parts:{name}") == "none":
-                found[name] = Given(parts=parts)
+                inputs[name] = RatingInput(parts=parts)
         elif text:
-            found[name] = _given(text, labelled=bool(row.metric.read_scale().labels))
-    return found
+            inputs[name] = _parse_value(text, labelled=bool(row.metric.read_scale().labels))
+    return inputs
 
 
-def read_parts(data: QueryDict, metric: str) -> tuple[PartGiven, ...]:
-    """The verdicts on a metric's parts: ``part:<metric>:<number>``, and ``added:<metric>:<n>`` beside
-    ``added-text:<metric>:<n>`` for parts that were missed. An added line without text is passed over."""
-    offered, added = [], []
+def read_parts(data: QueryDict, metric: str) -> tuple[PartVerdict, ...]:
+    """Parse the verdicts on a metric's parts: fields ``part:<metric>:<number>``, and ``added:<metric>:<n>`` with
+    ``added-text:<metric>:<n>`` for missed parts. Added parts without text are skipped."""
+    offered_parts, added_parts = [], []
     for field, verdict in data.items():
-        kind, _, place = field.rpartition(":")
-        number = whole_number(place, MOST_DIGITS)
+        prefix, _, suffix = field.rpartition(":")
+        number = parse_int(suffix, MAX_PART_DIGITS)
         if number is None or not isinstance(verdict, str):
             continue
-        if kind == f"part:{metric}" and verdict:
-            offered.append(PartGiven(verdict, number))
-        elif kind == f"added-text:{metric}" and verdict.strip():
-            added.append((number, PartGiven(data.get(f"added:{metric}:{place}", ""), 0, verdict.strip())))
-    return (*sorted(offered, key=lambda part: part.number), *(part for _, part in sorted(added, key=itemgetter(0))))
+        if prefix == f"part:{metric}" and verdict:
+            offered_parts.append(PartVerdict(verdict, number))
+        elif prefix == f"added-text:{metric}" and verdict.strip():
+            added_parts.append((number, PartVerdict(data.get(f"added:{metric}:{suffix}", ""), 0, verdict.strip())))
+    return (
+        *sorted(offered_parts, key=lambda part: part.number),
+        *(part for _, part in sorted(added_parts, key=itemgetter(0))),
+    )
 
 
-def read_changes(data: QueryDict, metrics: Sequence[QueueMetric], *, keep: bool) -> dict[str, Change]:
-    """The new values and reasons of the reveal form. With ``keep`` only the reasons are read."""
-    found = {}
+def read_changes(data: QueryDict, metrics: Sequence[QueueMetric], *, keep: bool) -> dict[str, RatingUpdate]:
+    """Parse new values and reasons of the reveal form; with ``keep`` only the reasons."""
+    changes = {}
     for row in metrics:
         name = row.metric.name
         text = "" if keep else data.get(f"value:{name}", "").strip()
-        given = _given(text, labelled=bool(row.metric.read_scale().labels)) if text else Given()
-        parts = read_parts(data, name) if not keep and is_by_parts(row.metric) else ()
+        value_input = _parse_value(text, labelled=bool(row.metric.read_scale().labels)) if text else RatingInput()
+        parts = read_parts(data, name) if not keep and is_rated_by_parts(row.metric) else ()
         reason, comment = data.get(f"reason:{name}", ""), data.get(f"comment:{name}", "").strip()
         if text or reason or comment or parts:
-            found[name] = Change(given.value, given.label, reason, comment, parts)
-    return found
+            changes[name] = RatingUpdate(value_input.value, value_input.label, reason, comment, parts)
+    return changes
 
 
-def held_fields(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, dict[str, str]]:
-    """What a form of changes held for each metric, as it was typed: value, reason and comment."""
+def typed_fields(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, dict[str, str]]:
+    """Typed value, reason and comment of each metric, to show a refused form again."""
     parts = ("value", "reason", "comment")
     return {row.metric.name: {part: data.get(f"{part}:{row.metric.name}", "") for part in parts} for row in metrics}
 
 
 def draft_payload(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, Any]:
-    """The draft that brings the form back as it was left."""
-    values = {name: given.as_json() for name, given in read_given(data, metrics).items()}
+    """Draft that restores the form as it was left."""
+    values = {name: entry.as_json() for name, entry in read_rating_inputs(data, metrics).items()}
     return {"values": values, "comment": data.get("comment", ""), "suggestion": data.get("suggestion", "")}
 
 
-def entered(payload: Mapping[str, Any]) -> dict[str, str]:
-    """The text that stands in each metric's field according to a draft."""
-    return {name: field_text(one) for name, one in _values(payload).items()}
+def draft_texts(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Field text of each metric in a draft."""
+    return {name: field_text(draft_value) for name, draft_value in _draft_values(payload).items()}
 
 
-def entered_parts(payload: Mapping[str, Any]) -> dict[str, tuple[PartGiven, ...]]:
-    """The verdicts on parts according to a draft."""
+def draft_parts(payload: Mapping[str, Any]) -> dict[str, tuple[PartVerdict, ...]]:
+    """Verdicts on parts in a draft, by metric."""
     return {
         name: tuple(
-            PartGiven(str(part.get("verdict", "")), int(part.get("number") or 0), str(part.get("text", "")))
-            for part in one.get("parts") or ()
+            PartVerdict(str(part.get("verdict", "")), int(part.get("number") or 0), str(part.get("text", "")))
+            for part in draft_value.get("parts") or ()
             if isinstance(part, Mapping)
         )
-        for name, one in _values(payload).items()
+        for name, draft_value in _draft_values(payload).items()
     }
 
 
-def entered_why(payload: Mapping[str, Any]) -> dict[str, str]:
-    """Why metrics were left unjudged according to a draft."""
-    return {name: str(one.get("reason_code", "")) for name, one in _values(payload).items()}
+def draft_reason_codes(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Reason codes of unjudged metrics in a draft."""
+    return {name: str(draft_value.get("reason_code", "")) for name, draft_value in _draft_values(payload).items()}
 
 
-def _values(payload: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _draft_values(payload: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     values = payload.get("values")
-    held = values if isinstance(values, Mapping) else {}
-    return {str(name): one for name, one in held.items() if isinstance(one, Mapping)}
+    value_by_metric = values if isinstance(values, Mapping) else {}
+    return {str(name): draft_value for name, draft_value in value_by_metric.items() if isinstance(draft_value, Mapping)}
 
 
-def field_text(given: Mapping[str, Any]) -> str:
-    """How a value stands in a form field."""
-    if given.get("cannot_judge"):
+def field_text(draft_value: Mapping[str, Any]) -> str:
+    """Text of a value in a form field."""
+    if draft_value.get("cannot_judge"):
         return CANNOT_JUDGE
-    if given.get("label") is not None:
-        return str(given["label"])
-    return "" if given.get("value") is None else f"{given['value']:g}"
+    if draft_value.get("label") is not None:
+        return str(draft_value["label"])
+    return "" if draft_value.get("value") is None else f"{draft_value['value']:g}"
 
 
 def read_active_ms(data: QueryDict) -> int | None:
-    """The time looked at the item as the browser measured it, in milliseconds; ``None`` where it did not."""
-    looked = whole_number(data.get("active_ms", ""))
-    return None if looked is None else min(looked, LONGEST_LOOK)
+    """Active time in milliseconds as measured by the browser; ``None`` without a measurement."""
+    milliseconds = parse_int(data.get("active_ms", ""))
+    return None if milliseconds is None else min(milliseconds, MAX_ACTIVE_MS)
 
 
-def _given(text: str, *, labelled: bool) -> Given:
+def _parse_value(text: str, *, labelled: bool) -> RatingInput:
     if text == CANNOT_JUDGE:
-        return Given(cannot_judge=True)
+        return RatingInput(cannot_judge=True)
     if labelled:
-        return Given(label=text)
-    return Given(value=finite(text))
+        return RatingInput(label=text)
+    return RatingInput(value=finite_number(text))
 
 
-def finite(text: str) -> float | None:
-    """The number that the text is, ``None`` where it is none."""
+def finite_number(text: str) -> float | None:
+    """Parse a finite number; ``None`` for other text."""
     try:
         number = float(text)
     except ValueError:
@@ -166,51 +170,52 @@ def finite(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-class Decided(NamedTuple):
-    """The metric, the value or label, and the reason; ``entered`` is the value as it was typed. ``seen`` is the number
-    of the newest decision that was in view, -1 where that is not said."""
+class DecisionInput(NamedTuple):
+    """A decision on a metric: value or label, and reason. ``entered`` is the typed text. ``seen_seq`` is the number of
+    the newest decision that the page showed, -1 if the form does not say."""
 
     metric: MetricDefinition
     value: float | None
     label: str | None
     reason: str
     entered: str
-    seen: int = -1
+    seen_seq: int = -1
 
 
-def read_decision(data: QueryDict) -> Decided:
-    """What was decided. Text that is no number gives neither value nor label, which the engine refuses.
+def read_decision(data: QueryDict) -> DecisionInput:
+    """Parse a decision. Text that is no number gives neither value nor label, which the engine refuses.
 
-    :raises Http404: for a metric that does not exist.
-    """
-    metric = MetricDefinition.objects.filter(pk=whole_number(data.get("metric", "")) or 0).first()
+    :raises Http404: for an unknown metric."""
+    metric = MetricDefinition.objects.filter(pk=parse_int(data.get("metric", "")) or 0).first()
     if metric is None:
         raise Http404
     entered = data.get(f"value:{metric.name}", "").strip()
-    return _decided(metric, entered, data.get("reason", ""))
+    return _decision(metric, entered, data.get("reason", ""))
 
 
-def read_verdicts(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, Decided]:
-    """The metrics of a dispute for which a value was chosen. The reason is the metric's own, else the common one."""
-    found = {}
+def read_decisions(data: QueryDict, metrics: Sequence[QueueMetric]) -> dict[str, DecisionInput]:
+    """Parse the decisions of a dispute by metric. The reason is the metric's own, else the common one."""
+    decisions = {}
     for row in metrics:
         name = row.metric.name
         entered = data.get(f"value:{name}", "").strip()
         if entered:
             reason = data.get(f"reason:{name}", "").strip() or data.get("reason", "")
-            seen = whole_number(data.get(f"seen:{name}", ""))
-            found[name] = _decided(row.metric, entered, reason, -1 if seen is None else seen)
-    return found
+            seen_seq = parse_int(data.get(f"seen:{name}", ""))
+            decisions[name] = _decision(row.metric, entered, reason, -1 if seen_seq is None else seen_seq)
+    return decisions
 
 
-def _decided(metric: MetricDefinition, entered: str, reason: str, seen: int = -1) -> Decided:
+def _decision(metric: MetricDefinition, entered: str, reason: str, seen_seq: int = -1) -> DecisionInput:
     label = entered if entered and metric.read_scale().labels else None
-    return Decided(metric, None if label else _number(entered), label, reason, entered, seen)
+    return DecisionInput(metric, None if label else _number(entered), label, reason, entered, seen_seq)
 
 
 def read_references(data: QueryDict) -> list[str]:
-    """The references of an amended question, one field each; empty ones are left out."""
-    return [one.strip() for one in data.getlist("reference") if isinstance(one, str) and one.strip()]
+    """References of an amended question, one per field; empty ones are left out."""
+    return [
+        reference.strip() for reference in data.getlist("reference") if isinstance(reference, str) and reference.strip()
+    ]
 
 
 def _number(entered: str) -> float | None:

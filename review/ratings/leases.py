@@ -1,9 +1,8 @@
-"""Leases: which item a person may be given next, the first that fits on the ring of shuffle keys, and who holds it:
-taken, prolonged, given back, and recovered when a lease lapses.
+"""Leases: the next item for a reviewer on the ring of shuffle keys, and its lease: taken, extended, released, expired.
 
-Times are the database's. Two people never hold one slot of an item and nobody holds an item twice: constraints and
-guards of the database see to it, and whoever loses a race tries the next item. Whoever changes who holds an item locks
-the item first, so that of two at the same moment one follows the other."""
+Times are the database's. Constraints and guards of the database prevent two reviewers on one slot and two assignments
+of one person to an item; the loser of a race tries the next item. Every change of an assignment locks its item first,
+so that simultaneous changes run one after the other."""
 
 from __future__ import annotations
 
@@ -16,235 +15,240 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import User
-from review.evidence.answers import expose_item
+from review.evidence.answers import record_item_exposure
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import (
-    FREE_AHEAD,
-    FREE_BEHIND,
-    FREE_LET_LAPSE,
+    COUNT_SERVED,
+    EXTEND_LEASE,
+    FREE_AFTER_OFFSET,
+    FREE_LAPSED,
+    FREE_UP_TO_OFFSET,
     LEASE,
-    LEASED,
     MEMBER,
-    PROLONG,
-    SERVED,
+    OLDEST_LEASE,
     SLOTS,
-    held,
+    assemble_assignment,
 )
 from review.ratings.settling import due_repeats
 
 
-def candidates(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:
-    """The items the person may take, but for the lost ones: a repeat that is due, the next new one after the member's
-    offset, then before it, then an own lapsed one, which is marked. All but repeats are locked."""
+def candidate_items(queue: ReviewQueue, member: Any, lost_ids: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:
+    """Yield the items the person may get, without ``lost_ids``: a due repeat, the next new item after the member's
+    offset, then before it, then an own expired lease, which is marked. All but repeats are locked."""
     if queue.repeat_share > 0:
-        yield from ((item, lapsed) for item, lapsed in due_repeats(queue, member) if item.pk not in lost)
+        yield from ((item, lapsed) for item, lapsed in due_repeats(queue, member) if item.pk not in lost_ids)
     values = {"queue": queue.pk, "reviewer": member.reviewer_id, "offset": member.offset, "now": member.now}
-    for statement in (FREE_AHEAD, FREE_BEHIND, FREE_LET_LAPSE):
-        if row := statement.first(**values, lost=[0, *lost]):
+    for statement in (FREE_AFTER_OFFSET, FREE_UP_TO_OFFSET, FREE_LAPSED):
+        if row := statement.first(**values, lost=[0, *lost_ids]):
             item, answer, question = row
             answer.question, item.answer = question, answer
-            yield item, statement is FREE_LET_LAPSE
+            yield item, statement is FREE_LAPSED
 
 
 State = Assignment.State
 LAPSED = Q(state=State.LEASED, lease_until__lt=Now())
-_SHOWN = ("item__queue", "item__answer__question")
+_CARD_RELATIONS = ("item__queue", "item__answer__question")
 
 
-class _Lost(Exception):
-    """Somebody was faster with the item of this primary key."""
+class _SlotLost(Exception):
+    """Another reviewer took the slot of this item first."""
 
-    def __init__(self, item: int) -> None:
-        self.item = item
+    def __init__(self, item_id: int) -> None:
+        self.item_id = item_id
 
 
 def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
-    """The item the person should rate now; ``None`` when nothing is left for them at this time.
+    """Lease the item that the user should rate now; ``None`` if there is none at this time.
 
-    Their own open lease comes first, prolonged; then a hidden repeat that is due. Else the next open item on the ring
-    of shuffle keys after the last one they were served that is for them, has a free slot and that they never had;
-    then items whose lease they let lapse; last, one that somebody else's browser reserved ahead and never showed.
+    The order is: the own open lease, extended; a due hidden repeat; the next open item on the ring of shuffle keys that
+    is available to the user, has a free slot and was never theirs; items whose lease they let expire; an item that
+    another reviewer's browser prefetched and never showed.
 
-    :raises Refused: ``queue_closed``, or ``not_a_member``.
-    """
+    :raises Refused: ``queue_closed`` or ``not_a_member``."""
     if queue.state != ReviewQueue.State.OPEN:
-        raise Refused("queue_closed")
+        raise DomainError("queue_closed")
 
-    def attempt(lost: Sequence[int]) -> Assignment | None:
+    def attempt(lost_ids: Sequence[int]) -> Assignment | None:
         if (member := _member(queue, user)) is None:
-            raise Refused("not_a_member")
-        return _own(queue, member) or _taken(queue, member, lost) or _taken_from_ahead(queue, member, lost)
+            raise DomainError("not_a_member")
+        return (
+            _own_lease(queue, member)
+            or _lease_next(queue, member, lost_ids)
+            or _lease_prefetched(queue, member, lost_ids)
+        )
 
-    found = _attempted(attempt)
-    if found and queue.mode == ReviewQueue.Mode.ASSISTED:
-        expose_item(user, found.item.answer, "assisted")
-    return found
+    assignment = _retry_lost_slots(attempt)
+    if assignment and queue.mode == ReviewQueue.Mode.ASSISTED:
+        record_item_exposure(user, assignment.item.answer, "assisted")
+    return assignment
 
 
-def assignment_ahead(queue: ReviewQueue, user: User, current: Assignment) -> Assignment | None:
-    """The item that follows the one in hand, reserved before it is asked for, so that it can be there at once; ``None``
-    where there is none or the one in hand is not held any more. Nobody holds more than one item ahead."""
+def prefetch_assignment(queue: ReviewQueue, user: User, current: Assignment) -> Assignment | None:
+    """Lease the item after the current one in advance, so that the browser can show it at once. ``None`` if there is
+    none, or if ``current`` is no longer leased. Nobody holds more than one prefetched item."""
     if queue.state != ReviewQueue.State.OPEN:
         return None
 
-    def attempt(lost: Sequence[int]) -> Assignment | None:
+    def attempt(lost_ids: Sequence[int]) -> Assignment | None:
         member = _member(queue, user)
-        leased = Assignment.objects.filter(queue=queue, reviewer=user, state=State.LEASED)
-        if member is None or not leased.filter(pk=current.pk).exists():
+        leases = Assignment.objects.filter(queue=queue, reviewer=user, state=State.LEASED)
+        if member is None or not leases.filter(pk=current.pk).exists():
             return None
-        others = leased.exclude(pk=current.pk).select_related(*_SHOWN)
-        following = others.filter(item__state=ReviewItem.State.OPEN).order_by("pk").first()
-        return following or _taken(queue, member, lost)
+        other_leases = leases.exclude(pk=current.pk).select_related(*_CARD_RELATIONS)
+        prefetched_lease = other_leases.filter(item__state=ReviewItem.State.OPEN).order_by("pk").first()
+        return prefetched_lease or _lease_next(queue, member, lost_ids)
 
-    following = _attempted(attempt)
-    if following and queue.mode == ReviewQueue.Mode.ASSISTED:
-        expose_item(user, following.item.answer, "assisted")
-    return following
+    prefetched = _retry_lost_slots(attempt)
+    if prefetched and queue.mode == ReviewQueue.Mode.ASSISTED:
+        record_item_exposure(user, prefetched.item.answer, "assisted")
+    return prefetched
 
 
-def _attempted(attempt: Callable[[Sequence[int]], Assignment | None]) -> Assignment | None:
-    """What the attempt finds, each time in a transaction of its own: a lost item is let go before another is tried."""
-    lost: list[int] = []
+def _retry_lost_slots(attempt: Callable[[Sequence[int]], Assignment | None]) -> Assignment | None:
+    """Repeat the attempt until no slot is lost, each time in its own transaction, so that the lost item is unlocked
+    first."""
+    lost_ids: list[int] = []
     while True:
         try:
             with transaction.atomic():
-                return attempt(lost)
-        except _Lost as found:
-            lost.append(found.item)
+                return attempt(lost_ids)
+        except _SlotLost as lost_slot:
+            lost_ids.append(lost_slot.item_id)
 
 
-def extend(assignment: Assignment) -> Assignment:
-    """Prolong the lease from now, also one that lapsed as long as nobody took the slot.
+def extend_lease(assignment: Assignment) -> Assignment:
+    """Extend the lease from now; an expired lease too, as long as nobody took the slot.
 
-    :raises Refused: ``slot_taken``, or ``not_held`` when the item was rated or passed on.
-    """
-    if not renew(assignment) and not regain(assignment):
-        raise Refused("not_held")
-    return loaded(assignment.pk)
+    :raises Refused: ``slot_taken``, or ``not_held`` if the item was rated or skipped."""
+    if not renew_lease(assignment) and not regain_lease(assignment):
+        raise DomainError("not_held")
+    return load_assignment(assignment.pk)
 
 
-def regain(assignment: Assignment, gone: State = State.EXPIRED) -> bool:
-    """Lease the item again after its slot was lost; false when the assignment is not in the state ``gone``.
+def regain_lease(assignment: Assignment, from_state: State = State.EXPIRED) -> bool:
+    """Lease the item again after its slot was lost; false if the assignment is not in ``from_state``.
 
-    :raises Refused: ``slot_taken`` when no slot is free any more.
-    """
-    row = Assignment.objects.filter(pk=assignment.pk, state=gone)
+    :raises Refused: ``slot_taken`` if no slot is free."""
+    row = Assignment.objects.filter(pk=assignment.pk, state=from_state)
     if not row.exists():
         return False
     queue = assignment.item.queue
     if queue.state != ReviewQueue.State.OPEN:
-        raise Refused("queue_closed")
+        raise DomainError("queue_closed")
     try:
         with transaction.atomic():
-            mine = ReviewItem.objects.filter(for_whom(assignment.reviewer_id), pk=assignment.item_id)
-            item = mine.select_for_update(no_key=True).first()
-            slot = _free_slot(item) if item else None  # a lead may have given it to somebody else
+            available_items = ReviewItem.objects.filter(available_to(assignment.reviewer_id), pk=assignment.item_id)
+            item = available_items.select_for_update(no_key=True).first()
+            # A lead may have reserved the item for somebody else.
+            slot = _free_slot(item) if item else None
             if slot is not None:
                 lease = lease_end(queue)
                 return bool(row.update(state=State.LEASED, slot=slot, lease_until=lease, fence=F("fence") + 1))
     except IntegrityError as error:
-        raise Refused("slot_taken") from error
-    raise Refused("slot_taken")
+        raise DomainError("slot_taken") from error
+    raise DomainError("slot_taken")
 
 
-def loaded(pk: int) -> Assignment:
-    """The assignment with its item, queue, answer and question."""
-    return Assignment.objects.select_related(*_SHOWN).get(pk=pk)
+def load_assignment(pk: int) -> Assignment:
+    """Load an assignment with its item, queue, answer and question."""
+    return Assignment.objects.select_related(*_CARD_RELATIONS).get(pk=pk)
 
 
-def renew(assignment: Assignment) -> bool:
-    """Prolong a lease that is held; false where it is not."""
+def renew_lease(assignment: Assignment) -> bool:
+    """Extend an active lease; false if there is none."""
     row = Assignment.objects.filter(pk=assignment.pk, state=State.LEASED)
     return bool(row.update(lease_until=lease_end(assignment.item.queue)))
 
 
 def _member(queue: ReviewQueue, user: User) -> Any:
-    """The person's membership and the database's time, ``now``. Its lock makes two requests of one person follow each
-    other: the second finds the lease of the first."""
+    """Membership with the database's time as ``now``. Its lock serializes two requests of one person: the second finds
+    the lease of the first."""
     if (row := MEMBER.first(queue=queue.pk, reviewer=user.pk)) is None:
         return None
     member, member.now, _ = row
     return member
 
 
-def _own(queue: ReviewQueue, member: Any) -> Assignment | None:
-    if (row := LEASED.first(queue=queue.pk, reviewer=member.reviewer_id)) is None:
+def _own_lease(queue: ReviewQueue, member: Any) -> Assignment | None:
+    if (row := OLDEST_LEASE.first(queue=queue.pk, reviewer=member.reviewer_id)) is None:
         return None
     assignment, item, answer, question, draft = row
-    assignment.lease_until = _until(queue, member.now)
-    prolonged = PROLONG.run(assignment=assignment.pk, until=assignment.lease_until)
-    return held(assignment, item, queue, answer, question, draft) if prolonged else None
+    assignment.lease_until = _lease_until(queue, member.now)
+    prolonged = EXTEND_LEASE.run(assignment=assignment.pk, until=assignment.lease_until)
+    return assemble_assignment(assignment, item, queue, answer, question, draft) if prolonged else None
 
 
-def _taken(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment | None:
-    for item, lapsed in candidates(queue, member, lost):
-        taken = _take(item, queue, member, again=lapsed)
-        SERVED.run(member=member.pk, offset=member.offset if item.occasion > FIRST_OCCASION else item.shuffle_key)
-        return taken
+def _lease_next(queue: ReviewQueue, member: Any, lost_ids: Sequence[int]) -> Assignment | None:
+    for item, lapsed in candidate_items(queue, member, lost_ids):
+        assignment = _lease_slot(item, queue, member, lapsed=lapsed)
+        COUNT_SERVED.run(member=member.pk, offset=member.offset if item.occasion > FIRST_OCCASION else item.shuffle_key)
+        return assignment
     return None
 
 
-def _taken_from_ahead(queue: ReviewQueue, member: Any, lost: Sequence[int]) -> Assignment | None:
-    """A lease of an item that somebody else reserved ahead: their browser has not shown it, because an earlier item is
-    still in their hands. They may get it back as an item whose lease they let lapse."""
-    ahead = _reserved_ahead(queue).exclude(item__in=lost).exclude(item__assignments__reviewer=member.reviewer_id)
-    wanted = ReviewItem.objects.filter(for_whom(member.reviewer_id), assignments__in=ahead).order_by("shuffle_key")
-    locked = wanted.select_related("answer__question").select_for_update(of=("self",), no_key=True)
-    if (item := locked.first()) is None:
+def _lease_prefetched(queue: ReviewQueue, member: Any, lost_ids: Sequence[int]) -> Assignment | None:
+    """Lease an item that another reviewer prefetched: their browser has not shown it, because they still hold an
+    earlier item. They may get it back as an expired lease."""
+    leases = (
+        _prefetched_leases(queue).exclude(item__in=lost_ids).exclude(item__assignments__reviewer=member.reviewer_id)
+    )
+    items = ReviewItem.objects.filter(available_to(member.reviewer_id), assignments__in=leases).order_by("shuffle_key")
+    locked_items = items.select_related("answer__question").select_for_update(of=("self",), no_key=True)
+    if (item := locked_items.first()) is None:
         return None
-    if not _reserved_ahead(queue).filter(item=item).update(state=State.EXPIRED):
-        raise _Lost(item.pk)
-    taken = _take(item, queue, member, again=False)
-    SERVED.run(member=member.pk, offset=item.shuffle_key)
-    return taken
+    if not _prefetched_leases(queue).filter(item=item).update(state=State.EXPIRED):
+        raise _SlotLost(item.pk)
+    assignment = _lease_slot(item, queue, member, lapsed=False)
+    COUNT_SERVED.run(member=member.pk, offset=item.shuffle_key)
+    return assignment
 
 
-def _reserved_ahead(queue: ReviewQueue) -> QuerySet[Assignment]:
-    """The leases of open items whose holder has an earlier item of the queue in hand and has entered nothing yet."""
-    leased = Assignment.objects.filter(queue=queue, state=State.LEASED, item__state=ReviewItem.State.OPEN)
-    in_hand = leased.filter(reviewer=OuterRef("reviewer"), pk__lt=OuterRef("pk"))
-    return leased.filter(Exists(in_hand), draft=None, item__occasion=FIRST_OCCASION)
+def _prefetched_leases(queue: ReviewQueue) -> QuerySet[Assignment]:
+    """Leases of open items without a draft whose holder also holds an earlier item of the queue."""
+    leases = Assignment.objects.filter(queue=queue, state=State.LEASED, item__state=ReviewItem.State.OPEN)
+    earlier_leases = leases.filter(reviewer=OuterRef("reviewer"), pk__lt=OuterRef("pk"))
+    return leases.filter(Exists(earlier_leases), draft=None, item__occasion=FIRST_OCCASION)
 
 
-def for_whom(reviewer_id: int) -> Q:
-    """Items that are for everybody, or kept for this person."""
-    kept = Reservation.objects.filter(item=OuterRef("pk"), reviewer=reviewer_id)
-    return Q(reserved=False) | Q(Exists(kept))
+def available_to(reviewer_id: int) -> Q:
+    """Filter for items that are unreserved, or reserved for this person."""
+    reservations = Reservation.objects.filter(item=OuterRef("pk"), reviewer=reviewer_id)
+    return Q(reserved=False) | Q(Exists(reservations))
 
 
-def _take(item: ReviewItem, queue: ReviewQueue, member: Any, *, again: bool) -> Assignment:
-    """Lease a slot of the item, which is locked.
+def _lease_slot(item: ReviewItem, queue: ReviewQueue, member: Any, *, lapsed: bool) -> Assignment:
+    """Lease a slot of the locked item.
 
-    :raises _Lost: when somebody else was faster.
-    """
+    :raises _SlotLost: if another reviewer took it first."""
     item.queue = queue
     try:
-        if found := (_leased_again if again else _leased_first)(item, queue, member):
-            return found
+        if assignment := (_renew_lapsed if lapsed else _new_lease)(item, queue, member):
+            return assignment
     except IntegrityError as error:
-        raise _Lost(item.pk) from error
-    raise _Lost(item.pk)
+        raise _SlotLost(item.pk) from error
+    raise _SlotLost(item.pk)
 
 
-def _leased_again(item: ReviewItem, queue: ReviewQueue, member: Any) -> Assignment | None:
-    """A lease of an item the person let lapse; ``None`` without a slot."""
+def _renew_lapsed(item: ReviewItem, queue: ReviewQueue, member: Any) -> Assignment | None:
+    """Lease an item again that the person let expire; ``None`` without a free slot."""
     if (slot := _free_slot(item)) is None:
         return None
     row = Assignment.objects.filter(item=item, reviewer=member.reviewer_id, state=State.EXPIRED)
-    if not row.update(state=State.LEASED, slot=slot, lease_until=_until(queue, member.now), fence=F("fence") + 1):
+    if not row.update(state=State.LEASED, slot=slot, lease_until=_lease_until(queue, member.now), fence=F("fence") + 1):
         return None
-    return Assignment.objects.select_related(*_SHOWN).get(item=item, reviewer=member.reviewer_id)
+    return Assignment.objects.select_related(*_CARD_RELATIONS).get(item=item, reviewer=member.reviewer_id)
 
 
-def _leased_first(item: ReviewItem, queue: ReviewQueue, member: Any) -> Assignment | None:
-    """A lease of an item the person never had; ``None`` without a slot."""
-    until = _until(queue, member.now)
+def _new_lease(item: ReviewItem, queue: ReviewQueue, member: Any) -> Assignment | None:
+    """Lease an item that the person never had; ``None`` without a free slot."""
+    until = _lease_until(queue, member.now)
     values = {"item": item.pk, "queue": queue.pk, "reviewer": member.reviewer_id, "needed": item.reviews_needed}
     row = LEASE.first(**values, until=until, now=member.now)
-    if row is None and _free_slot(item) is not None:  # one had lapsed
+    # ``_free_slot`` expired a lapsed lease.
+    if row is None and _free_slot(item) is not None:
         row = LEASE.first(**values, until=until, now=member.now)
     if row is None:
         return None
@@ -259,26 +263,26 @@ def _leased_first(item: ReviewItem, queue: ReviewQueue, member: Any) -> Assignme
         opened_at=member.now,
     )
     assignment._state.adding = False
-    return held(assignment, item, queue, item.answer, item.answer.question, None)
+    return assemble_assignment(assignment, item, queue, item.answer, item.answer.question, None)
 
 
 def _free_slot(item: ReviewItem) -> int | None:
-    """The lowest slot nobody holds, else one whose lease lapsed, which its holder loses; the draft stays."""
+    """Return the lowest free slot. Else expire a lapsed lease and return its slot; the draft stays."""
     needed = item.reviews_needed
-    lapsed_of: dict[int, bool] = dict(SLOTS.rows(item=item.pk))
-    free = [slot for slot in range(1, needed + 1) if slot not in lapsed_of]
-    if free:
-        return free[0]
-    for slot in sorted(slot for slot, lapsed in lapsed_of.items() if lapsed and slot <= needed):
+    lapsed_by_slot: dict[int, bool] = dict(SLOTS.rows(item=item.pk))
+    free_slots = [slot for slot in range(1, needed + 1) if slot not in lapsed_by_slot]
+    if free_slots:
+        return free_slots[0]
+    for slot in sorted(slot for slot, lapsed in lapsed_by_slot.items() if lapsed and slot <= needed):
         if Assignment.objects.filter(LAPSED, item=item, slot=slot).update(state=State.EXPIRED):
             return slot
     return None
 
 
 def lease_end(queue: ReviewQueue) -> CombinedExpression:
-    """When a lease of the queue that begins now ends, by the database's clock."""
+    """End of a lease that begins now, by the database's clock."""
     return Now() + timedelta(minutes=queue.lease_minutes)
 
 
-def _until(queue: ReviewQueue, now: datetime) -> datetime:
+def _lease_until(queue: ReviewQueue, now: datetime) -> datetime:
     return now + timedelta(minutes=queue.lease_minutes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # mypy: disable-error-code="assignment"
-# The REST framework has attributes named ``label``, ``source``, ``context`` and ``fields``; here they are fields.
+# Serializer attributes named ``label``, ``source``, ``context`` and ``fields`` are declared as fields here.
 import math
 from typing import Any
 
@@ -26,100 +26,98 @@ from rest_framework_dataclasses.serializers import DataclassSerializer
 from evaluation.core.samples import Status
 from evaluation.messages.sentences import explain_reason
 from evaluation.rest.endpoints import StrictSerializer
-from evaluation.rest.fields import A_DAY_IN_MS, a_label, optional_text
-from review.evidence.rating_input import LONGEST_PART, Change, FlagKind, Given, PartGiven
+from evaluation.rest.fields import DAY_MILLISECONDS, label_field, optional_text
+from review.evidence.rating_input import MAX_PART_LENGTH, FlagKind, PartVerdict, RatingInput, RatingUpdate
 from review.models import Rating
 from review.ratings.card import Card, CardMetric, JudgeOnClaim
-from review.ratings.reveals import JudgeSaid
+from review.ratings.reveals import JudgeComparison
 
 
 class PartBody(StrictSerializer):
-    """A verdict on the offered part of that number, or with ``text`` on one that was missed."""
+    """A verdict on the offered part of this number, or, with ``text``, on a missed part."""
 
     number = IntegerField(min_value=0, max_value=10_000, default=0)
-    text = optional_text(LONGEST_PART)
+    text = optional_text(MAX_PART_LENGTH)
     verdict = CharField(max_length=40)
 
 
-def some_parts() -> ListField:
-    """Verdicts on parts, for metrics that are rated by them."""
+def parts_field() -> ListField:
+    """Field for verdicts on parts."""
     return ListField(child=PartBody(), default=list, max_length=1_000)
 
 
-class GivenBody(StrictSerializer):
-    """What was given for one metric: one of value, label, parts and cannot_judge, the last with why where one likes."""
+class RatingInputBody(StrictSerializer):
+    """A rating of one metric: one of value, label, parts and cannot_judge, the last with an optional reason."""
 
     value = FloatField(allow_null=True, default=None)
-    label = a_label()
+    label = label_field()
     cannot_judge = BooleanField(default=False)
     reason_code = optional_text(40)
-    parts = some_parts()
+    parts = parts_field()
     comment = optional_text()
 
 
 class SubmitBody(StrictSerializer):
-    """A rating of all metrics of the queue. ``idempotency_key`` is made by the caller, one for each form shown."""
+    """Ratings of all metrics of an item. The caller makes one ``idempotency_key`` per form shown."""
 
-    values = DictField(child=GivenBody(), allow_empty=False)
+    values = DictField(child=RatingInputBody(), allow_empty=False)
     idempotency_key = CharField(max_length=200)
     comment = optional_text()
     suggestion = optional_text()
-    active_ms = IntegerField(allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS)
+    active_ms = IntegerField(allow_null=True, default=None, min_value=0, max_value=DAY_MILLISECONDS)
 
 
 class DraftBody(StrictSerializer):
-    """What was entered so far."""
+    """An unfinished rating."""
 
-    values = DictField(child=GivenBody(), default=dict)
+    values = DictField(child=RatingInputBody(), default=dict)
     comment = optional_text()
     suggestion = optional_text()
 
 
 class ChangeBody(StrictSerializer):
-    """A new value or label for one metric, or neither to keep the first; and why."""
+    """A new value or label for one metric, or neither to keep the first rating; and a reason."""
 
     value = FloatField(allow_null=True, default=None)
-    label = a_label()
+    label = label_field()
     reason_code = optional_text(40)
-    parts = some_parts()
+    parts = parts_field()
     comment = optional_text()
 
 
 class FinaliseBody(StrictSerializer):
-    """What stands after the reveal: ``changes`` by metric, none to keep everything."""
+    """Final ratings after the reveal: ``changes`` by metric, empty to keep everything."""
 
     changes = DictField(child=ChangeBody(), default=dict)
-    active_ms = IntegerField(allow_null=True, default=None, min_value=0, max_value=A_DAY_IN_MS)
+    active_ms = IntegerField(allow_null=True, default=None, min_value=0, max_value=DAY_MILLISECONDS)
 
 
 class CommentBody(StrictSerializer):
-    """A comment, which may be left out."""
+    """An optional comment."""
 
     comment = optional_text()
 
 
 class FlagBody(CommentBody):
-    """What is wrong with an item."""
+    """A problem with the item itself."""
 
     kind = ChoiceField(choices=[kind.value for kind in FlagKind])
 
 
-def given_from(values: dict[str, dict[str, Any]]) -> dict[str, Given]:
-    """The validated values of a rating."""
-    return {metric: Given(**_with_parts(given)) for metric, given in values.items()}
+def rating_inputs_from(values: dict[str, dict[str, Any]]) -> dict[str, RatingInput]:
+    return {metric: RatingInput(**_with_parts(fields)) for metric, fields in values.items()}
 
 
-def changes_from(values: dict[str, dict[str, Any]]) -> dict[str, Change]:
-    """The validated changes after a reveal."""
-    return {metric: Change(**_with_parts(change)) for metric, change in values.items()}
+def changes_from(values: dict[str, dict[str, Any]]) -> dict[str, RatingUpdate]:
+    return {metric: RatingUpdate(**_with_parts(change)) for metric, change in values.items()}
 
 
-def _with_parts(given: dict[str, Any]) -> dict[str, Any]:
-    return {**given, "parts": tuple(PartGiven(**part) for part in given["parts"])}
+def _with_parts(fields: dict[str, Any]) -> dict[str, Any]:
+    return {**fields, "parts": tuple(PartVerdict(**part) for part in fields["parts"])}
 
 
-class HeldShown(Serializer[Any]):
-    """An item in the caller's hands, in a line."""
+class OwnItemShown(Serializer[Any]):
+    """An item of the caller, in short."""
 
     id = IntegerField(source="pk")
     state = CharField()
@@ -130,7 +128,7 @@ class HeldShown(Serializer[Any]):
 
 
 class HolderShown(Serializer[Any]):
-    """Who holds or held an item, for the lead."""
+    """A reviewer of an item, for leads."""
 
     reviewer = CharField(source="reviewer.username")
     state = CharField()
@@ -138,7 +136,7 @@ class HolderShown(Serializer[Any]):
 
 
 class ItemShown(Serializer[Any]):
-    """An item of a queue, for the lead."""
+    """An item of a queue, for leads."""
 
     id = IntegerField(source="pk")
     state = CharField()
@@ -160,7 +158,7 @@ class PartRatedShown(Serializer[Any]):
 
 
 class RatingShown(ModelSerializer[Rating]):
-    """A rating; a reviewer gets the own ones alone."""
+    """A rating. Reviewers get only their own."""
 
     question_id = CharField(source="answer.question.external_id")
     metric = CharField(source="metric.name")
@@ -181,14 +179,14 @@ class RatingShown(ModelSerializer[Rating]):
 
 
 class VerdictShown(Serializer[Any]):
-    """A verdict one may choose, and when it is right."""
+    """A possible verdict and its definition."""
 
     name = CharField()
     text = CharField()
 
 
 class OfferedPartShown(Serializer[Any]):
-    """A part to be decided. ``context`` is the position of its passage, from 0."""
+    """A part to judge. ``context`` is the position of its passage, from 0."""
 
     number = IntegerField()
     kind = CharField()
@@ -196,8 +194,8 @@ class OfferedPartShown(Serializer[Any]):
     context = IntegerField(allow_null=True)
 
 
-class PartGivenShown(Serializer[Any]):
-    """A verdict that was given; ``number`` is 0 for a part that was added."""
+class PartVerdictShown(Serializer[Any]):
+    """A verdict on a part; ``number`` is 0 for an added part."""
 
     number = IntegerField()
     text = CharField()
@@ -205,7 +203,7 @@ class PartGivenShown(Serializer[Any]):
 
 
 class JudgeOnClaimShown(DataclassSerializer[JudgeOnClaim]):
-    """What the judge said of a claim, with the number of the passage it rests on and the words there."""
+    """The judge's verdict on a claim, with the number of the supporting passage and the quote."""
 
     class Meta:
         dataclass = JudgeOnClaim
@@ -214,7 +212,7 @@ class JudgeOnClaimShown(DataclassSerializer[JudgeOnClaim]):
 
 
 class ClaimShown(Serializer[Any]):
-    """A claim of the answer with its place; ``judge`` is null while hidden."""
+    """A claim of the answer with its position; ``judge`` is null while hidden."""
 
     number = IntegerField()
     text = CharField()
@@ -224,15 +222,15 @@ class ClaimShown(Serializer[Any]):
     judge = JudgeOnClaimShown(allow_null=True)
 
 
-class GivenShown(Serializer[Any]):
-    """What was given for one metric."""
+class RatingInputShown(Serializer[Any]):
+    """A rating of one metric."""
 
     value = FloatField(allow_null=True)
     label = CharField(allow_null=True)
     cannot_judge = BooleanField()
     comment = CharField()
     reason_code = CharField()
-    parts = PartGivenShown(many=True)
+    parts = PartVerdictShown(many=True)
 
 
 class LevelShown(Serializer[Any]):
@@ -243,7 +241,7 @@ class LevelShown(Serializer[Any]):
 
 
 class MetricShown(DataclassSerializer[CardMetric]):
-    """A metric as it is asked for, with its scale and its rubric's question and levels."""
+    """A metric to rate, with its scale and the rubric's question and levels."""
 
     levels = LevelShown(many=True)
     verdicts = VerdictShown(many=True)
@@ -268,57 +266,58 @@ class PassageShown(Serializer[Any]):
     link = CharField()
 
 
-class JudgeSaidShown(Serializer[Any]):
-    """What the judge said about one metric beside the reviewer's first rating. ``levels_apart`` is null where a class
-    or yes/no differs, which has no steps."""
+class JudgeComparisonShown(Serializer[Any]):
+    """The judge's value of one metric compared with the reviewer's first rating. ``levels_apart`` is null if a class or
+    yes/no differs."""
 
     metric = CharField(source="metric.name")
     status = SerializerMethodField()
-    value = FloatField(source="said.value", allow_null=True, default=None)
-    label = CharField(source="said.label", allow_null=True, default=None)
+    value = FloatField(source="judge_value.value", allow_null=True, default=None)
+    label = CharField(source="judge_value.label", allow_null=True, default=None)
     reason = SerializerMethodField()
-    judge = CharField(source="said.by", default="")
-    baseline = BooleanField(source="said.baseline", default=False)
-    rubric = CharField(source="said.rubric", default="")
-    own_value = FloatField(source="own.value", allow_null=True, default=None)
-    own_label = CharField(source="own.label", allow_null=True, default=None)
+    judge = CharField(source="judge_value.by", default="")
+    baseline = BooleanField(source="judge_value.baseline", default=False)
+    rubric = CharField(source="judge_value.rubric", default="")
+    own_value = FloatField(source="own_rating.value", allow_null=True, default=None)
+    own_label = CharField(source="own_rating.label", allow_null=True, default=None)
     differs = SerializerMethodField()
     levels_apart = SerializerMethodField()
     parts = SerializerMethodField()
 
-    def get_parts(self, one: JudgeSaid) -> list[dict[str, str]]:
-        """The judge's verdicts on the parts of a metric that is rated by them."""
-        return [{"text": text, "verdict": verdict} for text, verdict in one.parts]
+    def get_parts(self, comparison: JudgeComparison) -> list[dict[str, str]]:
+        return [{"text": text, "verdict": verdict} for text, verdict in comparison.parts]
 
-    def get_status(self, one: JudgeSaid) -> str:
-        """``scored``, ``failed``, ``not_applicable``, or ``none`` where the judge was not asked."""
-        return one.said.status if one.said else "none"
+    def get_status(self, comparison: JudgeComparison) -> str:
+        """``scored``, ``failed``, ``not_applicable``, or ``none`` if the judge was not asked."""
+        return comparison.judge_value.status if comparison.judge_value else "none"
 
-    def get_reason(self, one: JudgeSaid) -> str:
+    def get_reason(self, comparison: JudgeComparison) -> str:
         """The judge's explanation, or why there is no value."""
-        if one.said is None:
+        if comparison.judge_value is None:
             return ""
-        return one.said.reason if one.said.status == Status.SCORED else explain_reason(one.said.reason)
+        return (
+            comparison.judge_value.reason
+            if comparison.judge_value.status == Status.SCORED
+            else explain_reason(comparison.judge_value.reason)
+        )
 
-    def get_differs(self, one: JudgeSaid) -> bool:
-        """Whether the two differ at all."""
-        return one.distance > 0
+    def get_differs(self, comparison: JudgeComparison) -> bool:
+        return comparison.distance > 0
 
-    def get_levels_apart(self, one: JudgeSaid) -> float | None:
-        """How many levels lie between the two."""
-        return one.distance if math.isfinite(one.distance) else None
+    def get_levels_apart(self, comparison: JudgeComparison) -> float | None:
+        return comparison.distance if math.isfinite(comparison.distance) else None
 
 
 class CardShown(DataclassSerializer[Card]):
-    """An item in its reviewer's hands. ``judge`` is null while hidden, ``system`` empty."""
+    """The card of an item. ``judge`` is null and ``system`` empty while hidden."""
 
     queue = IntegerField(source="queue_id")
     contexts = PassageShown(many=True, allow_null=True)
     metrics = MetricShown(many=True)
     draft = JSONField()
-    given = DictField(child=GivenShown())
-    final = DictField(child=GivenShown())
-    judge = JudgeSaidShown(many=True, allow_null=True)
+    given = DictField(child=RatingInputShown())
+    final = DictField(child=RatingInputShown())
+    judge = JudgeComparisonShown(many=True, allow_null=True)
     claims = ClaimShown(many=True)
 
     class Meta:
@@ -332,7 +331,7 @@ class CardShown(DataclassSerializer[Card]):
 
 
 class SubmittedShown(Serializer[Any]):
-    """A rating that is in; ``reveal`` says that the judge is to be shown now."""
+    """A submitted rating; ``reveal`` is true if the judge is to be shown now."""
 
     id = IntegerField(source="assignment.pk")
     state = CharField(source="assignment.state")
@@ -343,7 +342,7 @@ class SubmittedShown(Serializer[Any]):
 
 
 class FinalisedShown(Serializer[Any]):
-    """What stands after the reveal."""
+    """The final ratings after the reveal."""
 
     id = IntegerField(source="assignment.pk")
     state = CharField(source="assignment.state")

@@ -1,4 +1,4 @@
-"""Addresses of the reviewer's workbench."""
+"""URL patterns of the reviewer's pages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ urlpatterns: list[URLPattern] = [
     path("review/<int:pk>/", views.next_item, name="review-next"),
     path("items/<int:pk>/", views.item, name="review-item"),
     path("items/<int:pk>/submit/", views.submit_item, name="review-submit"),
-    path("items/<int:pk>/draft/", views.save, name="review-draft"),
-    path("items/<int:pk>/ahead/", views.item_ahead, name="review-ahead"),
+    path("items/<int:pk>/draft/", views.save_item_draft, name="review-draft"),
+    path("items/<int:pk>/ahead/", views.prefetch_item, name="review-ahead"),
     path("items/<int:pk>/skip/", views.skip_item, name="review-skip"),
     path("items/<int:pk>/flag/", views.flag_item, name="review-flag"),
     path("items/<int:pk>/escalate/", views.escalate_item, name="review-escalate"),

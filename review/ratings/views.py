@@ -1,9 +1,7 @@
-"""The reviewer's path: the next item, the item, rating it or putting it down without a rating, the judge beside it and
-the expert's last word, and on to the next; the person's past ratings, which may be given again; the keys of the screen.
+"""The reviewer's pages: next item, rating, skip, flag, escalate, reveal, final rating, own past ratings, and keys.
 
-The screen's own script has the next card already; the answer to it tells which one it is and what to say, so that
-nothing is shown that is not held.
-"""
+The screen's script has already fetched the next card. The JSON response names the item to show and the messages, so
+that nothing is shown that is not leased."""
 
 from __future__ import annotations
 
@@ -21,38 +19,38 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.messages.sentences import explain_refusal
-from review.evidence.rating_input import Change
+from review.evidence.rating_input import RatingUpdate
 from review.models import Assignment, ReviewQueue
-from review.queues.access import own_assignment, own_rated, queue_for_rating
-from review.queues.progress import own_progress, undoable
-from review.ratings.card import CODES, DEFAULTS, card, checked_keys
+from review.queues.access import own_assignment, own_rated_assignments, queue_for_rating
+from review.queues.progress import own_progress, undoable_assignment
+from review.ratings.card import DEFAULT_KEYS, KEY_LABELS, build_card, checked_keys
 from review.ratings.forms import (
     draft_payload,
-    held_fields,
-    in_words,
-    metrics_in,
     read_active_ms,
     read_changes,
-    read_given,
+    read_rating_inputs,
+    refusal_sentence,
+    refused_metrics,
+    typed_fields,
 )
-from review.ratings.leases import assignment_ahead, extend, next_assignment
-from review.ratings.pages.card import chosen_keys, keys_of, own_ratings, review_page
-from review.ratings.pages.reveal import Decided, again_page, past_rating, reveal_page
+from review.ratings.leases import extend_lease, next_assignment, prefetch_assignment
+from review.ratings.pages.card import chosen_keys, own_ratings, review_page, user_keys
+from review.ratings.pages.reveal import EnteredParts, past_rating, rerate_page, reveal_page
 from review.ratings.reveals import (
     adjudicated_metrics,
+    current_ratings,
+    current_ratings_by_assignment,
     finalise,
     rate_again,
     reveal,
-    standing_by_assignment,
-    standing_ratings,
 )
-from review.ratings.submitting import asked_of, escalate, flag, save_draft, skip, submit, undo
+from review.ratings.submitting import escalate, flag, item_metrics, save_draft, skip, submit, undo
 
 State = Assignment.State
-MOST_LISTED = 50
-SHOWN_IN_PLACE = {
+MAX_LISTED = 50
+INLINE_REFUSALS = {
     *("reason_needed", "unknown_reason", "off_scale", "one_value", "comment_too_long"),
     *("parts_undecided", "unknown_verdict", "no_parts", "too_many_parts"),
 }
@@ -62,250 +60,261 @@ SHOWN_IN_PLACE = {
 @never_cache
 @require_safe
 def next_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """The item the person should rate now, without a second request for it (the screen's script puts its own address
-    into the address bar), or a page that says why there is none."""
+    """Show the item to rate now without a redirect (the script sets the address bar), or say why there is none."""
     queue = queue_for_rating(request.user, pk)
     try:
         assignment = next_assignment(queue, person(request))
-    except Refused as refused:
+    except DomainError as refused:
         return render(request, "review/ratings/waiting.html", {"queue": queue, "reason": explain_refusal(refused)})
     if assignment is not None:
-        return _screen(request, assignment)
-    me = person(request)
-    own = own_progress(queue, me)
+        return _item_page(request, assignment)
+    user = person(request)
+    progress = own_progress(queue, user)
     return render(
-        request, "review/ratings/waiting.html", {"queue": queue, "own": own, "undo": undoable(queue, me, own)}
+        request,
+        "review/ratings/waiting.html",
+        {"queue": queue, "own": progress, "undo": undoable_assignment(queue, user, progress)},
     )
 
 
 @login_required
 @never_cache
 @require_safe
-def item_ahead(request: HttpRequest, pk: int) -> HttpResponse:
-    """The card that follows the one in hand, reserved and ready to be shown; 204 where there is none."""
+def prefetch_item(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lease and render the next card in advance; 204 if there is none."""
     current = own_assignment(request.user, pk)
-    following = assignment_ahead(current.item.queue, person(request), current)
+    following = prefetch_assignment(current.item.queue, person(request), current)
     if following is None:
         return HttpResponse(status=204)
-    return _screen(request, own_assignment(request.user, following.pk, shown=True), ahead=True)
+    return _item_page(request, own_assignment(request.user, following.pk, with_card=True), prefetched=True)
 
 
 @login_required
 @never_cache
 @require_safe
 def item(request: HttpRequest, pk: int) -> HttpResponse:
-    """The item as its state asks: to be rated, compared with the judge, or looked back at."""
-    assignment = own_assignment(request.user, pk, shown=True)
+    """Show the item by its state: to rate, to compare with the judge, or finished."""
+    assignment = own_assignment(request.user, pk, with_card=True)
     if assignment.state in {State.SUBMITTED, State.REVEALED}:
-        return _reveal(request, assignment)
+        return _reveal_page(request, assignment)
     if assignment.state == State.FINISHED:
-        shown = card(assignment, get_language() or "en")
-        return render(request, "review/ratings/finished.html", {"card": shown, "ratings": own_ratings(shown)})
+        item_card = build_card(assignment, get_language() or "en")
+        return render(request, "review/ratings/finished.html", {"card": item_card, "ratings": own_ratings(item_card)})
     if assignment.state in {State.SKIPPED, State.FLAGGED}:
         return render(request, "review/ratings/passed_on.html", {"assignment": assignment})
-    return _screen(request, assignment)
+    return _item_page(request, assignment)
 
 
 @signed_in_post
 def submit_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Store the rating; on to the judge where it is to be shown, else to the next item."""
+    """Store the rating; go on to the reveal or the next item."""
     assignment = own_assignment(request.user, pk)
-    metrics = asked_of(assignment.item)
+    metrics = item_metrics(assignment.item)
     try:
         submitted = submit(
             assignment,
-            read_given(request.POST, metrics),
+            read_rating_inputs(request.POST, metrics),
             idempotency_key=request.POST.get("form_key", ""),
             by=person(request),
             active_ms=read_active_ms(request.POST),
             comment=request.POST.get("comment", ""),
             suggestion=request.POST.get("suggestion", ""),
         )
-    except Refused as refused:
-        return _refused(request, assignment, refused)
+    except DomainError as refused:
+        return _refused_page(request, assignment, refused)
     if submitted.stale:
         messages.warning(request, gettext("The item was withdrawn meanwhile. Your rating is kept for what you saw."))
     if submitted.reveal:
-        return _to_item(request, assignment.pk)
-    return _onward(request, assignment.item.queue)
+        return _item_response(request, assignment.pk)
+    return _next_response(request, assignment.item.queue)
 
 
 @signed_in_post
-def save(request: HttpRequest, pk: int) -> HttpResponse:
-    """Keep the draft: 204, or 409 where the item was rated meanwhile."""
+def save_item_draft(request: HttpRequest, pk: int) -> HttpResponse:
+    """Save the draft: 204, or 409 if the item was rated meanwhile."""
     assignment = own_assignment(request.user, pk)
-    return _kept(lambda: save_draft(assignment, draft_payload(request.POST, asked_of(assignment.item))))
+    return _no_content(lambda: save_draft(assignment, draft_payload(request.POST, item_metrics(assignment.item))))
 
 
 @signed_in_post
 def skip_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pass the item on to somebody else."""
-    return _put_down(request, pk, skip)
+    """Skip the item."""
+    return _pass_on(request, pk, skip)
 
 
 @signed_in_post
 def flag_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Say that something is wrong with the item itself."""
+    """Flag a problem with the item itself."""
     kind, comment = request.POST.get("kind", ""), request.POST.get("flag_comment", "")
-    done = gettext("Flagged. A lead will look at it.")
+    message = gettext("Flagged. A lead will look at it.")
     try:
-        return _put_down(request, pk, lambda held: flag(held, kind, comment), done)
+        return _pass_on(request, pk, lambda assignment: flag(assignment, kind, comment), message)
     except UnknownName:
         messages.error(request, gettext("Choose what is wrong with the item."))
-        return _to_item(request, pk)
+        return _item_response(request, pk)
 
 
 @signed_in_post
 def escalate_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Hand the item to a lead."""
-    comment, done = request.POST.get("escalate_comment", ""), gettext("A lead has your question and will decide.")
-    return _put_down(request, pk, lambda held: escalate(held, comment), done)
+    """Escalate the item to a lead."""
+    comment, message = request.POST.get("escalate_comment", ""), gettext("A lead has your question and will decide.")
+    return _pass_on(request, pk, lambda assignment: escalate(assignment, comment), message)
 
 
 @signed_in_post
 def extend_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Keep the item for the queue's time from now: 204, or 409 where somebody else has taken it."""
+    """Extend the lease: 204, or 409 if another reviewer took the item."""
     assignment = own_assignment(request.user, pk)
-    return _kept(lambda: extend(assignment))
+    return _no_content(lambda: extend_lease(assignment))
 
 
 @signed_in_post
 def undo_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Open the last item again."""
+    """Reopen the last item."""
     assignment = own_assignment(request.user, pk)
     try:
         undo(assignment, by=person(request))
-    except Refused as refused:
+    except DomainError as refused:
         messages.error(request, explain_refusal(refused))
         return redirect("review-next", assignment.item.queue_id)
     return redirect("review-item", assignment.pk)
 
 
-def _reveal(request: HttpRequest, assignment: Assignment, **held: Any) -> HttpResponse:
-    """The reveal screen, or with what a refused form ``held``; from here on the first rating stands."""
-    me, said = person(request), reveal(assignment)
-    own = own_progress(assignment.item.queue, me)
-    page = reveal_page(card(assignment, get_language() or "en"), said, own, keys_of(me), **held)
-    return render(request, "review/ratings/reveal.html", {"page": page}, status=409 if held else 200)
+def _reveal_page(request: HttpRequest, assignment: Assignment, **form_values: Any) -> HttpResponse:
+    """Render the reveal, with ``form_values`` of a refused form. From here on the first rating cannot be undone."""
+    user, comparisons = person(request), reveal(assignment)
+    progress = own_progress(assignment.item.queue, user)
+    page = reveal_page(
+        build_card(assignment, get_language() or "en"), comparisons, progress, user_keys(user), **form_values
+    )
+    return render(request, "review/ratings/reveal.html", {"page": page}, status=409 if form_values else 200)
 
 
 @signed_in_post
 def finalise_item(request: HttpRequest, pk: int) -> HttpResponse:
-    """Keep or change the rating, then on to the next item."""
+    """Keep or change the rating, then go on to the next item."""
     assignment = own_assignment(request.user, pk)
-    metrics = asked_of(assignment.item)
+    metrics = item_metrics(assignment.item)
     changes = read_changes(request.POST, metrics, keep=request.POST.get("decision") != "change")
     try:
         finalise(assignment, changes, by=person(request), active_ms=read_active_ms(request.POST))
-    except Refused as refused:
-        error = in_words(refused, [row.metric for row in metrics])
-        if refused.code not in SHOWN_IN_PLACE or assignment.revealed_at is None:  # a refusal shows nobody the judge
+    except DomainError as refused:
+        error = refusal_sentence(refused, [row.metric for row in metrics])
+        # A refusal never shows the judge to somebody who has not seen it.
+        if refused.code not in INLINE_REFUSALS or assignment.revealed_at is None:
             messages.error(request, error)
             return redirect("review-item", assignment.pk)
-        held = held_fields(request.POST, metrics)
-        return _reveal(request, assignment, entered=held, decided=_parts(changes), error=error)
+        entered = typed_fields(request.POST, metrics)
+        return _reveal_page(request, assignment, entered=entered, entered_parts=_changed_parts(changes), error=error)
     return redirect("review-next", assignment.item.queue_id)
 
 
 @signed_in_get
 def my_ratings(request: HttpRequest) -> HttpResponse:
-    """What I rated last, newest first."""
-    mine = list(own_rated(request.user)[:MOST_LISTED])
-    standing, closed = standing_by_assignment(mine)
+    """List the user's last ratings, newest first."""
+    assignments = list(own_rated_assignments(request.user)[:MAX_LISTED])
+    ratings_by_assignment, decided_metrics = current_ratings_by_assignment(assignments)
     rows = [
-        past_rating(one, list(standing.get(one.pk, {}).values()), closed.get(one.item.answer_id, ())) for one in mine
+        past_rating(
+            assignment,
+            list(ratings_by_assignment.get(assignment.pk, {}).values()),
+            decided_metrics.get(assignment.item.answer_id, ()),
+        )
+        for assignment in assignments
     ]
     return render(request, "review/ratings/my_ratings.html", {"ratings": rows})
 
 
 @signed_in_form
 def rate_item_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """The finished item as a form; what is changed there is stored beside what was said before."""
+    """Show a finished item as a form; changes are stored as new ratings."""
     assignment = own_assignment(request.user, pk)
     if assignment.state != Assignment.State.FINISHED:
         return redirect("review-item", assignment.pk)
     if request.method != "POST":
-        return _again(request, assignment)
-    metrics = asked_of(assignment.item)
+        return _rerate_page(request, assignment)
+    metrics = item_metrics(assignment.item)
     changes, key = read_changes(request.POST, metrics, keep=False), request.POST.get("form_key", "")
-    looked = read_active_ms(request.POST)
+    active_ms = read_active_ms(request.POST)
     try:
-        done = rate_again(assignment, changes, by=person(request), idempotency_key=key, active_ms=looked)
-    except Refused as refused:
+        result = rate_again(assignment, changes, by=person(request), idempotency_key=key, active_ms=active_ms)
+    except DomainError as refused:
         if refused.code == "queue_closed":
             messages.error(request, explain_refusal(refused))
             return redirect("my-ratings")
-        error, entered = in_words(refused, [row.metric for row in metrics]), held_fields(request.POST, metrics)
-        return _again(request, assignment, entered=entered, decided=_parts(changes), form_key=key, error=error)
-    said = gettext("Nothing was changed.")
-    if done.changed:
-        said = gettext("Your new rating counts; the first one is kept.")
-    messages.success(request, said)
+        error, entered = refusal_sentence(refused, [row.metric for row in metrics]), typed_fields(request.POST, metrics)
+        return _rerate_page(
+            request, assignment, entered=entered, entered_parts=_changed_parts(changes), form_key=key, error=error
+        )
+    message = gettext("Nothing was changed.")
+    if result.changed:
+        message = gettext("Your new rating counts; the first one is kept.")
+    messages.success(request, message)
     return redirect("my-ratings")
 
 
-def _again(request: HttpRequest, assignment: Assignment, **held: Any) -> HttpResponse:
-    """The form with what stands, or with what a refused one ``held``."""
-    shown = card(assignment, get_language() or "en")
-    page = again_page(shown, standing_ratings(assignment), adjudicated_metrics(assignment), **held)
-    return render(request, "review/ratings/again.html", {"page": page}, status=409 if held else 200)
+def _rerate_page(request: HttpRequest, assignment: Assignment, **form_values: Any) -> HttpResponse:
+    """Render the form with the current ratings, or with ``form_values`` of a refused form."""
+    item_card = build_card(assignment, get_language() or "en")
+    page = rerate_page(item_card, current_ratings(assignment), adjudicated_metrics(assignment), **form_values)
+    return render(request, "review/ratings/again.html", {"page": page}, status=409 if form_values else 200)
 
 
-def _parts(changes: Mapping[str, Change]) -> Decided:
-    """The verdicts on parts that a refused form held."""
+def _changed_parts(changes: Mapping[str, RatingUpdate]) -> EnteredParts:
+    """Verdicts on parts in a refused form."""
     return {name: change.parts for name, change in changes.items() if change.parts}
 
 
 @signed_in_form
 def keys(request: HttpRequest) -> HttpResponse:
-    """Choose the keys from a closed list, go back to the usual ones, or switch single keys off."""
-    me = person(request)
+    """Choose keys from the list, reset them, or switch single keys off."""
+    user = person(request)
     if request.method != "POST":
-        return _keys(request, {})
-    wanted = {} if "usual" in request.POST else _chosen(request.POST)
+        return _keys_page(request, {})
+    keymap = {} if "usual" in request.POST else _posted_keys(request.POST)
     try:
-        me.keymap = checked_keys(wanted)
-    except Refused as refused:
-        return _keys(request, wanted, explain_refusal(refused))
-    me.keys_off = "off" in request.POST
-    me.save(update_fields=["keymap", "keys_off"])
+        user.keymap = checked_keys(keymap)
+    except DomainError as refused:
+        return _keys_page(request, keymap, explain_refusal(refused))
+    user.keys_off = "off" in request.POST
+    user.save(update_fields=["keymap", "keys_off"])
     messages.success(request, gettext("Your keys are kept."))
     return redirect("review-keys")
 
 
 @signed_in_post
 def switch_keys(request: HttpRequest) -> HttpResponse:
-    """Switch single keys off or on again, from the help of the screen."""
-    me = person(request)
-    me.keys_off = request.POST.get("off") == "1"
-    me.save(update_fields=["keys_off"])
+    """Switch single keys off or on from the screen's help."""
+    user = person(request)
+    user.keys_off = request.POST.get("off") == "1"
+    user.save(update_fields=["keys_off"])
     return HttpResponse(status=204)
 
 
-def _keys(request: HttpRequest, entered: dict[str, str], error: str = "") -> HttpResponse:
-    me = person(request)
-    shown = {"rows": chosen_keys(me, entered), "codes": CODES, "off": me.keys_off, "error": error}
-    return render(request, "review/ratings/keys.html", shown, status=409 if error else 200)
+def _keys_page(request: HttpRequest, entered: dict[str, str], error: str = "") -> HttpResponse:
+    user = person(request)
+    context = {"rows": chosen_keys(user, entered), "codes": KEY_LABELS, "off": user.keys_off, "error": error}
+    return render(request, "review/ratings/keys.html", context, status=409 if error else 200)
 
 
-def _refused(request: HttpRequest, assignment: Assignment, refused: Refused) -> HttpResponse:
-    """The screen again with the reason beside the fields and everything that was entered."""
+def _refused_page(request: HttpRequest, assignment: Assignment, refused: DomainError) -> HttpResponse:
+    """Render the screen with the reason of the refusal and all entered values."""
     if refused.code in {"already_rated", "not_held"}:
         messages.error(request, explain_refusal(refused))
-        return _to_item(request, assignment.pk, refused=True)
-    metrics = asked_of(assignment.item)
-    return _screen(
+        return _item_response(request, assignment.pk, refused=True)
+    metrics = item_metrics(assignment.item)
+    return _item_page(
         request,
         assignment,
         draft=draft_payload(request.POST, metrics),
-        error=in_words(refused, [row.metric for row in metrics]),
+        error=refusal_sentence(refused, [row.metric for row in metrics]),
         form_key=request.POST.get("form_key", ""),
-        missing=metrics_in(refused),
+        missing=refused_metrics(refused),
         status=409,
     )
 
 
-def _screen(
+def _item_page(
     request: HttpRequest,
     assignment: Assignment,
     *,
@@ -314,73 +323,73 @@ def _screen(
     form_key: str = "",
     missing: Collection[str] = (),
     status: int = 200,
-    ahead: bool = False,
+    prefetched: bool = False,
 ) -> HttpResponse:
-    """The screen of an item, with its stored draft unless another one is given."""
-    me, queue, shown = person(request), assignment.item.queue, card(assignment, get_language() or "en")
-    own = own_progress(queue, me)
+    """Render the screen of an item, with its stored draft unless another is given."""
+    user, queue, item_card = person(request), assignment.item.queue, build_card(assignment, get_language() or "en")
+    progress = own_progress(queue, user)
     page = review_page(
-        shown,
-        own,
-        draft=shown.draft if draft is None else draft,
-        keys=keys_of(me),
-        undo=undoable(queue, me, own),
+        item_card,
+        progress,
+        draft=item_card.draft if draft is None else draft,
+        keys=user_keys(user),
+        undo_id=undoable_assignment(queue, user, progress),
         error=error,
         form_key=form_key,
         missing=missing,
-        ahead=ahead,
+        prefetched=prefetched,
     )
     return render(request, "review/ratings/review.html", {"page": page}, status=status)
 
 
-def _put_down(request: HttpRequest, pk: int, step: Callable[[Assignment], object], done: str = "") -> HttpResponse:
-    """Put the item down without a rating, say so where it is worth saying, and go on."""
+def _pass_on(request: HttpRequest, pk: int, step: Callable[[Assignment], object], message: str = "") -> HttpResponse:
+    """Leave the item without a rating, and go on to the next one."""
     assignment = own_assignment(request.user, pk)
     try:
         step(assignment)
-    except Refused as refused:
+    except DomainError as refused:
         messages.error(request, explain_refusal(refused))
     else:
-        if done:
-            messages.success(request, done)
-    return _onward(request, assignment.item.queue)
+        if message:
+            messages.success(request, message)
+    return _next_response(request, assignment.item.queue)
 
 
-def _kept(step: Callable[[], object]) -> HttpResponse:
-    """204 once the step is done, 409 with the reason where it is refused."""
+def _no_content(step: Callable[[], object]) -> HttpResponse:
+    """Run a step: 204, or 409 with the reason if it is refused."""
     try:
         step()
-    except Refused as refused:
+    except DomainError as refused:
         return HttpResponse(explain_refusal(refused), status=409, content_type="text/plain; charset=utf-8")
     return HttpResponse(status=204)
 
 
-def _onward(request: HttpRequest, queue: ReviewQueue) -> HttpResponse:
-    """On to the next item of the queue."""
+def _next_response(request: HttpRequest, queue: ReviewQueue) -> HttpResponse:
+    """Redirect to the next item of the queue, or describe it as JSON for the script."""
     if not _wants_json(request):
         return redirect("review-next", queue.pk)
-    me = person(request)
+    user = person(request)
     try:
-        following = next_assignment(queue, me)
-    except Refused:
+        following = next_assignment(queue, user)
+    except DomainError:
         following = None
     path = reverse("review-item", args=[following.pk]) if following else reverse("review-next", args=[queue.pk])
-    own = own_progress(queue, me)
-    last = undoable(queue, me, own)
-    head = {"queue_id": queue.pk, "queue_name": queue.name, "own": own, "help": True}
+    progress = own_progress(queue, user)
+    undo_id = undoable_assignment(queue, user, progress)
+    header = {"queue_id": queue.pk, "queue_name": queue.name, "own": progress, "help": True}
     return JsonResponse(
         {
             "next": path,
-            "undo": reverse("review-undo", args=[last]) if last else "",
-            "head": render_to_string("review/ratings/_header.html", head, request),
+            "undo": reverse("review-undo", args=[undo_id]) if undo_id else "",
+            "head": render_to_string("review/ratings/_header.html", header, request),
             "says": [str(message) for message in messages.get_messages(request)] if following else [],
         }
     )
 
 
-def _to_item(request: HttpRequest, pk: int, *, refused: bool = False) -> HttpResponse:
-    """To an item of the person's own: to the reveal, or back to one that was opened again. Where what they sent was
-    ``refused``, as of a second window, the browser goes on keeping it: it is there when the item is brought back."""
+def _item_response(request: HttpRequest, pk: int, *, refused: bool = False) -> HttpResponse:
+    """Redirect to an own item: its reveal, or an item that was reopened. With ``refused``, such as from a second
+    window, the browser keeps its copy of the entered values."""
     if not _wants_json(request):
         return redirect("review-item", pk)
     return JsonResponse(
@@ -389,11 +398,11 @@ def _to_item(request: HttpRequest, pk: int, *, refused: bool = False) -> HttpRes
 
 
 def _wants_json(request: HttpRequest) -> bool:
-    """Whether the screen's script asks."""
+    """Return whether the screen's script sent the request."""
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
 
 
-def _chosen(data: QueryDict) -> dict[str, str]:
-    """The chosen key of every action that the form holds."""
-    found = {str(action): data.get(f"key:{action}", "") for action in DEFAULTS}
-    return {action: code for action, code in found.items() if code}
+def _posted_keys(data: QueryDict) -> dict[str, str]:
+    """Selected key of each action in the form."""
+    codes = {str(action): data.get(f"key:{action}", "") for action in DEFAULT_KEYS}
+    return {action: code for action, code in codes.items() if code}

@@ -1,5 +1,4 @@
-"""REST: the figures of runs (report, agreement, correction, comparison) and overriding them, and those for a monitoring
-system."""
+"""REST endpoints for the figures of runs, for overrides, and for monitoring."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -24,97 +23,84 @@ from rest_framework.serializers import (
     ValidationError,
 )
 
-from evaluation.accounts.access import LARGEST_ID, Person, fetch, projects_with
+from evaluation.accounts.access import MAX_ID, Person, fetch, projects_with
 from evaluation.core.roles import Action
 from evaluation.formats.export import ExportFile
-from evaluation.formats.records import OWN, forms
+from evaluation.formats.records import NATIVE, form_names
 from evaluation.models import Run
-from evaluation.rest.endpoints import Endpoint, StrictSerializer, ViewSet, person, verb
-from evaluation.rest.fields import limited, row_id
-from evaluation.runs.exports import download, take_export, take_figures, uncounted_if_later
+from evaluation.rest.endpoints import StrictAPIView, StrictSerializer, ViewSet, detail_action, request_user
+from evaluation.rest.fields import id_field, rate_limited_view
+from evaluation.runs.exports import count_export, count_figures, download_response, refund_if_later
 from evaluation.runs.monitoring import exposition
 from evaluation.specs.rest_fields import SettingsSerializer
-from review.agreement.pages import agreement_pictures
-from review.agreement.run_agreement import By, agreement_if_kept, kept_agreement
-from review.comparisons.gating import checked
-from review.comparisons.values import MOST
+from review.agreement.pages import render_agreement_plots
+from review.agreement.run_agreement import Breakdown, agreement_if_cached, cached_agreement
+from review.comparisons.gating import check_request
+from review.comparisons.values import MAX_RUNS
 from review.comparisons.whole import comparison_json, with_margin
-from review.decisions.assumptions import set_accepted
-from review.decisions.overrides import Effect, effect_of, metric_of_run, override_many
+from review.decisions.assumptions import set_acceptance
+from review.decisions.overrides import OverrideEffect, find_run_metric, override_many, preview_overrides
 from review.decisions.serializers import ManyOverridesBody
-from review.evidence.answers import expose
+from review.evidence.answers import record_exposure
 from review.figure_cache.reading import (
-    agreement_now,
-    compared_now,
-    correction_now,
-    figures_now,
-    gates_now,
+    current_agreement,
+    current_comparison,
+    current_correction,
+    current_figures,
+    current_gates,
     listed_lines,
     report_file,
 )
 from review.queues.access import run_to_override
 from review.queues.planning import plan_json
-from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_kept
-from review.reports.gate import GATE_SETTINGS, GateAsked
+from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
+from review.reports.gate import GATE_SETTINGS, GateRequest
 from review.reports.records import export_records
 
-MOST_RESAMPLES = 10_000
+MAX_RESAMPLES = 10_000
 OBJECT = OpenApiTypes.OBJECT
 RUNS = OpenApiParameter("runs", str, required=True, description="ids, separated by commas")
 
 
 class GateQuery(SettingsSerializer, StrictSerializer):
-    """What a gate asks of a run."""
-
     settings = GATE_SETTINGS
 
 
 class ReportQuery(GateQuery):
-    """How a report is written, and the gate it tells of."""
-
     format = CharField(default="json", max_length=20, help_text=", ".join(REPORT_EXPORTS.names))
-    baseline = row_id(allow_null=True, default=None)
+    baseline = id_field(allow_null=True, default=None)
 
 
 class RecordsQuery(StrictSerializer):
-    """Whose form the records have."""
-
-    form = ChoiceField(choices=list(forms()), default=OWN)
+    form = ChoiceField(choices=list(form_names()), default=NATIVE)
 
 
 class AgreementQuery(StrictSerializer):
-    """How intervals are made, and whether categories or periods of rating are told apart."""
-
-    by = ChoiceField(choices=[str(By.CATEGORY), str(By.PERIOD)], default="")
-    seed = IntegerField(default=0, min_value=0, max_value=LARGEST_ID)
-    resamples = IntegerField(default=2000, min_value=0, max_value=MOST_RESAMPLES)
+    by = ChoiceField(choices=[str(Breakdown.CATEGORY), str(Breakdown.PERIOD)], default="")
+    seed = IntegerField(default=0, min_value=0, max_value=MAX_ID)
+    resamples = IntegerField(default=2000, min_value=0, max_value=MAX_RESAMPLES)
 
 
 class CorrectionQuery(StrictSerializer):
-    """Whether categories are told apart."""
-
     by = ChoiceField(choices=["category"], default="")
 
 
 class CompareQuery(GateQuery):
-    """Which runs to put side by side, and the gate of those after the first."""
-
     runs = RegexField(r"^[0-9]{1,18}(,[0-9]{1,18})*$")
 
     def validate_runs(self, value: str) -> list[int]:
-        """The ids, each once, in the order given.
+        """Parse ids, without duplicates, in the given order.
 
-        :raises ValidationError: for more runs than can be shown.
-        """
-        wanted = list(dict.fromkeys(int(part) for part in value.split(",")))
-        if len(wanted) > MOST:
-            raise ValidationError(f"at most {MOST} runs")
-        return wanted
+        :raises ValidationError: for more runs than a comparison can show."""
+        run_ids = list(dict.fromkeys(int(part) for part in value.split(",")))
+        if len(run_ids) > MAX_RUNS:
+            raise ValidationError(f"at most {MAX_RUNS} runs")
+        return run_ids
 
 
-class EffectShown(Serializer[Effect]):
-    """The answers that get the value; of the others how many stand there already, are adjudicated, or are not the
-    caller's."""
+class EffectShown(Serializer[OverrideEffect]):
+    """Effect of an override. Of the answers that do not change it counts those with the value already, adjudicated
+    ones, and those the caller may not change."""
 
     answers = ListField(child=IntegerField())
     same = IntegerField()
@@ -123,128 +109,127 @@ class EffectShown(Serializer[Effect]):
 
 
 class AssumptionBody(StrictSerializer):
-    """Whether the assumption is accepted."""
-
     accepted = BooleanField()
 
 
 def run_to_assume(user: Person, pk: int) -> Run:
-    """A run of which the person may decide values."""
     return fetch(Run.objects.all(), user, Action.OVERRIDE, pk)
 
 
 class RunViewSet(ViewSet):
-    """The figures of runs that the caller may see, and overriding a metric of many answers with one reason, for leads
-    and assigned experts."""
+    """Figures of visible runs, and overrides of a metric for many answers by leads and assigned experts."""
 
-    @limited(ReportQuery, {(200, kind): OpenApiTypes.ANY for kind in REPORT_EXPORTS.media_types})
+    @rate_limited_view(ReportQuery, {(200, kind): OpenApiTypes.ANY for kind in REPORT_EXPORTS.media_types})
     def report(self, request: Request, pk: int) -> StreamingHttpResponse:
-        """The report in the asked format; it tells the judge's values, so that reviewers who read it are recorded."""
-        run, asked = self._run(pk), self.asked(request.query_params.dict())
-        chosen = _gate(asked, None if asked["baseline"] is None else self._run(asked["baseline"]))
-        REPORT_EXPORTS.checked(asked["format"])
-        with uncounted_if_later(take_export(person(request))):
-            made = _written(run, asked["format"], checked(chosen))
-        expose(request.user, run, "report")
-        return download(made)
+        """Return the report in the requested format. It reveals the judge's values, so access is recorded."""
+        run, query = self._run(pk), self.validated_query(request.query_params.dict())
+        gate_request = _gate_request(query, None if query["baseline"] is None else self._run(query["baseline"]))
+        REPORT_EXPORTS.check_name(query["format"])
+        with refund_if_later(count_export(request_user(request))):
+            export = _export_report(run, query["format"], check_request(gate_request))
+        record_exposure(request.user, run, "report")
+        return download_response(export)
 
-    @limited(RecordsQuery, {(200, "application/jsonl"): OBJECT, (200, "application/json"): OBJECT})
+    @rate_limited_view(RecordsQuery, {(200, "application/jsonl"): OBJECT, (200, "application/json"): OBJECT})
     def records(self, request: Request, pk: int) -> StreamingHttpResponse:
-        """Questions, answers, scores and ratings in the form of another tool, for leads. It tells what judges and
-        people said, so that reviewers who read it are recorded."""
+        """Return questions, answers, scores and ratings in another tool's format, for leads. Access is recorded."""
         run = fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk)
-        form = self.asked(request.query_params.dict())["form"]
-        take_export(person(request))
-        expose(request.user, run, "records")
-        return download(export_records(run, form))
+        form = self.validated_query(request.query_params.dict())["form"]
+        count_export(request_user(request))
+        record_exposure(request.user, run, "records")
+        return download_response(export_records(run, form))
 
-    @limited(AgreementQuery)
+    @rate_limited_view(AgreementQuery)
     def agreement(self, request: Request, pk: int) -> Response:
-        """``judges`` by author and metric, ``experts`` by metric, as the ``agreement`` command prints them. What has
-        been computed before does not count towards the limit."""
-        run, asked = self._run(pk), self.asked(request.query_params.dict())
-        how = {"resamples": asked["resamples"], "seed": asked["seed"], "by": By(asked["by"])}
-        found = agreement_if_kept(run, **how)
-        if found is None:
-            take_figures(person(request))
-            found = kept_agreement(run, **how)
-        return Response(found)
+        """Return ``judges`` by author and metric and ``experts`` by metric, as the ``agreement`` command prints them.
+        Cached results do not count towards the rate limit."""
+        run, query = self._run(pk), self.validated_query(request.query_params.dict())
+        options = {"resamples": query["resamples"], "seed": query["seed"], "by": Breakdown(query["by"])}
+        agreement = agreement_if_cached(run, **options)
+        if agreement is None:
+            count_figures(request_user(request))
+            agreement = cached_agreement(run, **options)
+        return Response(agreement)
 
-    @limited(CorrectionQuery)
+    @rate_limited_view(CorrectionQuery)
     def correction(self, request: Request, pk: int) -> Response:
-        """The three estimates of the overall score and of each metric, as the ``correct`` command prints them, and what
-        reviewing more would bring."""
-        run, asked = self._run(pk), self.asked(request.query_params.dict())
-        with uncounted_if_later(take_figures(person(request))):
-            kept = correction_now(run)
-        figures = {key: one for key, one in kept.value.figures.items() if key != "by_category" or asked["by"]}
-        return _dated({**figures, "next_review": plan_json(kept.value.plan)}, kept.made_at)
+        """Return the three estimates of the overall score and each metric, as the ``correct`` command prints them, and
+        what more reviewing would bring."""
+        run, query = self._run(pk), self.validated_query(request.query_params.dict())
+        with refund_if_later(count_figures(request_user(request))):
+            entry = current_correction(run)
+        figures = {key: figure for key, figure in entry.value.figures.items() if key != "by_category" or query["by"]}
+        return _dated_response({**figures, "next_review": plan_json(entry.value.plan)}, entry.made_at)
 
-    @limited(CompareQuery, detail=False, shown=[RUNS, GateQuery])
+    @rate_limited_view(CompareQuery, detail=False, schema_parameters=[RUNS, GateQuery])
     def compare(self, request: Request) -> Response:
-        """Scores of each run, versions in which they differ, differences from the first run, and the ranking. It tells
-        how judges scored single questions, so that reviewers who read it are recorded."""
-        asked = self.asked(request.query_params.dict())
-        runs = [self._run(pk) for pk in asked["runs"]]
-        with uncounted_if_later(take_figures(person(request))):
-            gates = gates_now(runs, _gate(asked | ({} if asked["max_drop"] is not None else {"margin": None}), None))
-            kept = compared_now(runs)
-            found = with_margin(kept.value, asked["margin"])
+        """Return scores, differing versions, differences from the first run, and the ranking. They reveal judge values,
+        so access is recorded."""
+        query = self.validated_query(request.query_params.dict())
+        runs = [self._run(pk) for pk in query["runs"]]
+        with refund_if_later(count_figures(request_user(request))):
+            gates = current_gates(
+                runs, _gate_request(query | ({} if query["max_drop"] is not None else {"margin": None}), None)
+            )
+            entry = current_comparison(runs)
+            comparison = with_margin(entry.value, query["margin"])
         for run in runs:
-            expose(request.user, run, "comparison")
-        return _dated(comparison_json(found, gates), kept.made_at)
+            record_exposure(request.user, run, "comparison")
+        return _dated_response(comparison_json(comparison, gates), entry.made_at)
 
-    @verb(run_to_assume, body=AssumptionBody)
+    @detail_action(run_to_assume, body=AssumptionBody)
     def assumption(self, run: Run, body: dict[str, Any]) -> None:
-        """Accept for the judged parts that nobody rated that the judge is off as where it was rated, or take that
-        back; the report and ``correction/`` name who accepted it."""
-        set_accepted(run, accepted=body["accepted"], by=person(self.request))
+        """Accept or withdraw the assumption that the judge's bias on unrated parts equals that on rated ones. The
+        report and ``correction/`` name who accepted it."""
+        set_acceptance(run, accepted=body["accepted"], by=request_user(self.request))
 
-    @verb(run_to_override, EffectShown, body=ManyOverridesBody, others={201: EffectShown})
-    def override(self, run: Run, body: dict[str, Any]) -> Effect | Response:
-        """Store a decision for each answer; 200 where it was a dry run."""
-        metric, answers = metric_of_run(run, body["metric"]), body["answers"]
-        said = {"value": body["value"], "label": body["label"], "by": person(self.request)}
+    @detail_action(run_to_override, EffectShown, body=ManyOverridesBody, other_responses={201: EffectShown})
+    def override(self, run: Run, body: dict[str, Any]) -> OverrideEffect | Response:
+        """Store a decision for each answer. A dry run returns 200."""
+        metric, answers = find_run_metric(run, body["metric"]), body["answers"]
+        decision = {"value": body["value"], "label": body["label"], "by": request_user(self.request)}
         if body["dry_run"]:
-            return effect_of(run, metric, answers, **said)
-        return Response(override_many(run, metric, answers, reason=body["reason"], **said), status=201)
+            return preview_overrides(run, metric, answers, **decision)
+        return Response(override_many(run, metric, answers, reason=body["reason"], **decision), status=201)
 
     def _run(self, pk: int) -> Run:
         return fetch(Run.objects.all(), self.request.user, Action.VIEW, pk)
 
 
-def _written(run: Run, format_name: str, asked: GateAsked) -> ExportFile:
-    """The report in a format; where it says little of single answers, of what is kept."""
+def _export_report(run: Run, format_name: str, gate_request: GateRequest) -> ExportFile:
+    """Build the report. Brief formats use only cached figures."""
     if format_name not in BRIEF:
-        return report_file(run, format_name, asked)
-    figures, gate = figures_now(run), gates_now(asked.runs(run), asked).get(run.pk)
-    kept, drawn = figures.value, format_name in PICTURED
+        return report_file(run, format_name, gate_request)
+    figures, gate = current_figures(run), current_gates(gate_request.runs(run), gate_request).get(run.pk)
+    content, with_charts = figures.value, format_name in PICTURED
     lines, pictures = (
-        (listed_lines(run), agreement_pictures(run, agreement_now(run).value.figures)) if drawn else ((), "")
+        (listed_lines(run), render_agreement_plots(run, current_agreement(run).value.figures))
+        if with_charts
+        else ((), "")
     )
-    made = export_kept(run, format_name, kept.report, lines, gate, plan=plan_json(kept.plan), pictures=pictures)
-    return replace(made, made_at=figures.made_at)
+    export = export_cached(
+        run, format_name, content.report, lines, gate, plan=plan_json(content.plan), pictures=pictures
+    )
+    return replace(export, made_at=figures.made_at)
 
 
-def _dated(figures: dict[str, Any], made_at: datetime | None) -> Response:
-    """``Last-Modified`` is when a worker made them, where they are not of this moment."""
+def _dated_response(figures: dict[str, Any], made_at: datetime | None) -> Response:
+    """Set ``Last-Modified`` to the time of computation if the figures are cached."""
     return Response(figures, headers={"Last-Modified": http_date(made_at.timestamp())} if made_at else None)
 
 
-def _gate(asked: dict[str, Any], baseline: Run | None) -> GateAsked:
-    return GateAsked(baseline=baseline, **{one.name: asked[one.name] for one in GATE_SETTINGS})
+def _gate_request(query: dict[str, Any], baseline: Run | None) -> GateRequest:
+    return GateRequest(baseline=baseline, **{setting.name: query[setting.name] for setting in GATE_SETTINGS})
 
 
-class MetricsView(Endpoint):
-    """The machine's figures, with the calls about pairs, in the Prometheus text format, over the projects that the
-    caller administers."""
+class MetricsView(StrictAPIView):
+    """Installation metrics in Prometheus text format for the projects that the caller administers."""
 
     @extend_schema(responses={(200, "text/plain"): OpenApiTypes.STR})
     def get(self, request: Request) -> HttpResponse:
-        """All figures, read now.
+        """Return all current metrics.
 
-        :raises PermissionDenied: for anybody who administers no project.
-        """
+        :raises PermissionDenied: if the caller administers no project."""
         projects = list(projects_with(request.user, Action.ADMINISTER).values_list("pk", flat=True))
         if not projects:
             raise PermissionDenied

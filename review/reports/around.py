@@ -1,4 +1,4 @@
-"""What a row per answer says of what the answer belongs to."""
+"""Values that each answer row repeats about its run and category."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from review.reports.report import Report
 from review.reports.sections import BY_CATEGORY, REPORT
 
 
-def around(report: Report, output: Output) -> dict[str, dict[Path, Any]]:
-    """What a row per answer says of what the answer belongs to, by category: values of the run and its metrics, and of
-    the category itself under the section's name."""
-    found: dict[str, dict[Path, Any]] = {}
+def context_by_category(report: Report, output: Output) -> dict[str, dict[Path, Any]]:
+    """Values of the run, its metrics and the category, by category, for rows of answers."""
+    contexts: dict[str, dict[Path, Any]] = {}
     for category in report.categories:
-        mine = found.setdefault(category.name, {})
+        context = contexts.setdefault(category.name, {})
         for path, value in REPORT.leaves(report, output):
             if path[1] != BY_CATEGORY.name:
-                mine[path[1:]] = value
+                context[path[1:]] = value
             elif path[2] == category.name:
-                mine[BY_CATEGORY.name, *path[3:]] = value
-    return found
+                context[BY_CATEGORY.name, *path[3:]] = value
+    return contexts

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else: for mail, archives, and readers without an account."""
+"""A report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from django.utils.translation import get_language
 from evaluation.messages.markdown import language_of
 from evaluation.messages.sentences import category_name
 from review.reports.cards import report_cards
-from review.reports.entries import NOTHING, Output
+from review.reports.entries import DASH, Output
 from review.reports.figure_cards import fact_text, facts
 from review.reports.gate import Gate, gate_line, gate_reasons
 from review.reports.lines import AnswerLine
 from review.reports.report import Report
-from review.reports.sections import ANSWERS, RUN, ToldAnswer
+from review.reports.sections import ANSWERS, RUN, AnswerDetail
 
 STYLES = ("concord.css", "charts.css")
 
 
-def html_report(report: Report, answers: Sequence[ToldAnswer], gate: Gate | None, pictures: str = "") -> str:
-    """The file's text; ``pictures`` are the plots of agreement as safe HTML."""
+def html_report(report: Report, answers: Sequence[AnswerDetail], gate: Gate | None, pictures: str = "") -> str:
+    """Render the file. ``pictures`` are the agreement plots as safe HTML."""
     language = "ko" if (get_language() or "en").startswith("ko") else "en"
     titles = {line.name: line.title.in_language(language) for line in report.metrics if line.latency is None}
     page = {
@@ -36,8 +36,8 @@ def html_report(report: Report, answers: Sequence[ToldAnswer], gate: Gate | None
         "gate": gate_line(gate) if gate else "",
         "gate_reasons": gate_reasons(gate) if gate else (),
         "pictures": pictures,
-        "answer_columns": (*(one.page_heading for one in ANSWERS.entries(Output.HTML)), *titles.values()),
-        "answers": [_answer(told, titles) for told in answers],
+        "answer_columns": (*(entry.page_heading for entry in ANSWERS.entries(Output.HTML)), *titles.values()),
+        "answers": [_answer_row(detail, titles) for detail in answers],
         "left_out": report.header.answers - len(answers),
     }
     return render_to_string("review/reports/report_file.html", {"page": page})
@@ -50,24 +50,24 @@ def _style(name: str) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def _answer(told: ToldAnswer, titles: Mapping[str, str]) -> dict[str, Any]:
-    """An answer with what is said of it and its effective values, a star at those that people gave."""
-    answer = told.line.answer
-    texts = (fact_text(one, one.of(told)) for one in ANSWERS.entries(Output.HTML))
+def _answer_row(detail: AnswerDetail, titles: Mapping[str, str]) -> dict[str, Any]:
+    """An answer with its facts and effective values. A star marks expert values."""
+    answer = detail.line.answer
+    texts = (fact_text(entry, entry.read(detail)) for entry in ANSWERS.entries(Output.HTML))
     return {
         "question_id": answer.question_id,
         "category": category_name(answer.category),
         "question": answer.question,
         "language": language_of(answer.question),
-        "answer": told.text,
-        "cells": (*texts, *(_value(told.line, name) for name in titles)),
+        "answer": detail.text,
+        "cells": (*texts, *(_value_text(detail.line, name) for name in titles)),
     }
 
 
-def _value(line: AnswerLine, name: str) -> str:
-    found = line.values.get(name)
-    said = None if found is None else found.label if found.value is None else found.value
-    if found is None or said is None:
-        return NOTHING
-    text = said if isinstance(said, str) else f"{said:g}" if said == round(said, 2) else f"{said:.2f}"
-    return f"{text} *" if found.human else text
+def _value_text(line: AnswerLine, name: str) -> str:
+    effective = line.values.get(name)
+    value = None if effective is None else effective.label if effective.value is None else effective.value
+    if effective is None or value is None:
+        return DASH
+    text = value if isinstance(value, str) else f"{value:g}" if value == round(value, 2) else f"{value:.2f}"
+    return f"{text} *" if effective.human else text

@@ -1,4 +1,4 @@
-"""A report as JSON: the tree of sections as it stands, with every figure a value or a reason."""
+"""A report as JSON, with every figure a value or a reason."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from review.reports.around import around
+from review.reports.around import context_by_category
 from review.reports.entries import Output
 from review.reports.figure import plain
 from review.reports.report import Report
-from review.reports.sections import ANSWERS, REPORT, ToldAnswer
+from review.reports.sections import ANSWERS, REPORT, AnswerDetail
 
 _TEXT: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}
-_HERE = "\0"  # where the answers go; no name and no text is this alone
+# Position of the answers. No name or text consists of this character alone.
+_PLACEHOLDER = "\0"
 
 
-def report_json(report: Report, answers: Iterable[ToldAnswer]) -> Iterator[str]:
-    """The whole report with one entry of ``evaluation.details`` per answer, each a line of its own that is made when it
-    is written, so that they never stand together."""
-    whole = summary_json(report)
-    whole["evaluation"]["details"] = [_HERE] if report.answers else []
-    head, _, tail = json.dumps(whole, **_TEXT, indent=2).partition(json.dumps(_HERE))
+def report_json(report: Report, answers: Iterable[AnswerDetail]) -> Iterator[str]:
+    """Stream the report with one entry of ``evaluation.details`` per answer, so that answers never fill memory."""
+    document = summary_json(report)
+    document["evaluation"]["details"] = [_PLACEHOLDER] if report.answers else []
+    head, _, tail = json.dumps(document, **_TEXT, indent=2).partition(json.dumps(_PLACEHOLDER))
     yield head
-    for at, told in enumerate(answers):
-        yield (",\n      " if at else "") + json.dumps(ANSWERS.nested(told, Output.JSON, plain), **_TEXT)
+    for index, detail in enumerate(answers):
+        yield (",\n      " if index else "") + json.dumps(ANSWERS.nested(detail, Output.JSON, plain), **_TEXT)
     yield tail
 
 
 def summary_json(report: Report) -> dict[str, Any]:
-    """The report without its answers."""
     return REPORT.nested(report, Output.JSON, plain)
 
 
-def details(report: Report, answers: Iterable[ToldAnswer]) -> Iterator[dict[str, Any]]:
-    """One object per answer: the judge's (or rule's) value of each metric, and the effective one with its source;
-    beside them what wider sections say in JSON Lines of the run, its metrics and the answer's category."""
-    wider = around(report, Output.JSONL)
-    for one in answers:
-        found = ANSWERS.nested(one, Output.JSONL, plain)
-        for path, value in wider[one.line.answer.category].items():
-            inner = found
+def detail_records(report: Report, answers: Iterable[AnswerDetail]) -> Iterator[dict[str, Any]]:
+    """One object per answer: the judge's or rule's value and the effective value of each metric.
+
+    JSON Lines also repeat the values of the run, its metrics and the answer's category."""
+    contexts = context_by_category(report, Output.JSONL)
+    for detail in answers:
+        record = ANSWERS.nested(detail, Output.JSONL, plain)
+        for path, value in contexts[detail.line.answer.category].items():
+            section = record
             for name in path[:-1]:
-                inner = inner.setdefault(name, {})
-            inner[path[-1]] = plain(value)
-        yield found
+                section = section.setdefault(name, {})
+            section[path[-1]] = plain(value)
+        yield record

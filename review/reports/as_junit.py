@@ -1,7 +1,6 @@
-"""A report as JUnit XML, for programs that show test results: the gate's rules and the run's metrics.
+"""A report as JUnit XML: the gate's rules and the run's metrics as test cases.
 
-Valid against the schema of the Ant task and the one Jenkins uses: the first asks for more, the second for nothing else.
-"""
+The output is valid against the schemas of Ant and Jenkins."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from django.utils.translation import gettext as _
 from evaluation.messages.sentences import explain_reason
 from review.reports.entries import Output
 from review.reports.figure import Figure
-from review.reports.gate import Check, Gate, check_reason, check_title, gate_line, gate_reasons
+from review.reports.gate import Gate, GateCheck, check_reason, check_title, gate_line, gate_reasons
 from review.reports.lines import MetricLine
 from review.reports.report import Report
 from review.reports.sections import METRICS, REPORT, RUN
@@ -24,12 +23,13 @@ from review.statistics.paired_tests.gate import GateVerdict
 
 #: Characters that XML 1.0 cannot hold, whatever is done with them.
 _FORBIDDEN = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-HOST = "localhost"  # the schema wants a name; where a report was written is nobody's business
+# The schema requires a host name; the real one is private.
+HOST = "localhost"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A test case; ``kind`` is failure, error, skipped or empty where it passed."""
+class JUnitCase:
+    """A test case. ``kind`` is ``failure``, ``error``, ``skipped``, or empty if it passed."""
 
     name: str
     kind: str = ""
@@ -38,30 +38,29 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
-    """Test cases about one run. ``said`` is what the suite prints; ``headed`` ones tell the run's time and figures."""
+class JUnitSuite:
+    """Test cases of one run. ``has_header`` adds the run's duration and figures."""
 
     report: Report
     name: str
-    cases: Sequence[Case]
-    said: str = ""
-    headed: bool = True
+    cases: Sequence[JUnitCase]
+    output: str = ""
+    has_header: bool = True
 
 
 def junit_xml(report: Report, gate: Gate | None) -> bytes:
-    """The report as one document with two suites: ``gate`` (``run`` where no gate was asked for) and ``metrics``."""
-    said = gate_text(gate) if gate else ""
-    metrics = [_metric(one) for one in report.metrics]
+    """One document with two suites: ``gate`` (``run`` without a gate) and ``metrics``."""
+    output = gate_text(gate) if gate else ""
+    metrics = [_metric_case(line) for line in report.metrics]
     return junit_document(
         [
-            Suite(report, "gate" if gate else "run", gate_cases(report, gate), said),
-            Suite(report, "metrics", metrics, headed=False),
+            JUnitSuite(report, "gate" if gate else "run", gate_cases(report, gate), output),
+            JUnitSuite(report, "metrics", metrics, has_header=False),
         ]
     )
 
 
-def junit_document(suites: Sequence[Suite]) -> bytes:
-    """The suites in their order as one XML file."""
+def junit_document(suites: Sequence[JUnitSuite]) -> bytes:
     root = Element("testsuites")
     for number, suite in enumerate(suites):
         _suite(root, number, suite)
@@ -70,92 +69,97 @@ def junit_document(suites: Sequence[Suite]) -> bytes:
 
 
 def gate_text(gate: Gate, run: int | None = None) -> str:
-    """What the gate says, a line for each reason; ``run`` names it among several."""
+    """Gate result with a line for each reason. ``run`` identifies the run among several."""
     return "\n".join([gate_line(gate, run), *gate_reasons(gate)])
 
 
-def gate_cases(report: Report, gate: Gate | None) -> list[Case]:
-    """Whether the run is complete, and each rule of the gate."""
+def gate_cases(report: Report, gate: Gate | None) -> list[JUnitCase]:
+    """Test cases for the run's completeness and each rule of the gate."""
     header = report.header
-    complete = Case("run complete")
+    complete = JUnitCase("run complete")
     if not header.complete:
         reason = header.reason or "not_finished"
-        complete = Case("run complete", "error", reason.partition(":")[0], explain_reason(reason))
+        complete = JUnitCase("run complete", "error", reason.partition(":")[0], explain_reason(reason))
     if gate is None:
         return [complete]
     unlicensed = [
-        Case(_("licence of %(metric)s") % {"metric": name}, "failure", "unlicensed", _("No licence that holds."))
+        JUnitCase(_("licence of %(metric)s") % {"metric": name}, "failure", "unlicensed", _("No licence that holds."))
         for name in gate.unlicensed
     ]
-    return [complete, *(_check(check, allow_undecided=gate.allow_undecided) for check in gate.checks), *unlicensed]
+    return [complete, *(_check_case(check, allow_undecided=gate.allow_undecided) for check in gate.checks), *unlicensed]
 
 
-def _check(check: Check, *, allow_undecided: bool) -> Case:
-    """A check fails its test case where it fails the gate; one that may stay undecided is skipped."""
+def _check_case(check: GateCheck, *, allow_undecided: bool) -> JUnitCase:
+    """A check fails its test case if it fails the gate. An allowed undecided check is skipped."""
     if check.verdict is GateVerdict.PASSED:
-        return Case(check_title(check))
+        return JUnitCase(check_title(check))
     kind = "skipped" if check.verdict is GateVerdict.UNDECIDED and allow_undecided else "failure"
-    return Case(check_title(check), kind, str(check.verdict), check_reason(check))
+    return JUnitCase(check_title(check), kind, str(check.verdict), check_reason(check))
 
 
-def _metric(line: MetricLine) -> Case:
-    """A metric passes unless it has no figure because too much of it failed."""
+def _metric_case(line: MetricLine) -> JUnitCase:
+    """A metric fails if failed results leave it without a figure."""
     figure = line.judge_only
     if figure.withheld and line.coverage.failed:
-        return Case(line.name, "error", "failed", f"{line.coverage.failed} failed; {explain_reason(figure.withheld)}")
-    return Case(line.name) if not figure.withheld else Case(line.name, "skipped", "", explain_reason(figure.withheld))
+        return JUnitCase(
+            line.name, "error", "failed", f"{line.coverage.failed} failed; {explain_reason(figure.withheld)}"
+        )
+    return (
+        JUnitCase(line.name)
+        if not figure.withheld
+        else JUnitCase(line.name, "skipped", "", explain_reason(figure.withheld))
+    )
 
 
-def _suite(root: Element, number: int, made: Suite) -> None:
-    report = made.report
-    kinds = [case.kind for case in made.cases]
-    began = report.header.started_at or report.provenance.created_at
-    ended = report.header.finished_at or began
+def _suite(root: Element, number: int, definition: JUnitSuite) -> None:
+    report = definition.report
+    kinds = [case.kind for case in definition.cases]
+    started = report.header.started_at or report.provenance.created_at
+    finished = report.header.finished_at or started
     suite = SubElement(
         root,
         "testsuite",
         {
             "id": str(number),
-            "name": made.name,
+            "name": definition.name,
             "package": f"concord.run-{report.header.run_id}",
-            "timestamp": began.strftime("%Y-%m-%dT%H:%M:%S"),
+            "timestamp": started.strftime("%Y-%m-%dT%H:%M:%S"),
             "hostname": HOST,
-            "tests": str(len(made.cases)),
+            "tests": str(len(definition.cases)),
             "failures": str(kinds.count("failure")),
             "errors": str(kinds.count("error")),
             "skipped": str(kinds.count("skipped")),
-            "time": f"{max(0.0, (ended - began).total_seconds()) if made.headed else 0.0:.3f}",
+            "time": f"{max(0.0, (finished - started).total_seconds()) if definition.has_header else 0.0:.3f}",
         },
     )
     properties = SubElement(suite, "properties")
-    for key, value in _properties(report).items() if made.headed else ():
+    for key, value in _properties(report).items() if definition.has_header else ():
         SubElement(properties, "property", {"name": _clean(key), "value": _clean(value)})
-    for case in made.cases:
-        _write(suite, case, f"concord.run-{report.header.run_id}.{made.name}")
-    SubElement(suite, "system-out").text = _clean(made.said)
+    for case in definition.cases:
+        _write(suite, case, f"concord.run-{report.header.run_id}.{definition.name}")
+    SubElement(suite, "system-out").text = _clean(definition.output)
     SubElement(suite, "system-err").text = ""
 
 
-def _write(suite: Element, case: Case, classname: str) -> None:
-    found = SubElement(suite, "testcase", {"name": _clean(case.name), "classname": classname, "time": "0.000"})
+def _write(suite: Element, case: JUnitCase, classname: str) -> None:
+    element = SubElement(suite, "testcase", {"name": _clean(case.name), "classname": classname, "time": "0.000"})
     if case.kind:
         facts = {"message": _clean(case.message)} | (
             {} if case.kind == "skipped" else {"type": _clean(case.type or case.kind)}
         )
-        SubElement(found, case.kind, facts).text = _clean(case.message)
+        SubElement(element, case.kind, facts).text = _clean(case.message)
 
 
 def _properties(report: Report) -> dict[str, str]:
-    """Facts of the run under their names, figures under those of their sections; a metric's own figure under its
-    name."""
-    found = {"run": str(report.header.run_id)}
+    """Facts of the run by name, figures by section and name, and metrics by their name."""
+    properties = {"run": str(report.header.run_id)}
     for path, value in REPORT.leaves(report, Output.JUNIT):
         section, *inner = path[1:]
         if section == METRICS.name:
-            section, inner = "metric", [one for one in inner if one != "judge_only"]
+            section, inner = "metric", [part for part in inner if part != "judge_only"]
         name = inner[0] if section == RUN.name else ".".join([section, *inner])
-        found[name] = _text(value)
-    return found
+        properties[name] = _text(value)
+    return properties
 
 
 def _text(value: Any) -> str:

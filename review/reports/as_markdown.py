@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
-from evaluation.messages.sentences import explain_doubt
+from evaluation.messages.sentences import explain_judge_warning
 from review.charts.forest import Shape
-from review.reports.entries import NOTHING, Entry, Output, Row
+from review.reports.entries import DASH, Entry, Output, Row
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate, gate_line, gate_reasons
 from review.reports.licence_words import licence_reason, licence_state
@@ -21,21 +21,21 @@ from review.reports.sections import (
     METRICS,
     OVERALL,
     RUN,
-    ToldAnswer,
-    facts_of,
-    figures_of,
+    AnswerDetail,
+    overall_figures,
+    section_facts,
 )
-from review.reports.verdict import verdict_of, why_no_headline
+from review.reports.verdict import missing_headline_reason, verdict_of
 from review.statistics.paired_tests.gate import GateVerdict
 
 SIGNS = {GateVerdict.PASSED: "✅", GateVerdict.FAILED: "❌", GateVerdict.UNDECIDED: "⚠️"}
-WORST = 5
-LONGEST = 120
+WORST_COUNT = 5
+MAX_QUESTION_CHARACTERS = 120
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&])")
 
 
 def markdown_summary(report: Report, gate: Gate | None) -> str:
-    """The gate first, then the verdict, the three overall scores, metrics, categories, and the worst answers."""
+    """Render the gate, the verdict, overall scores, metrics, categories and the worst answers."""
     return "\n".join(_lines(report, gate)).rstrip() + "\n"
 
 
@@ -45,9 +45,9 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
         yield from gate_block(gate, gate_line(gate))
     yield f"### {escaped(header.name)}"
     yield ""
-    about = [header.question_set, header.system, header.profile, ", ".join(header.judges) or _("no judge")]
-    about += [f"{one.title}: {one.text(value)}" for one, value in facts_of(RUN, report, Output.MARKDOWN)]
-    yield " · ".join(escaped(one) for one in about)
+    facts = [header.question_set, header.system, header.profile, ", ".join(header.judges) or _("no judge")]
+    facts += [f"{entry.title}: {entry.text(value)}" for entry, value in section_facts(RUN, report, Output.MARKDOWN)]
+    yield " · ".join(escaped(fact) for fact in facts)
     for sentence in verdict_of(report).sentences:
         yield ""
         yield escaped(sentence)
@@ -56,20 +56,20 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
         yield _("The judge is the offline baseline: it compares words and understands nothing.")
     if header.reason:
         yield ""
-        yield "> " + escaped(why_no_headline(report))
+        yield "> " + escaped(missing_headline_reason(report))
     for doubt in report.doubts:
         yield ""
-        yield "> ⚠️ " + escaped(explain_doubt(doubt.code, doubt.params))
+        yield "> ⚠️ " + escaped(explain_judge_warning(doubt.code, doubt.params))
     for licence in report.licences:
         yield ""
-        said = _("Licence of %(judge)s on %(metric)s: %(state)s.") % {
+        licence_text = _("Licence of %(judge)s on %(metric)s: %(state)s.") % {
             "judge": licence.judge,
             "metric": licence.metric,
             "state": licence_state(licence),
         }
-        yield "> " + escaped(f"{said} {licence_reason(licence)}")
+        yield "> " + escaped(f"{licence_text} {licence_reason(licence)}")
     if report.removed:
-        names = ", ".join(one.question_id for one in report.removed)
+        names = ", ".join(answer.question_id for answer in report.removed)
         yield ""
         yield "> " + escaped(f"{_('Taken out of all means, because a lead upheld a flag:')} {names}")
     yield ""
@@ -80,7 +80,7 @@ def _lines(report: Report, gate: Gate | None) -> Iterator[str]:
 
 
 def gate_block(gate: Gate, line: str) -> Iterator[str]:
-    """The gate's line with the sign of its verdict, then its reasons."""
+    """Line of the gate with the sign of its verdict, then its reasons."""
     yield f"**{SIGNS[gate.verdict]} {line}**"
     yield ""
     yield from (f"- {escaped(reason)}" for reason in gate_reasons(gate))
@@ -96,11 +96,16 @@ def _overall(report: Report) -> Iterator[str]:
         Shape.JUDGE: _("variation over questions, not judge error"),
     }
     rows = [
-        (f"**{one.title}**", value_cell(figure), interval_cell(figure), notes.get(one.mark, "") if one.mark else "")
-        for one, figure in figures_of(report, Output.MARKDOWN)
+        (
+            f"**{entry.title}**",
+            value_cell(figure),
+            interval_cell(figure),
+            notes.get(entry.mark, "") if entry.mark else "",
+        )
+        for entry, figure in overall_figures(report, Output.MARKDOWN)
     ]
-    facts = facts_of(OVERALL, report, Output.MARKDOWN)
-    rows += [(f"**{escaped(str(one.title))}**", escaped(one.text(value)), NOTHING, "") for one, value in facts]
+    facts = section_facts(OVERALL, report, Output.MARKDOWN)
+    rows += [(f"**{escaped(str(entry.title))}**", escaped(entry.text(value)), DASH, "") for entry, value in facts]
     yield from table((_("overall score"), _("value"), _("95% interval, questions like these"), ""), rows)
     overall = report.overall
     answers = {"reviewed": overall.reviewed_answers, "answers": overall.answers}
@@ -111,19 +116,19 @@ def _overall(report: Report) -> Iterator[str]:
 def _metrics(report: Report) -> Iterator[str]:
     columns = [*METRICS.entries(Output.MARKDOWN), *COVERAGE.entries(Output.MARKDOWN)]
     rows = ((escaped(line.report_name), *cells(columns, line)) for line in report.metrics)
-    yield from table((_("metric"), *(escaped(str(one.title)) for one in columns)), rows)
+    yield from table((_("metric"), *(escaped(str(entry.title)) for entry in columns)), rows)
 
 
 def _categories(report: Report) -> Iterator[str]:
     if columns := BY_CATEGORY.entries(Output.MARKDOWN):
-        rows = ((escaped(line.name) or NOTHING, *cells(columns, line)) for line in report.categories)
-        yield from table((_("category"), *(escaped(str(one.title)) for one in columns)), rows)
+        rows = ((escaped(line.name) or DASH, *cells(columns, line)) for line in report.categories)
+        yield from table((_("category"), *(escaped(str(entry.title)) for entry in columns)), rows)
 
 
 def cells(columns: Sequence[Entry[Row]], row: Row) -> list[str]:
-    """What entries say of a row: a figure's value or why there is none, anything else as text."""
-    values = ((one, one.of(row)) for one in columns)
-    return [value_cell(value) if isinstance(value, Figure) else escaped(one.text(value)) for one, value in values]
+    """Cells of a row: a figure's value or reason, otherwise text."""
+    values = ((entry, entry.read(row)) for entry in columns)
+    return [value_cell(value) if isinstance(value, Figure) else escaped(entry.text(value)) for entry, value in values]
 
 
 def _worst(report: Report) -> Iterator[str]:
@@ -131,20 +136,20 @@ def _worst(report: Report) -> Iterator[str]:
         return
     yield "<details><summary>" + _("Worst answers") + "</summary>"
     yield ""
-    for line in report.worst[:WORST]:
+    for line in report.worst[:WORST_COUNT]:
         text = " ".join(line.answer.question.split())
-        short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-        told = ToldAnswer(line)
-        first, *others = ((one, one.text(one.of(told), 2)) for one in ANSWERS.entries(Output.MARKDOWN))
-        said = [f"{first[1]} {escaped(short)} ({escaped(line.answer.question_id)})"]
-        said += [escaped(f"{one.title} {text}") for one, text in others]
-        yield "- " + " · ".join(said)
+        short = text if len(text) <= MAX_QUESTION_CHARACTERS else f"{text[: MAX_QUESTION_CHARACTERS - 1]}…"
+        detail = AnswerDetail(line)
+        first, *remaining = ((entry, entry.text(entry.read(detail), 2)) for entry in ANSWERS.entries(Output.MARKDOWN))
+        parts = [f"{first[1]} {escaped(short)} ({escaped(line.answer.question_id)})"]
+        parts += [escaped(f"{entry.title} {text}") for entry, text in remaining]
+        yield "- " + " · ".join(parts)
     yield ""
     yield "</details>"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table of cells that are Markdown already."""
+    """Render a table of Markdown cells."""
     yield "| " + " | ".join(header) + " |"
     yield "|" + "---|" * len(header)
     yield from ("| " + " | ".join(row) + " |" for row in rows)
@@ -152,17 +157,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 
 
 def value_cell(figure: Figure) -> str:
-    """A figure's value to three decimals, or why there is none."""
+    """A figure's value to three decimals, or the reason for its absence."""
     if figure.value is None:
         return f"– {escaped(why_withheld(figure))}" if figure.n or figure.extra else "–"
     return f"{figure.value:.3f}"
 
 
 def interval_cell(figure: Figure) -> str:
-    """A figure's 95% interval, or a dash."""
     return "–" if figure.low is None or figure.high is None else f"{figure.low:.3f} – {figure.high:.3f}"
 
 
 def escaped(text: str) -> str:
-    """Text in which nothing is Markdown, HTML or a mention."""
+    """Escape Markdown, HTML and mentions."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("@", "@\N{ZERO WIDTH SPACE}")

@@ -1,8 +1,7 @@
-"""What a report is declared with: entries, each a figure or a fact under its name, in a tree of sections.
+"""Declaration of a report: a tree of sections with entries, each a figure or a fact.
 
-``sections.py`` declares the tree. Writers walk it and name no figure themselves, so that an entry stands in every
-output that it names.
-"""
+``sections.py`` declares the tree. Writers walk it and name no figure themselves, so an entry appears in all its
+outputs."""
 
 from __future__ import annotations
 
@@ -19,11 +18,11 @@ from review.reports.figure import Figure
 Row = TypeVar("Row")
 Inner = TypeVar("Inner")
 Path = tuple[str, ...]
-NOTHING = "–"
+DASH = "–"
 
 
 class Output(StrEnum):
-    """Where an entry can stand: the run page, the formats of a report, and what commands print."""
+    """Possible outputs of an entry: the run page, file formats of a report, and command output."""
 
     PAGE = "page"
     HTML = "html"
@@ -40,23 +39,21 @@ EVERYWHERE = frozenset(Output) - {Output.JUNIT, Output.TERMINAL}
 
 
 def only(*outputs: Output) -> frozenset[Output]:
-    """The outputs of an entry that does not stand everywhere."""
+    """Restrict an entry to these outputs."""
     return frozenset(outputs)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry(Generic[Row]):
-    """A figure or fact of a section's rows. ``of`` takes it from a row: a :class:`Figure`, a number, a text, or several
-    of them by label. ``meaning`` says what it is and how it is computed; ``title`` is what readers see, ``page_title``
-    on pages and in HTML where that differs.
+    """A figure or fact of a section's rows.
 
-    ``digits`` are its decimals where the writer's own do not suit, ``unit`` stands behind the number. ``mark`` tells
-    who says so. ``column`` is its name in CSV where that is not ``name``. ``if_any``: left out where there is none.
-    ``bad``: a count that ought to be nought. ``exact``: JSON rounds nothing of it.
-    """
+    ``read`` takes the value from a row: a :class:`Figure`, a number, a text, or several by label. ``meaning`` documents
+    it. Readers see ``title``, or ``page_title`` on pages and in HTML. ``digits`` overrides the writer's decimals and
+    ``unit`` follows the number. ``mark`` is the plot symbol. ``column`` replaces ``name`` in CSV. ``if_any`` omits
+    missing values. ``bad`` marks a count that should be zero. ``exact`` values are not rounded in JSON."""
 
     name: str
-    of: Callable[[Row], Any]
+    read: Callable[[Row], Any]
     meaning: str
     outputs: frozenset[Output] = EVERYWHERE
     title: str | Promise = ""
@@ -71,25 +68,23 @@ class Entry(Generic[Row]):
 
     @property
     def page_heading(self) -> str:
-        """Its title on pages and in HTML."""
         return str(self.page_title or self.title)
 
-    def called(self, title: str | Promise) -> Self:
-        """The same under another title."""
+    def with_title(self, title: str | Promise) -> Self:
         return replace(self, title=title, page_title="")
 
-    def absent(self, value: Any) -> bool:
-        """Whether it is left out for having no value."""
+    def is_absent(self, value: Any) -> bool:
+        """Return whether the entry is omitted because it has no value."""
         return self.if_any and value in (None, "")
 
     def text(self, value: Any, digits: int = 3) -> str:
-        """A value of the entry for readers; a figure without its interval."""
+        """Format a value for readers, figures without interval."""
         if isinstance(value, Figure):
             value = value.value
         if value is None or value == "":
-            return NOTHING
+            return DASH
         if isinstance(value, Mapping):
-            return ", ".join(f"{label} {self.text(one, digits)}" for label, one in value.items())
+            return ", ".join(f"{label} {self.text(element, digits)}" for label, element in value.items())
         if isinstance(value, float):
             value = f"{value:.{digits if self.digits is None else self.digits}f}"
         return f"{value} {self.unit}" if self.unit else str(value)
@@ -97,8 +92,9 @@ class Entry(Generic[Row]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section(Generic[Row, Inner]):
-    """Entries about the same thing, and the sections within it, in the order of JSON. ``rows`` takes from the row of
-    the section around it the rows it has, by their names; ``single`` sections have one, without a name."""
+    """Entries about one kind of row, and subsections, in JSON order.
+
+    ``rows`` derives named rows from a row of the enclosing section. A ``single`` section has one unnamed row."""
 
     name: str
     rows: Callable[[Row], Iterable[tuple[str, Inner]]]
@@ -106,36 +102,35 @@ class Section(Generic[Row, Inner]):
     single: bool = False
 
     def entries(self, output: Output) -> list[Entry[Inner]]:
-        """Its own entries that stand in an output."""
-        return [one for one in self.parts if isinstance(one, Entry) and output in one.outputs]
+        """Entries of the section itself that appear in an output."""
+        return [part for part in self.parts if isinstance(part, Entry) and output in part.outputs]
 
     def nested(self, row: Inner, output: Output, convert: Callable[[Any], Any]) -> dict[str, Any]:
-        """One of its rows as nested mappings of converted values."""
-        found: dict[str, Any] = {}
+        """One row as nested mappings of converted values."""
+        document: dict[str, Any] = {}
         for part in self.parts:
             if isinstance(part, Section):
-                if part.says_anything(output):
-                    found[part.name] = part.tree(row, output, convert)
-            elif output in part.outputs and not part.absent(value := part.of(row)):
-                found[part.name] = value if part.exact else convert(value)
-        return found
+                if part.has_entries(output):
+                    document[part.name] = part.tree(row, output, convert)
+            elif output in part.outputs and not part.is_absent(value := part.read(row)):
+                document[part.name] = value if part.exact else convert(value)
+        return document
 
     def tree(self, row: Row, output: Output, convert: Callable[[Any], Any]) -> dict[str, Any]:
-        """Its rows by name (or its only row) as nested mappings of converted values."""
-        found = {name: self.nested(inner, output, convert) for name, inner in self.rows(row)}
-        return found[""] if self.single else found
+        """Rows by name, or the only row, as nested mappings of converted values."""
+        rows = {name: self.nested(inner, output, convert) for name, inner in self.rows(row)}
+        return rows[""] if self.single else rows
 
     def leaves(self, row: Row, output: Output) -> Iterator[tuple[Path, Any]]:
-        """Every value of its rows with its path: names of sections and rows, then that of the entry."""
+        """Yield every value with its path: names of sections and rows, then of the entry."""
         for key, inner in self.rows(row):
             path = (self.name,) if self.single else (self.name, key)
             for part in self.parts:
                 if isinstance(part, Section):
-                    yield from (((*path, *rest), value) for rest, value in part.leaves(inner, output))
-                elif output in part.outputs and not part.absent(value := part.of(inner)):
+                    yield from (((*path, *inner_path), value) for inner_path, value in part.leaves(inner, output))
+                elif output in part.outputs and not part.is_absent(value := part.read(inner)):
                     yield (*path, part.name), value
 
-    def says_anything(self, output: Output) -> bool:
-        """Whether anything of it stands in an output."""
-        inner = (one for one in self.parts if isinstance(one, Section))
-        return bool(self.entries(output)) or any(one.says_anything(output) for one in inner)
+    def has_entries(self, output: Output) -> bool:
+        sections = (section for section in self.parts if isinstance(section, Section))
+        return bool(self.entries(output)) or any(section.has_entries(output) for section in sections)

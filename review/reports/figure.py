@@ -1,5 +1,4 @@
-"""One figure with its interval, or the reason why it is withheld, as JSON and in words: what stands beside a corrected
-figure is what is missing where it is withheld, else what a reader should know of it."""
+"""A figure with its interval, or the reason why it is withheld, as JSON and in words."""
 
 from __future__ import annotations
 
@@ -19,20 +18,22 @@ from django.utils.translation import ngettext
 
 from evaluation.messages.sentences import category_name, explain_reason
 from review.statistics.agreement.statistic import Undefined
-from review.statistics.correction.outcome import Estimate, Outcome, Target
+from review.statistics.correction.outcome import CorrectionOutcome, Estimate, Target
 from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
 from review.statistics.sampling.member import FAILED
-from review.statistics.sampling.turns import JOINED
+from review.statistics.sampling.turns import STRATUM_JOINER
 
-DIGITS = 12  # values are exact to here and stay readable: 0.762 instead of 0.7619999999999999
+# Rounding that keeps values readable: 0.762 instead of 0.7619999999999999.
+DIGITS = 12
 
 
 _PLAIN = {str, int, bool}
 
 
 def plain(value: Any) -> Any:
-    """JSON values: numbers rounded to 12 digits, moments in ISO 8601, money as text without loss."""
-    if value is None or type(value) in _PLAIN:  # most are
+    """Convert to JSON values: numbers rounded to 12 digits, datetimes in ISO 8601, decimals as text."""
+    # The most common case.
+    if value is None or type(value) in _PLAIN:
         return value
     if isinstance(value, float):
         return round(value, DIGITS)
@@ -55,32 +56,34 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Withheld(StrEnum):
-    """Why there is no figure; sentences in ``evaluation/messages/reasons.py``. Profile arithmetic and the correction
-    have further codes of their own."""
+    """Reasons for a missing figure. ``evaluation/messages/reasons.py`` words them; profiles and correction add
+    codes."""
 
     NOT_FINISHED = "not_finished"
     NO_VALUES = "no_values"
     NOT_REVIEWED = "not_reviewed"
-    CARRIED = "carried"  # experts rated equal answers of earlier answer sets alone
-    NOT_BOTH_RATED = "not_both_rated"  # a comparison in which experts rated other parts of one run than of the other
+    # Experts rated only equal answers of earlier answer sets.
+    CARRIED = "carried"
+    # Experts rated different parts of the two compared runs.
+    NOT_BOTH_RATED = "not_both_rated"
     RULES_ONLY = "rules_only"
     PARTIAL = "partial"
-    CLASSES = "classes"  # labels have no mean; their shares stand instead
+    # Labels have no mean; reports show their shares instead.
+    CLASSES = "classes"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value with its interval, or ``withheld`` with a reason code (after ``": "`` the names it is about).
+    """A value with its interval, or ``withheld`` with a reason code, followed by ``": "`` and names if it concerns any.
 
-    ``n`` counts the answers (latency and means: those with a value). ``low`` and ``high`` are the 95% interval,
-    ``target`` what it is about (``questions_like_these``: variation over questions, not judge error; ``this_run``:
-    all answers of the run, of which a sample was rated); without an interval ``no_interval`` says why. ``worst`` and
-    ``best`` bound the figure had the failed results been at the ends of their scales; ``None`` where nothing failed.
-    ``extra`` holds what only corrected figures have: ``labels, effective_labels, lambda, method, warnings,
-    response_bounds, as_it_came, partly_corrected, missing``, and ``assumption`` (by, at, bias) where a lead accepted
-    one about the parts that nobody rated. Of a metric whose ratings still come in ``any_time`` (low, high, labels)
-    holds at every look; ``carried`` counts the labels that equal answers of earlier answer sets gave.
-    """
+    ``n`` counts answers (for latency and means: those with a value). ``low`` and ``high`` are the 95% interval.
+    ``target`` is ``questions_like_these`` (variation over questions, not judge error) or ``this_run`` (all answers of
+    the run, of which a sample was rated). ``no_interval`` is the reason for a missing interval. ``worst`` and ``best``
+    bound the figure if failed results were at the ends of their scales; ``None`` if nothing failed.
+    ``extra`` has keys of corrected figures: ``labels, effective_labels, lambda, method, warnings, response_bounds,
+    as_it_came, partly_corrected, missing``, and ``assumption`` (by, at, bias) if a lead accepted one about unrated
+    parts. ``any_time`` (low, high, labels) holds at every look while ratings come in. ``carried`` counts labels from
+    equal answers of earlier answer sets."""
 
     value: float | None = None
     low: float | None = None
@@ -99,48 +102,46 @@ class Figure:
 
     @property
     def partly_corrected(self) -> Mapping[str, float]:
-        """Judged parts that nobody rated, with their weight in the score; empty where it is corrected wholly."""
+        """Unrated judged parts with their weight in the score. Empty if the score is fully corrected."""
         return self.extra.get("partly_corrected") or _NOTHING
 
     def text(self, digits: int, to: str) -> str:
-        """The value with its interval in brackets where there is one, ``to`` between its ends."""
+        """Format the value, with its interval in brackets if there is one. ``to`` separates the ends."""
         if self.low is None or self.high is None:
             return f"{self.value:.{digits}f}"
         return f"{self.value:.{digits}f} ({self.low:.{digits}f} {to} {self.high:.{digits}f})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable JSON form: ``value, low, high, target, n`` or ``withheld``; bounds only where something failed."""
+        """Stable JSON form: ``value, low, high, target, n`` or ``withheld``, with bounds only if results failed."""
         bounds = {} if self.worst is None else {"worst": self.worst, "best": self.best}
         if self.withheld:
             return {"withheld": self.withheld, "n": self.n, **bounds, **self.extra}
-        found = {name: getattr(self, name) for name in ("value", "low", "high", "target", "n")}
+        document = {name: getattr(self, name) for name in ("value", "low", "high", "target", "n")}
         if self.no_interval:
-            found["no_interval"] = self.no_interval
-        return found | bounds | dict(self.extra)
+            document["no_interval"] = self.no_interval
+        return document | bounds | dict(self.extra)
 
 
 def day_and_age(at: datetime) -> dict[str, str]:
-    """The ``day`` of a moment and how long it is ``ago``, for sentences."""
     return {"day": date_format(localtime(at), "SHORT_DATE_FORMAT"), "age": timesince(at, depth=1)}
 
 
 def withheld(reason: str, n: int = 0, **extra: Any) -> Figure:
-    """No figure, and why."""
     return Figure(n=n, withheld=reason, extra=extra)
 
 
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
-MOST_NAMED = 5
+MAX_NAMED_STRATA = 5
 
 
 def why_withheld(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> str:
-    """Why there is no figure, and how much of what would give one; ``titles`` are the metrics' by their names."""
-    return " ".join([explain_reason(figure.withheld), *_missing(figure.extra.get("missing") or {}, titles)])
+    """Reason for a missing figure and what would provide it. ``titles`` name metrics."""
+    return " ".join([explain_reason(figure.withheld), *_missing_sentences(figure.extra.get("missing") or {}, titles)])
 
 
 def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
-    """Its warnings, those who did not answer and what they could have changed, and parts that nobody rated."""
-    found = [explain_reason(str(code)) for code in figure.extra.get("warnings") or ()]
+    """Warnings, nonresponse and its possible effect, and unrated parts."""
+    sentences = [explain_reason(str(code)) for code in figure.extra.get("warnings") or ()]
     bounds = figure.extra.get("response_bounds")
     if bounds:
         share = {"share": f"{100 * float(figure.extra.get('non_response') or 0.0):.0f}%"}
@@ -149,42 +150,42 @@ def notes(figure: Figure, titles: Mapping[str, str] = _NO_TITLES) -> list[str]:
             "%(share)s of the answers served got no rating. The interval allows for all of them being worst "
             "(%(worst)s) or best (%(best)s)."
         )
-        found.append(text % share)
+        sentences.append(text % share)
     if sentence := any_time_sentence(figure):
-        found.append(sentence)
+        sentences.append(sentence)
     if count := figure.extra.get("carried"):
         text = ngettext(
             "%(count)d of its ratings was given to an equal answer of an earlier answer set.",
             "%(count)d of its ratings were given to equal answers of an earlier answer set.",
             count,
         )
-        found.append(text % {"count": count})
+        sentences.append(text % {"count": count})
     if count := figure.extra.get("built_on"):
         text = ngettext(
             "The judge prompt was worked out on %(count)d of the ratings, which stands for its own answer alone.",
             "The judge prompt was worked out on %(count)d of the ratings, which stand for their own answers alone.",
             count,
         )
-        found.append(text % {"count": count})
+        sentences.append(text % {"count": count})
     if count := figure.extra.get("sealed"):
         text = ngettext(
             "The ratings of %(count)d locked answer are sealed and count as missing at random.",
             "The ratings of %(count)d locked answers are sealed and count as missing at random.",
             count,
         )
-        found.append(text % {"count": count})
+        sentences.append(text % {"count": count})
     if figure.partly_corrected:
-        found.append(_partly_corrected(figure, titles))
-    if named := figure.extra.get("as_it_came"):
-        names = ", ".join(titles.get(name, name) for name in named)
-        found.append(_("Exact by definition, so taken as they came: %(names)s.") % {"names": names})
-    return found
+        sentences.append(_partly_corrected(figure, titles))
+    if metric_names := figure.extra.get("as_it_came"):
+        names = ", ".join(titles.get(name, name) for name in metric_names)
+        sentences.append(_("Exact by definition, so taken as they came: %(names)s.") % {"names": names})
+    return sentences
 
 
 def _partly_corrected(figure: Figure, titles: Mapping[str, str]) -> str:
     weights = figure.partly_corrected.items()
     parts = ", ".join(f"{titles.get(name, name)} ({100 * weight:.0f}%)" for name, weight in weights)
-    if not (taken := figure.extra.get("assumption")):
+    if not (assumption := figure.extra.get("assumption")):
         text = _(
             "Partly corrected: nobody has rated %(parts)s of the score. The interval reaches as far as experts "
             "could differ there."
@@ -195,12 +196,12 @@ def _partly_corrected(figure: Figure, titles: Mapping[str, str]) -> str:
         "is off there by at most %(bias)s of the scale, the most it may be off where it was rated; nothing "
         "measured that."
     )
-    day = date_format(localtime(datetime.fromisoformat(taken["at"])), "SHORT_DATE_FORMAT")
-    return text % {"parts": parts, "who": taken["by"], "day": day, "bias": f"{100 * taken['bias']:.0f}%"}
+    day = date_format(localtime(datetime.fromisoformat(assumption["at"])), "SHORT_DATE_FORMAT")
+    return text % {"parts": parts, "who": assumption["by"], "day": day, "bias": f"{100 * assumption['bias']:.0f}%"}
 
 
 def any_time_sentence(figure: Figure) -> str:
-    """The interval that holds at every look, while ratings still come in; else empty."""
+    """Sentence on the interval that holds at every look while ratings come in. Empty otherwise."""
     if not (ends := figure.extra.get("any_time")):
         return ""
     facts = {"low": f"{ends['low']:.2f}", "high": f"{ends['high']:.2f}", "labels": ends["labels"]}
@@ -213,24 +214,25 @@ def any_time_sentence(figure: Figure) -> str:
     )
 
 
-NO_WIDTH = 1e-12
+MIN_WIDTH = 1e-12
 _STANDARD = ("value", "low", "high", "target", "n", "withheld")
 
 
-def as_figure(outcome: Outcome) -> Figure:
-    """An outcome of the correction as a report's figure; everything only corrections have goes to ``extra``."""
+def to_figure(outcome: CorrectionOutcome) -> Figure:
+    """Convert an outcome of the correction. Fields that only corrections have go to ``extra``."""
     extra = {key: value for key, value in outcome.to_dict().items() if key not in _STANDARD}
     if isinstance(outcome, Estimate):
         figure = Figure(outcome.value, outcome.low, outcome.high, str(outcome.target), outcome.n, extra=extra)
-        constant = outcome.target is Target.QUESTIONS_LIKE_THESE and outcome.high - outcome.low <= NO_WIDTH
-        if constant:  # every answer of a run may be known, never every question like these
+        constant = outcome.target is Target.QUESTIONS_LIKE_THESE and outcome.high - outcome.low <= MIN_WIDTH
+        # All answers of a run may be known, but never all questions like these.
+        if constant:
             return replace(figure, low=None, high=None, no_interval=str(Undefined.NO_VARIATION))
         return figure
     return Figure(target=str(outcome.target), n=outcome.n, withheld=str(outcome.reason), extra=extra)
 
 
-def shifted(figure: Figure, constant: float) -> Figure:
-    """A profile's constant is the same for every answer: it moves the figure and its ends alike."""
+def add_constant(figure: Figure, constant: float) -> Figure:
+    """Add a profile's constant to the figure and its interval."""
     if not constant or figure.value is None:
         return figure
     low, high = (None if end is None else end + constant for end in (figure.low, figure.high))
@@ -238,7 +240,7 @@ def shifted(figure: Figure, constant: float) -> Figure:
 
 
 def stratum_in_words(name: str) -> str:
-    """A stratum by what it is; those by score and category have names of their own."""
+    """Title of a stratum. Strata by score and category have generated names."""
     known = {
         CERTAIN: _("drawn earlier"),
         FAILED: _("the judge failed"),
@@ -248,30 +250,32 @@ def stratum_in_words(name: str) -> str:
     }
     if name in known:
         return known[name]
-    if JOINED in name:
-        return "; ".join(map(stratum_in_words, name.split(JOINED)))
+    if STRATUM_JOINER in name:
+        return "; ".join(map(stratum_in_words, name.split(STRATUM_JOINER)))
     categories, _space, scores = name.rpartition(" ")
-    named = ", ".join(category_name(one) for one in categories.split("|") if one)
-    reach = _("unscored") if scores == "unscored" else scores.replace("..", "–")
-    return f"{named} {reach}".strip()
+    category_names = ", ".join(category_name(category) for category in categories.split("|") if category)
+    score_range = _("unscored") if scores == "unscored" else scores.replace("..", "–")
+    return f"{category_names} {score_range}".strip()
 
 
-def _missing(missing: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
-    found = []
+def _missing_sentences(missing: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    sentences = []
     if count := missing.get("labels"):
         text = ngettext("%(count)d more rating is needed.", "%(count)d more ratings are needed.", count)
-        found.append(text % {"count": count})
+        sentences.append(text % {"count": count})
     if strata := missing.get("strata"):
-        few = ", ".join(f"{stratum_in_words(name)} ({count})" for name, count in list(strata.items())[:MOST_NAMED])
-        found.append(_("Ratings missing by stratum: %(strata)s.") % {"strata": few})
+        few = ", ".join(
+            f"{stratum_in_words(name)} ({count})" for name, count in list(strata.items())[:MAX_NAMED_STRATA]
+        )
+        sentences.append(_("Ratings missing by stratum: %(strata)s.") % {"strata": few})
     if count := missing.get("answers"):
         text = ngettext(
             "%(count)d answer could not have been drawn.", "%(count)d answers could not have been drawn.", count
         )
-        found.append(text % {"count": count})
+        sentences.append(text % {"count": count})
     if share := missing.get("non_response"):
-        found.append(_("It is %(share)s.") % {"share": f"{100 * share:.0f}%"})
+        sentences.append(_("It is %(share)s.") % {"share": f"{100 * share:.0f}%"})
     for name, why in (missing.get("components") or {}).items():
-        said = " ".join([explain_reason(why["reason"]), *_missing(why, titles)])
-        found.append(_("%(part)s: %(why)s") % {"part": titles.get(name, name), "why": said})
-    return found
+        reason = " ".join([explain_reason(why["reason"]), *_missing_sentences(why, titles)])
+        sentences.append(_("%(part)s: %(why)s") % {"part": titles.get(name, name), "why": reason})
+    return sentences

@@ -1,5 +1,4 @@
-"""Report figures as rows of a plot, cells of a table and facts: the table of metrics, the overall scores, and the worst
-answers."""
+"""Report figures as plot rows, table cells and facts for pages."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from django.utils.translation import get_language, gettext, ngettext
 
 from evaluation.core.scales import Scale
 from evaluation.messages import numbers
-from evaluation.profiles.arithmetic import Label
+from evaluation.profiles.arithmetic import FigureLabel
 from review.charts import forest as charts
 from review.charts.forest import Forest, Shape, forest
 from review.evidence.answers import RunAnswer
 from review.reports.entries import Entry, Output, Section
-from review.reports.estimates import ThreeScores
+from review.reports.estimates import OverallScores
 from review.reports.figure import Figure, any_time_sentence, notes, why_withheld
 from review.reports.lines import MetricLine
 from review.reports.report import Report
@@ -26,9 +25,9 @@ from review.reports.sections import (
     COVERAGE,
     METRICS,
     OVERALL,
-    ToldAnswer,
-    facts_of,
-    figures_of,
+    AnswerDetail,
+    overall_figures,
+    section_facts,
     target_in_words,
 )
 from review.statistics.correction.outcome import Target
@@ -36,8 +35,8 @@ from review.statistics.correction.outcome import Target
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 
 
-class Cell(NamedTuple):
-    """A figure in a table. Without ``value`` there is a ``reason``; ``bounds`` tell what failures could have done."""
+class FigureCell(NamedTuple):
+    """A figure in a table. Without ``value`` there is a ``reason``. ``bounds`` allow for failed results."""
 
     value: str
     interval: str
@@ -45,42 +44,43 @@ class Cell(NamedTuple):
     reason: str
 
 
-def cell(figure: Figure, scale: Scale | None = None, titles: Mapping[str, str] = _NO_TITLES) -> Cell:
-    """The figure as text; on a scale of seconds with its unit. ``titles`` are the metrics' by name, for what is
-    missing."""
+def cell(figure: Figure, scale: Scale | None = None, titles: Mapping[str, str] = _NO_TITLES) -> FigureCell:
+    """Format a figure, with its unit on a scale of seconds. ``titles`` name metrics in reasons."""
     bounds = bounds_text(figure)
     if figure.value is None:
-        return Cell("", "", bounds, why_withheld(figure, titles))
-    value = numbers.plain(figure.value)
+        return FigureCell("", "", bounds, why_withheld(figure, titles))
+    value = numbers.format_number(figure.value)
     if scale and scale.kind == "seconds":
-        value = numbers.seconds(figure.value)
-    return Cell(value, numbers.interval(figure.low, figure.high), bounds, "")
+        value = numbers.format_seconds(figure.value)
+    return FigureCell(value, numbers.format_interval(figure.low, figure.high), bounds, "")
 
 
-def said(entry: Entry[Any], value: Any, scale: Scale | None = None) -> Cell:
-    """A value of an entry: figures with interval and bounds, other numbers and texts as they are."""
-    return cell(value, scale) if isinstance(value, Figure) else Cell(fact_text(entry, value), "", "", "")
+def entry_cell(entry: Entry[Any], value: Any, scale: Scale | None = None) -> FigureCell:
+    """Format an entry's value. Figures get an interval and bounds."""
+    return cell(value, scale) if isinstance(value, Figure) else FigureCell(fact_text(entry, value), "", "", "")
 
 
 def fact_text(entry: Entry[Any], value: Any) -> str:
-    """A value of an entry that is no figure."""
+    """Format an entry's value that is not a figure."""
     return entry.text(value, 2).replace("-", "\N{MINUS SIGN}") if isinstance(value, float) else entry.text(value)
 
 
 def facts(section: Section[Report, Report], report: Report, output: Output) -> tuple[tuple[str, str], ...]:
-    """What a section says of the run beside its figures, as terms with texts."""
-    return tuple((one.page_heading, fact_text(one, value)) for one, value in facts_of(section, report, output))
+    """Facts of a section, without figures, as terms with texts."""
+    return tuple(
+        (entry.page_heading, fact_text(entry, value)) for entry, value in section_facts(section, report, output)
+    )
 
 
 def bounds_text(figure: Figure) -> str:
-    """Between which values the figure lies whatever the failed results would have been; empty where none failed."""
+    """Bounds of a figure for any outcome of failed results. Empty if none failed."""
     if figure.worst is None or figure.best is None:
         return ""
-    ends = {"worst": numbers.plain(figure.worst), "best": numbers.plain(figure.best)}
+    ends = {"worst": numbers.format_number(figure.worst), "best": numbers.format_number(figure.best)}
     return gettext("Between %(worst)s and %(best)s, whatever the failed results would have been.") % ends
 
 
-def row(
+def forest_row(
     label: str,
     shape: charts.Shape,
     figure: Figure,
@@ -90,25 +90,26 @@ def row(
     href: str = "",
     titles: Mapping[str, str] = _NO_TITLES,
 ) -> charts.ForestRow:
-    """The figure as a row of a plot; a withheld one says why, with its bounds where it has any."""
+    """Plot row of a figure. A withheld figure shows the reason and its bounds, if any."""
     if figure.value is None:
         reason = " ".join(part for part in (why_withheld(figure, titles), bounds_text(figure)) if part)
         return charts.ForestRow(label, shape, None, note=note, count=count, withheld=reason, href=href)
-    drawn = charts.Figure(figure.value, figure.low, figure.high)
-    return charts.ForestRow(label, shape, drawn, note=note, count=count, href=href)
+    chart_figure = charts.Figure(figure.value, figure.low, figure.high)
+    return charts.ForestRow(label, shape, chart_figure, note=note, count=count, href=href)
 
 
 class MetricCell(NamedTuple):
-    """A cell under an entry; ``bad`` where the count ought to be nought and is not."""
+    """A cell of an entry. ``bad`` marks a nonzero count that should be zero."""
 
     entry: Entry[MetricLine]
-    figure: Cell
+    figure: FigureCell
     bad: bool
 
 
 class MetricTable(NamedTuple):
-    """The metrics of a run: means three ways, and how many answers they rest on. Beside its cells a row has how long
-    latencies take at most in 95 of 100 cases. ``chart`` has every mean as a share of its scale."""
+    """Metrics of a run: three means and the number of answers behind them.
+
+    Each row ends with the 95th percentile of latencies. ``chart`` plots means as shares of their scale."""
 
     chart: Forest | None
     columns: Sequence[Entry[MetricLine]]
@@ -116,28 +117,28 @@ class MetricTable(NamedTuple):
 
 
 def metric_table(report: Report, output: Output) -> MetricTable:
-    """The weighted metrics of the profile first, then the reported ones."""
+    """Metrics by weight, then metrics that are only reported."""
     lines = sorted(report.metrics, key=lambda line: -line.weight)
     entries = [*METRICS.entries(output), *COVERAGE.entries(output)]
     rows = [
         (
             line,
-            [_metric_cell(one, line) for one in entries],
-            numbers.seconds(line.latency.p95) if line.latency else "",
+            [_metric_cell(entry, line) for entry in entries],
+            numbers.format_seconds(line.latency.p95) if line.latency else "",
         )
         for line in lines
     ]
-    drawn = [drawn for line in lines if line.latency is None and (drawn := _metric_row(line))]
-    return MetricTable(forest(drawn) if drawn else None, entries, rows)
+    chart_rows = [chart_rows for line in lines if line.latency is None and (chart_rows := _metric_row(line))]
+    return MetricTable(forest(chart_rows) if chart_rows else None, entries, rows)
 
 
 def _metric_cell(entry: Entry[MetricLine], line: MetricLine) -> MetricCell:
-    value = entry.of(line)
-    return MetricCell(entry, said(entry, value, line.scale), bad=entry.bad and bool(value))
+    value = entry.read(line)
+    return MetricCell(entry, entry_cell(entry, value, line.scale), bad=entry.bad and bool(value))
 
 
 def _metric_row(line: MetricLine) -> charts.ForestRow | None:
-    """The mean as a share of the scale: corrected where it is, else reviewed, else as it came; ``None`` without one."""
+    """Best available mean as a share of the scale: corrected, else reviewed, else judge-only. ``None`` without one."""
     choices = (
         (Shape.CORRECTED, line.corrected, gettext("corrected")),
         (Shape.EXPERT, line.reviewed if line.rated else None, gettext("reviewed")),
@@ -153,24 +154,24 @@ def _metric_row(line: MetricLine) -> charts.ForestRow | None:
     return None
 
 
-NOTICEABLE = 0.005  # a difference that does not show at two decimals is not put into words
+# Smaller differences are invisible at two decimals.
+MIN_VISIBLE_DIFFERENCE = 0.005
 
 
 class OverallCard(NamedTuple):
-    """The card of the overall score: its figures with intervals for ``target`` and, in ``chart_here``, for ``here``,
-    what they say, and facts about the score."""
+    """Overall score figures with intervals for ``target``, and in ``chart_this_run`` for ``this_run``, with remarks and
+    facts."""
 
     chart: Forest
     target: str
-    chart_here: Forest
-    here: str
+    chart_this_run: Forest
+    this_run: str
     remarks: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
 
 
 def overall_card(report: Report, titles: Mapping[str, str], output: Output) -> OverallCard:
-    """Corrected first, then reviewed, then judge-only; a figure of some parts only stands in a row of its own.
-    ``titles`` are the metrics' by name."""
+    """Corrected, reviewed and judge-only scores. A parts-only figure has a row of its own. ``titles`` name metrics."""
     scores = report.overall
     notes_by = {
         Shape.CORRECTED: gettext("nobody rated some parts")
@@ -180,58 +181,60 @@ def overall_card(report: Report, titles: Mapping[str, str], output: Output) -> O
         Shape.JUDGE: gettext("unadjusted"),
     }
     if scores.part_only is not None:
-        notes_by[Shape.PLAIN] = gettext("weight %(weight)s of the profile") % {"weight": numbers.plain(scores.weight)}
+        notes_by[Shape.PLAIN] = gettext("weight %(weight)s of the profile") % {
+            "weight": numbers.format_number(scores.weight)
+        }
 
     def chart(target: Target) -> Forest:
         rows = [
-            row(
+            forest_row(
                 _title(entry, scores),
                 entry.mark or Shape.PLAIN,
                 figure,
                 note=notes_by.get(entry.mark or Shape.PLAIN, ""),
                 titles=titles,
             )
-            for entry, figure in figures_of(report, output, target)
+            for entry, figure in overall_figures(report, output, target)
             if scores.part_only is None or entry.mark is Shape.PLAIN
         ]
         return forest(rows, tall=True)
 
-    like_these, here = Target.QUESTIONS_LIKE_THESE, Target.THIS_RUN
+    like_these, this_run = Target.QUESTIONS_LIKE_THESE, Target.THIS_RUN
     return OverallCard(
         chart(like_these),
         target_in_words(report, like_these),
-        chart(here),
-        target_in_words(report, here),
-        (*_remarks(scores, titles), *_still_coming(report, titles)),
+        chart(this_run),
+        target_in_words(report, this_run),
+        (*_remarks(scores, titles), *_any_time_remarks(report, titles)),
         facts(OVERALL, report, output),
     )
 
 
-def _still_coming(report: Report, titles: Mapping[str, str]) -> list[str]:
-    """The metrics of which ratings still come in, with what holds whenever one looks."""
-    found = [(line.name, any_time_sentence(line.corrected)) for line in report.metrics]
-    return [f"{titles[name]}: {sentence}" for name, sentence in found if sentence]
+def _any_time_remarks(report: Report, titles: Mapping[str, str]) -> list[str]:
+    """Any-time intervals of the metrics whose ratings still come in."""
+    sentences = [(line.name, any_time_sentence(line.corrected)) for line in report.metrics]
+    return [f"{titles[name]}: {sentence}" for name, sentence in sentences if sentence]
 
 
-def _title(entry: Entry[Report], scores: ThreeScores) -> str:
-    if entry.mark is Shape.PLAIN and scores.label is Label.RULES_ONLY:
+def _title(entry: Entry[Report], scores: OverallScores) -> str:
+    if entry.mark is Shape.PLAIN and scores.label is FigureLabel.RULES_ONLY:
         return gettext("Rules only")
     return capfirst(entry.page_heading)
 
 
-def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:
-    found = []
+def _remarks(scores: OverallScores, titles: Mapping[str, str]) -> list[str]:
+    remarks = []
     corrected = None if scores.corrected.partly_corrected else scores.corrected.value
     judge = scores.judge_only.value
-    if corrected is not None and judge is not None and abs(judge - corrected) >= NOTICEABLE:
-        found.append(_generosity(judge - corrected))
-    found += worth_of_labels(scores.corrected)
-    found += notes(scores.corrected, titles)
-    if scores.mean_shift is not None and abs(scores.mean_shift) >= NOTICEABLE:
-        shift = {"shift": numbers.signed(scores.mean_shift)}
-        found.append(gettext("After seeing the judge, experts moved by %(shift)s of the scale on average.") % shift)
+    if corrected is not None and judge is not None and abs(judge - corrected) >= MIN_VISIBLE_DIFFERENCE:
+        remarks.append(_generosity_remark(judge - corrected))
+    remarks += label_efficiency_remarks(scores.corrected)
+    remarks += notes(scores.corrected, titles)
+    if scores.mean_shift is not None and abs(scores.mean_shift) >= MIN_VISIBLE_DIFFERENCE:
+        shift = {"shift": numbers.format_signed(scores.mean_shift)}
+        remarks.append(gettext("After seeing the judge, experts moved by %(shift)s of the scale on average.") % shift)
     if scores.unresolved:
-        found.append(
+        remarks.append(
             ngettext(
                 "Experts are tied on %(count)d value; a lead has to decide it.",
                 "Experts are tied on %(count)d values; a lead has to decide them.",
@@ -239,34 +242,37 @@ def _remarks(scores: ThreeScores, titles: Mapping[str, str]) -> list[str]:
             )
             % {"count": scores.unresolved}
         )
-    return found
+    return remarks
 
 
-def _generosity(difference: float) -> str:
-    by = {"difference": numbers.plain(abs(difference))}
+def _generosity_remark(difference: float) -> str:
+    by = {"difference": numbers.format_number(abs(difference))}
     if difference > 0:
         return gettext("The judge is %(difference)s too generous here.") % by
     return gettext("The judge is %(difference)s too strict here.") % by
 
 
-LEAST_COMPARED = 50  # labels; of fewer the variance is too uncertain to say what they are worth
+# With fewer labels the variance is too uncertain for this remark.
+MIN_LABELS = 50
 
 
-def worth_of_labels(corrected: Figure) -> list[str]:
-    """How many ratings of a uniform draw without the judge would have given as narrow an interval."""
+def label_efficiency_remarks(corrected: Figure) -> list[str]:
+    """Number of uniform random ratings that would have given an equally narrow interval."""
     labels, effective = corrected.extra.get("labels"), corrected.extra.get("effective_labels")
-    if corrected.value is None or not labels or not effective or labels < LEAST_COMPARED or round(effective) == labels:
+    if corrected.value is None or not labels or not effective or labels < MIN_LABELS or round(effective) == labels:
         return []
     counts = {"labels": labels, "effective": round(effective)}
     return [gettext("%(labels)s expert ratings did the work of %(effective)s random ones.") % counts]
 
 
-WORST, FURTHEST = 6, 8  # how many of each a run page shows
+# Rows on a run page.
+WORST_COUNT, DISAGREEMENT_COUNT = 6, 8
 
 
-def worst_answers(report: Report) -> list[tuple[RunAnswer, list[str]]]:
-    """The answers with the lowest scores, with what is said of each."""
+def worst_answer_facts(report: Report) -> list[tuple[RunAnswer, list[str]]]:
+    """The lowest-scored answers with their facts."""
     entries = ANSWERS.entries(Output.PAGE)
     return [
-        (line.answer, [fact_text(one, one.of(ToldAnswer(line))) for one in entries]) for line in report.worst[:WORST]
+        (line.answer, [fact_text(entry, entry.read(AnswerDetail(line))) for entry in entries])
+        for line in report.worst[:WORST_COUNT]
     ]

@@ -1,4 +1,4 @@
-"""The formula behind an overall score, and the scores that other shipped profiles give the same values."""
+"""Formula of an overall score, and the scores that other shipped profiles give the same values."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from django.utils.translation import get_language, gettext
 
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
-from evaluation.profiles.arithmetic import Label
+from evaluation.profiles.arithmetic import FigureLabel
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from review.reports.gathering import Gathered
+from review.reports.gathering import ReportInputs
 from review.reports.lines import MetricLine
 from review.reports.scores import score_side
 
-NOTICEABLE = 0.0005  # below it two scores are the same in three digits
+# Smaller differences are invisible at three decimals.
+MIN_VISIBLE_DIFFERENCE = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """The weights of the run's profile by metric, with its ``constant`` and the metric that alone scores questions of
-    ``whole_of`` categories. ``others`` are the judge-only scores of other shipped profiles where they differ;
-    ``lacking`` are shipped profiles that need metrics the run did not compute."""
+    """Weights of the run's profile by metric, and its ``constant``.
+
+    The metric ``whole`` alone scores questions of ``whole_of`` categories. ``others`` are differing judge-only scores
+    under other shipped profiles. ``lacking`` profiles need metrics that the run did not compute."""
 
     profile: str
     weights: tuple[tuple[str, float], ...]
@@ -31,21 +33,21 @@ class Formula:
     lacking: tuple[str, ...]
 
 
-def formula_of(basis: Gathered) -> Formula | None:
-    """The formula of a run's profile; ``None`` where the profile sums no parts."""
+def formula_of(basis: ReportInputs) -> Formula | None:
+    """Formula of the run's profile. ``None`` if the profile sums no parts."""
     profile = basis.profile
     if not profile.parts:
         return None
-    own = basis.machine.figure.value if basis.machine.outcome.label is Label.OVERALL_SCORE else None
+    own_score = basis.machine.figure.value if basis.machine.outcome.label is FigureLabel.OVERALL_SCORE else None
     others: list[tuple[str, float]] = []
     lacking: list[str] = []
-    for spec in shipped_profiles() if own is not None else ():
+    for spec in shipped_profiles() if own_score is not None else ():
         if spec.name == profile.name or not spec.parts:
             continue
-        value = _score(basis, spec)
+        value = _judge_only_score(basis, spec)
         if value is None:
             lacking.append(spec.name)
-        elif own is not None and abs(value - own) >= NOTICEABLE:
+        elif own_score is not None and abs(value - own_score) >= MIN_VISIBLE_DIFFERENCE:
             others.append((spec.name, value))
     whole = profile.whole_score
     return Formula(
@@ -59,19 +61,18 @@ def formula_of(basis: Gathered) -> Formula | None:
     )
 
 
-def _score(basis: Gathered, spec: ProfileSpec) -> float | None:
-    """The judge-only score under another profile; ``None`` where the run lacks one of its metrics, or computed it by
-    other rules."""
+def _judge_only_score(basis: ReportInputs, spec: ProfileSpec) -> float | None:
+    """Judge-only score under another profile. ``None`` if a metric is missing or was matched by other rules."""
     side = basis.sides.machine
     needed = {part.metric for part in spec.parts} | ({spec.whole_score.metric} if spec.whole_score else set())
     if needed - side.metrics.keys() or spec.matching != basis.profile.matching:
         return None
-    found = score_side(spec, side)
-    return found.figure.value if found.outcome.label is Label.OVERALL_SCORE else None
+    score = score_side(spec, side)
+    return score.figure.value if score.outcome.label is FigureLabel.OVERALL_SCORE else None
 
 
 def formula_in_words(formula: Formula | None, metrics: tuple[MetricLine, ...]) -> str:
-    """Profile and weighted sum, in one line; empty where nothing is summed."""
+    """Profile and weighted sum in one line. Empty without a formula."""
     if formula is None:
         return ""
     language = get_language() or "en"
@@ -85,13 +86,13 @@ def formula_in_words(formula: Formula | None, metrics: tuple[MetricLine, ...]) -
     terms = [f"{weight:.2f} × {title(name)}" for name, weight in formula.weights]
     if formula.constant:
         terms.append(f"{formula.constant:.2f}")
-    said = f"{formula.profile}: {' + '.join(terms)}"
+    text = f"{formula.profile}: {' + '.join(terms)}"
     if formula.whole:
         whole = {"metric": title(formula.whole), "categories": ", ".join(formula.whole_of)}
-        said += "; " + gettext("%(metric)s alone for questions of: %(categories)s") % whole
-    return said
+        text += "; " + gettext("%(metric)s alone for questions of: %(categories)s") % whole
+    return text
 
 
 def other_profiles_in_words(formula: Formula | None) -> str:
-    """The judge-only scores under shipped profiles that give another one; empty where none does."""
+    """Differing judge-only scores under other shipped profiles."""
     return ", ".join(f"{name} {value:.3f}" for name, value in formula.others) if formula else ""

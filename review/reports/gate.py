@@ -1,4 +1,4 @@
-"""A quality gate's outcome, in words and as JSON."""
+"""Outcome of a quality gate, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from evaluation.messages.sentences import explain_reason
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
 from evaluation.models import Run
 from evaluation.specs.setting import Flag, Spec, setting, settings_of
-from review.statistics.paired_tests.gate import MOST_LOOKS, GateVerdict, Resource, Settling, confidence_of
+from review.statistics.paired_tests.gate import MAX_LOOKS, GateVerdict, Resource, SampleRequirement, gate_confidence
 
 PASSED_CODE, GATE_CODE = 0, 100
 
 
-class GateOn(StrEnum):
-    """Which score a gate looks at."""
+class GateScore(StrEnum):
+    """Score that a gate checks."""
 
     CORRECTED = "corrected"
     JUDGE_ONLY = "judge_only"
-    PASS_RATE = "pass_rate"  # noqa: S105  -- of profiles with a rule for single answers, as judged; it has no drop
-    PRECISION = "precision_at_k"  # these three corrected by a repair of retrieval truth where labels are missing
+    # Only profiles with a rule for single answers have a pass rate. It is the judge's, and has no drop.
+    PASS_RATE = "pass_rate"
+    # A repair of retrieval truth corrects these three where relevance labels are missing.
+    PRECISION = "precision_at_k"
     RECALL = "recall_at_k"
     NDCG = "ndcg_at_k"
 
     @property
     def is_metric(self) -> bool:
-        """Whether it is a metric of retrieval and no score."""
         return is_rule_metric(self)
 
 
-class GateAsked(Spec):
-    """What is asked of a run. ``gate_on`` empty: the corrected score where anybody rated blind, else judge-only. The 5%
-    of error is spent over ``looks``. ``margin``: a difference from the baseline that does not matter; the gate says
-    where the two are alike within it, which decides nothing."""
+class GateRequest(Spec):
+    """Settings of a gate.
+
+    An empty ``gate_on`` means the corrected score if anybody rated blind, else judge-only. The 5% error is shared by
+    ``looks``. ``margin`` is a difference from the baseline that does not matter; it does not affect the verdict."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -56,7 +58,7 @@ class GateAsked(Spec):
             "a difference that does not matter, such as 0.03: say where two runs are alike within it", metavar="M"
         ),
     )
-    gate_on: GateOn | Literal[""] = setting(
+    gate_on: GateScore | Literal[""] = setting(
         "", flag=Flag("score the gate looks at; the corrected one where it is offered, else judge-only")
     )
     across_models: bool = setting(
@@ -65,7 +67,7 @@ class GateAsked(Spec):
     )
     looks: int = setting(
         1,
-        limits=(1, MOST_LOOKS),
+        limits=(1, MAX_LOOKS),
         flag=Flag(
             "how often this gate is asked in all, such as after every commit: the 5%% of error is shared by N looks",
             metavar="N",
@@ -76,79 +78,76 @@ class GateAsked(Spec):
 
     @property
     def confidence(self) -> float:
-        """Of the intervals that the gate looks at."""
-        return confidence_of(self.looks)
+        return gate_confidence(self.looks)
 
     @property
-    def anything(self) -> bool:
-        """Whether there is a gate at all."""
+    def is_set(self) -> bool:
         return self.fail_under is not None or self.max_drop is not None or self.require_licence
 
     def runs(self, run: Run) -> list[Run]:
-        """What the gate of the run is made of: the baseline before it, where there is one."""
+        """Runs behind the gate, with the baseline first if there is one."""
         return [run] if self.baseline is None else [self.baseline, run]
 
 
-GATE_SETTINGS = tuple(settings_of(GateAsked).values())
-NO_GATE = GateAsked()
+GATE_SETTINGS = tuple(settings_of(GateRequest).values())
+NO_GATE = GateRequest()
 
 
-class Rule(StrEnum):
-    """What a gate asks for."""
-
+class GateRule(StrEnum):
     FAIL_UNDER = "fail_under"
     MAX_DROP = "max_drop"
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One rule of the gate. ``value`` with its interval for questions like these is the score, or for ``max_drop``
-    this run minus the baseline; without it, without an interval, or where they are of no use, ``reason`` is the code
-    that says why. ``limit`` is the least score, or the largest drop. ``settling`` says what would decide an open
-    question. ``labels_alone`` is the figure in which passages without a label count as misses, where it is corrected
-    for that. ``alike_within`` is the stated margin where the whole interval of a difference lies inside it."""
+class GateCheck:
+    """Result of one gate rule.
 
-    rule: Rule
+    ``value`` with its interval for questions like these is the score, or for ``max_drop`` this run minus the baseline.
+    ``reason`` is a code for a missing or unusable value or interval. ``limit`` is the minimum score or the maximum
+    drop. ``settling`` states what would decide an open check. ``labels_alone`` is the uncorrected figure that counts
+    unlabelled passages as misses. ``alike_within`` is the margin if it contains the whole interval of a difference."""
+
+    rule: GateRule
     limit: float
     value: float | None
     low: float | None
     high: float | None
     verdict: GateVerdict
     reason: str = ""
-    settling: Settling | None = None
+    settling: SampleRequirement | None = None
     labels_alone: float | None = None
     alike_within: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON values."""
         names = ("rule", "limit", "value", "low", "high", "verdict", *(("reason",) if self.reason else ()))
-        found = {name: getattr(self, name) for name in names}
+        document = {name: getattr(self, name) for name in names}
         if self.labels_alone is not None:
-            found["labels_alone"] = self.labels_alone
+            document["labels_alone"] = self.labels_alone
         if self.alike_within is not None:
-            found["alike_within"] = self.alike_within
+            document["alike_within"] = self.alike_within
         if self.settling:
-            found["settle"] = {"by": self.settling.resource, "needed": self.settling.needed}
-        return found
+            document["settle"] = {"by": self.settling.resource, "needed": self.settling.needed}
+        return document
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The gate of a run. ``incomplete`` is the reason why an incomplete run fails it whatever its figures are; the
-    error is spent over ``looks`` of which this is one. ``unlicensed`` are the metrics that fail it where a licence is
-    required. An undecided gate is not passed unless ``allow_undecided``."""
+    """Gate result of a run.
 
-    on: GateOn
+    ``incomplete`` is the reason why an incomplete run fails regardless of its figures. This gate is one of ``looks``
+    that share the error. ``unlicensed`` metrics fail the gate if approval is required. An undecided gate passes only
+    with ``allow_undecided``."""
+
+    on: GateScore
     allow_undecided: bool
     baseline_id: int | None
-    checks: tuple[Check, ...]
+    checks: tuple[GateCheck, ...]
     incomplete: str = ""
     looks: int = 1
     unlicensed: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> GateVerdict:
-        """The worst of the checks."""
         verdicts = {check.verdict for check in self.checks}
         if self.incomplete or self.unlicensed or GateVerdict.FAILED in verdicts:
             return GateVerdict.FAILED
@@ -156,12 +155,12 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """0 where the gate is passed, or undecided and that is allowed; else 100."""
+        """0 if the gate passes, or is undecided and that is allowed; else 100."""
         passed = self.verdict is GateVerdict.PASSED or (self.verdict is GateVerdict.UNDECIDED and self.allow_undecided)
         return PASSED_CODE if passed else GATE_CODE
 
     def to_dict(self) -> dict[str, Any]:
-        """The ``gate`` section of a report."""
+        """Return the ``gate`` section of a report."""
         return {
             "on": str(self.on),
             "target": "questions_like_these",
@@ -177,25 +176,25 @@ class Gate:
 
 
 def gate_line(gate: Gate, run: int | None = None) -> str:
-    """The first line of the output: which score the gate looks at, and what it says; ``run`` names it among several."""
+    """First output line: the checked score and the verdict. ``run`` identifies the run among several."""
     on = {
-        GateOn.CORRECTED: _("corrected score"),
-        GateOn.JUDGE_ONLY: _("judge-only score"),
-        GateOn.PASS_RATE: _("pass rate"),
+        GateScore.CORRECTED: _("corrected score"),
+        GateScore.JUDGE_ONLY: _("judge-only score"),
+        GateScore.PASS_RATE: _("pass rate"),
     }.get(gate.on) or rule_metric_named(gate.on).spec.title.in_language(get_language() or "en")
     verdict = {
         GateVerdict.PASSED: _("passed"),
         GateVerdict.FAILED: _("failed"),
         GateVerdict.UNDECIDED: _("undecided, allowed") if gate.allow_undecided else _("undecided, not passed"),
     }[gate.verdict]
-    said = _("gate on the %(score)s: %(verdict)s") % {"score": on, "verdict": verdict}
+    line = _("gate on the %(score)s: %(verdict)s") % {"score": on, "verdict": verdict}
     if gate.looks > 1:
-        said += " " + _("(one of %(looks)d looks that share the 5%% of error)") % {"looks": gate.looks}
-    return said if run is None else _("run %(run)d, %(said)s") % {"run": run, "said": said}
+        line += " " + _("(one of %(looks)d looks that share the 5%% of error)") % {"looks": gate.looks}
+    return line if run is None else _("run %(run)d, %(said)s") % {"run": run, "said": line}
 
 
 def gate_reasons(gate: Gate) -> list[str]:
-    """One sentence for each check, and one for an incomplete run."""
+    """One sentence per check, and one for an incomplete run."""
     reasons = [check_reason(check) for check in gate.checks]
     if gate.unlicensed:
         reasons.append(_("No licence that holds: %(metrics)s.") % {"metrics": ", ".join(gate.unlicensed)})
@@ -204,56 +203,56 @@ def gate_reasons(gate: Gate) -> list[str]:
     return reasons
 
 
-def check_title(check: Check) -> str:
-    """What a check asks for."""
-    if check.rule is Rule.FAIL_UNDER:
+def check_title(check: GateCheck) -> str:
+    if check.rule is GateRule.FAIL_UNDER:
         return _("score of at least %(limit).3f") % {"limit": check.limit}
     return _("drop of at most %(limit).3f against the baseline") % {"limit": check.limit}
 
 
-def check_reason(check: Check) -> str:
-    """What a check says, what would settle it where it cannot tell, and a figure that is corrected as it was before."""
-    said = [_said(check)]
+def check_reason(check: GateCheck) -> str:
+    """Result of a check, what would decide it, and the uncorrected figure if there is one."""
+    sentences = [_check_sentence(check)]
     if check.alike_within is not None:
         margin = {"margin": margin_text(check.alike_within)}
-        said.append(_("This run and the baseline are alike within %(margin)s.") % margin)
+        sentences.append(_("This run and the baseline are alike within %(margin)s.") % margin)
     if check.labels_alone is not None:
         alone = {"value": f"{check.labels_alone:.3f}"}
-        said.append(_("By the labels alone, where relevant passages without one count as misses: %(value)s.") % alone)
-    return " ".join(said)
+        sentences.append(
+            _("By the labels alone, where relevant passages without one count as misses: %(value)s.") % alone
+        )
+    return " ".join(sentences)
 
 
 def margin_text(margin: float) -> str:
-    """A stated margin, with as many digits as it needs."""
     return f"{margin:.6f}".rstrip("0").rstrip(".")
 
 
-def _said(check: Check) -> str:
-    wanted = check_title(check)
+def _check_sentence(check: GateCheck) -> str:
+    title = check_title(check)
     if check.value is None:
-        said = _("%(wanted)s: undecided. %(why)s") % {"wanted": wanted, "why": explain_reason(check.reason)}
-        return " ".join([said, *([_settle(check)] if check.settling else [])])
-    shown = f"{round(check.value, 3) or 0.0:+.3f}" if check.rule is Rule.MAX_DROP else f"{check.value:.3f}"
-    facts = {"wanted": wanted, "value": shown}
+        sentence = _("%(wanted)s: undecided. %(why)s") % {"wanted": title, "why": explain_reason(check.reason)}
+        return " ".join([sentence, *([_remedy_sentence(check)] if check.settling else [])])
+    value = f"{round(check.value, 3) or 0.0:+.3f}" if check.rule is GateRule.MAX_DROP else f"{check.value:.3f}"
+    facts = {"wanted": title, "value": value}
     if check.low is None or check.high is None:
-        why = {"why": explain_reason(check.reason)}
-        return _("%(wanted)s: undecided, the value is %(value)s without an interval. %(why)s") % {**facts, **why}
+        reason = {"why": explain_reason(check.reason)}
+        return _("%(wanted)s: undecided, the value is %(value)s without an interval. %(why)s") % {**facts, **reason}
     facts |= {"low": f"{check.low:.3f}", "high": f"{check.high:.3f}"}
     if check.verdict is GateVerdict.PASSED:
         return _("%(wanted)s: passed with %(value)s (%(low)s to %(high)s).") % facts
     if check.verdict is GateVerdict.FAILED:
         return _("%(wanted)s: failed with %(value)s (%(low)s to %(high)s).") % facts
-    further = explain_reason(check.reason) if check.reason else _settle(check)
+    further = explain_reason(check.reason) if check.reason else _remedy_sentence(check)
     return " ".join([_("%(wanted)s: undecided at %(value)s (%(low)s to %(high)s).") % facts, further])
 
 
-def _settle(check: Check) -> str:
+def _remedy_sentence(check: GateCheck) -> str:
     if check.settling is None:
         return _("The score is too close to the limit for more questions or ratings to decide it.")
     needed = {"count": check.settling.needed}
     if check.value is None:
         return _("About %(count)d rated answers are needed for a corrected score.") % needed
-    if check.settling.resource is Resource.LABELS and check.rule is Rule.MAX_DROP:
+    if check.settling.resource is Resource.LABELS and check.rule is GateRule.MAX_DROP:
         return _("About %(count)d rated answers of both runs together would decide it if the value stays.") % needed
     if check.settling.resource is Resource.LABELS:
         return _("About %(count)d rated answers in all would decide it if the value stays.") % needed

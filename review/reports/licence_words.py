@@ -1,4 +1,4 @@
-"""What a report says of licences, in words."""
+"""States of prompt approvals in words."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.messages.sentences import explain_lapse
-from review.calibration.licences import LicenceState, RunLicence
+from review.calibration.licences import ApprovalState, RunApproval
 
-STATES: dict[LicenceState, str | Promise] = {
-    LicenceState.LICENSED: _("licensed"),
-    LicenceState.STALE: _("stale"),
-    LicenceState.NONE: _("none"),
+STATES: dict[ApprovalState, str | Promise] = {
+    ApprovalState.LICENSED: _("licensed"),
+    ApprovalState.STALE: _("stale"),
+    ApprovalState.NONE: _("none"),
 }
 
 
-def licence_state(one: RunLicence) -> str:
-    """Its state in a word."""
-    return str(STATES[one.state])
+def licence_state(licence: RunApproval) -> str:
+    return str(STATES[licence.state])
 
 
-def licence_reason(one: RunLicence) -> str:
-    """Why it does not hold, or the proof that it stands on."""
-    if one.state is LicenceState.NONE:
+def licence_reason(licence: RunApproval) -> str:
+    """Reason why the approval lapsed, or the test it rests on."""
+    if licence.state is ApprovalState.NONE:
         return str(_("No version of this prompt has proved itself for these questions."))
-    if one.lapses:
-        return " ".join(explain_lapse(lapse.code, lapse.params) for lapse in one.lapses)
-    return str(_("Proved by %(look)s on %(answers)d answers.")) % {"look": one.look, "answers": one.answers}
+    if licence.lapses:
+        return " ".join(explain_lapse(lapse.code, lapse.params) for lapse in licence.lapses)
+    return str(_("Proved by %(look)s on %(answers)d answers.")) % {"look": licence.look, "answers": licence.answers}

@@ -1,8 +1,7 @@
-"""Where a report's figures come from: versions, hashes, model ids, draws with their seeds, cost, dates; collected from
-the ledger and the versions a run is pinned to.
+"""Provenance of a report's figures: versions, hashes, model ids, draws with seeds, cost and dates.
 
-Beside it the doubts about its judge: another model than was asked for, one family with the system, scores that grow
-with length. They change no figure; a person has to know them."""
+It also lists doubts about the judge: an unexpected model, the same model family as the system, or scores that grow with
+length. Doubts change no figure."""
 
 from __future__ import annotations
 
@@ -22,22 +21,22 @@ from django.db.models import Count, Q
 from django.db.models.functions import Length
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.metric_specs import JUDGED
+from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.core.samples import Status
-from evaluation.judging.calls import families_in, is_other_model
+from evaluation.judging.calls import is_other_model, model_families
 from evaluation.judging.embedding.similarity import EmbeddingChoice
 from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.progress import Spending, altogether, spending_by_rubric
-from evaluation.scoring.writing import counting
+from evaluation.runs.progress import Spending, spending_by_rubric, total_spending
+from evaluation.scoring.writing import counting_scores
 from evaluation.worker.lifecycle import RunConfig
 from review.models import Draw
 
 
 @dataclass(frozen=True, slots=True)
 class Versioned:
-    """A thing with its version and content hash."""
+    """Name, version and content hash of a versioned object."""
 
     name: str
     version: int
@@ -45,13 +44,13 @@ class Versioned:
 
     @classmethod
     def of(cls, row: Any, name: str = "") -> Versioned:
-        """A row of versions, by its own name where no other is given."""
+        """Read a row of versions. ``name`` replaces the row's own."""
         return cls(name or row.name, row.version, row.content_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model id that a server named, with the number of ``replies`` under it that held what was asked for."""
+    """A model id from a server's replies, with the number of usable ``replies``."""
 
     model: str
     replies: int
@@ -62,10 +61,11 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True)
 class JudgeUsed:
-    """A judge of the run. ``models_returned`` are the model ids the server named in its replies, ``served`` those whose
-    replies its values rest on: values of several models are not one series. ``baseline`` tells
-    the offline baseline, which every page calls so. ``method`` is how its values come about
-    and ``standing`` how the rubric stood for it when the run was made (``evaluation.models.runs.RunJudge``)."""
+    """A judge of the run.
+
+    ``models_returned`` are the model ids in its replies. ``served`` are those behind its values; values of several
+    models do not form one series. ``baseline`` marks the offline baseline. ``method`` is how values were obtained,
+    ``standing`` the approval status of the rubric when the run was created (``evaluation.models.runs.RunJudge``)."""
 
     judge: Versioned
     model: str
@@ -82,8 +82,7 @@ class JudgeUsed:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingUsed:
-    """What the run's texts were embedded with: an endpoint by its name, or without one a local model by the hash of
-    its files. ``models_returned`` are the model ids the server named."""
+    """Embedding model of the run: an endpoint by name, or a local model by the hash of its files."""
 
     model: str
     endpoint: str
@@ -93,7 +92,7 @@ class EmbeddingUsed:
 
 @dataclass(frozen=True, slots=True)
 class TokenModelUsed:
-    """The local model of BERTScore by the hash of its files, with the layer whose token embeddings were compared."""
+    """Local model of BERTScore by the hash of its files, with the layer of the compared token embeddings."""
 
     sha256: str
     layer: int
@@ -102,8 +101,6 @@ class TokenModelUsed:
 
 @dataclass(frozen=True, slots=True)
 class DrawUsed:
-    """A draw for review over answers of the run."""
-
     draw_id: int
     queue: str
     example: bool
@@ -117,9 +114,10 @@ class DrawUsed:
 
 @dataclass(frozen=True, slots=True)
 class PinnedJudge:
-    """What the preflight found out about a judge, and holds for the whole run: how it is asked (``rung``), which model
-    answered, whether it tells tokens and log probabilities (``None``: not found out). ``judge_hash`` covers judge
-    version, rung and model."""
+    """Properties of a judge that the preflight fixed for the whole run.
+
+    ``rung`` is the response format. ``usage`` and ``logprobs`` tell whether replies have token counts and log
+    probabilities; ``None`` if unknown. ``judge_hash`` covers judge version, response format and model."""
 
     judge: str
     judge_id: int
@@ -133,8 +131,8 @@ class PinnedJudge:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Everything that another person needs to make the same report again. ``imported_judges`` are those that count, by
-    metric; ``cost_by_rubric`` splits the cost."""
+    """Data needed to reproduce a report. ``imported_judges`` maps metrics to imported judges. ``cost_by_rubric`` splits
+    the cost."""
 
     product_version: str
     run_id: int
@@ -162,11 +160,12 @@ class Provenance:
 
 
 def provenance_of(run: Run, metrics: Iterable[MetricDefinition], imported: Mapping[str, str]) -> Provenance:
-    """Everything the run's figures come from; ``imported``: the imported judges by metric. Five queries, two more where
-    an endpoint embeds; the run comes with its relations (``with_relations``)."""
+    """Collect the provenance of a run loaded by ``with_relations``. ``imported`` maps metrics to imported judges.
+
+    Five queries, two more if an endpoint embeds."""
     config = RunConfig.model_validate(run.config)
     answers, profile = run.answer_set, run.profile_version
-    asked, system = answers.question_set, answers.system_version
+    question_set, system = answers.question_set, answers.system_version
     costs = spending_by_rubric(run)
     return Provenance(
         product_version=product_version(),
@@ -175,7 +174,7 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition], imported: Mappi
         seed=run.seed,
         k=config.k,
         evaluation_type=config.evaluation_type,
-        question_set=Versioned.of(asked),
+        question_set=Versioned.of(question_set),
         system=Versioned.of(system, system.system.name),
         answers_hash=answers.content_hash or "",
         answers_source=answers.source,
@@ -183,11 +182,11 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition], imported: Mappi
         metrics=tuple(map(Versioned.of, sorted(metrics, key=lambda m: m.name))),
         judges=_judges(run),
         imported_judges=imported,
-        preflights=_pinned(run),
+        preflights=_pinned_judges(run),
         embeddings=_embeddings(run, config.embedding),
         token_model=TokenModelUsed(**dict(config.tokens)) if config.tokens else None,
         draws=_draws(run),
-        cost=altogether(costs.values()),
+        cost=total_spending(costs.values()),
         cost_by_rubric=costs,
         created_at=run.created_at,
         started_at=run.started_at,
@@ -197,7 +196,7 @@ def provenance_of(run: Run, metrics: Iterable[MetricDefinition], imported: Mappi
 
 @functools.cache
 def product_version() -> str:
-    """The product's version: that of the checkout it runs from, else of the installed package."""
+    """Version of the checkout, else of the installed package."""
     checkout = settings.BASE_DIR / "pyproject.toml"
     if checkout.is_file():
         return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
@@ -205,7 +204,7 @@ def product_version() -> str:
 
 
 def with_relations(run: Run) -> Run:
-    """The run with everything its header and provenance name, in one query."""
+    """Reload the run with the relations that header and provenance use. One query."""
     rows = Run.objects.select_related(
         "profile_version", "answer_set__question_set", "answer_set__system_version__system"
     )
@@ -213,72 +212,71 @@ def with_relations(run: Run) -> Run:
 
 
 def _judges(run: Run) -> tuple[JudgeUsed, ...]:
-    """The judges, primary ones first, with the model ids their servers named. Two queries."""
-    named: defaultdict[int, list[ServedModel]] = defaultdict(list)
+    """Judges of the run, primary ones first. Two queries."""
+    models_by_judge: defaultdict[int, list[ServedModel]] = defaultdict(list)
     judged = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.JUDGE)
     replies = judged.exclude(model_returned="").order_by("model_returned")
     good = Count("id", filter=Q(outcome__in=[Outcome.OK, Outcome.CACHED]))
     by_model = replies.values_list("attempt__unit__run_judge_id", "model_returned").annotate(good=good)
     for judge_id, model, count in by_model:
-        named[judge_id or 0].append(ServedModel(model, count))
+        models_by_judge[judge_id or 0].append(ServedModel(model, count))
     judges = run.judges.select_related("judge_version", "rubric_version").order_by("-primary", "id")
     return tuple(
         JudgeUsed(
-            judge=Versioned.of(one.judge_version),
-            model=one.judge_version.model,
-            models_returned=tuple(of.model for of in named[one.pk]),
-            served=tuple(of for of in named[one.pk] if of.replies),
-            rubric=Versioned.of(one.rubric_version, one.rubric_version.family),
-            language=one.rubric_version.language,
-            primary=one.primary,
-            baseline=one.judge_version.is_baseline,
-            repeats=one.repeat_count,
-            method=one.method,
-            standing=one.standing,
+            judge=Versioned.of(run_judge.judge_version),
+            model=run_judge.judge_version.model,
+            models_returned=tuple(served_model.model for served_model in models_by_judge[run_judge.pk]),
+            served=tuple(served_model for served_model in models_by_judge[run_judge.pk] if served_model.replies),
+            rubric=Versioned.of(run_judge.rubric_version, run_judge.rubric_version.family),
+            language=run_judge.rubric_version.language,
+            primary=run_judge.primary,
+            baseline=run_judge.judge_version.is_baseline,
+            repeats=run_judge.repeat_count,
+            method=run_judge.method,
+            standing=run_judge.standing,
         )
-        for one in judges
+        for run_judge in judges
     )
 
 
-def _pinned(run: Run) -> tuple[PinnedJudge, ...]:
-    """What the preflight pinned. One query."""
+def _pinned_judges(run: Run) -> tuple[PinnedJudge, ...]:
     rows = run.preflights.filter(outcome="ok").select_related("judge_version").order_by("id")
     return tuple(
         PinnedJudge(
-            judge=str(one.judge_version),
-            judge_id=one.judge_version_id,
-            rung=one.rung,
-            model_returned=one.model_returned,
-            usage=one.usage,
-            logprobs=one.logprobs,
-            calls=one.calls,
-            judge_hash=one.judge_hash,
+            judge=str(preflight.judge_version),
+            judge_id=preflight.judge_version_id,
+            rung=preflight.rung,
+            model_returned=preflight.model_returned,
+            usage=preflight.usage,
+            logprobs=preflight.logprobs,
+            calls=preflight.calls,
+            judge_hash=preflight.judge_hash,
         )
-        for one in rows
+        for preflight in rows
     )
 
 
-def _embeddings(run: Run, chosen: EmbeddingChoice | None) -> EmbeddingUsed | None:
-    if chosen is None:
+def _embeddings(run: Run, choice: EmbeddingChoice | None) -> EmbeddingUsed | None:
+    if choice is None:
         return None
-    if chosen.endpoint is None:
-        return EmbeddingUsed(chosen.model, "", chosen.sha256, ())
-    embedded = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.EMBED)
-    named = embedded.exclude(model_returned="").values_list("model_returned", flat=True).distinct()
+    if choice.endpoint is None:
+        return EmbeddingUsed(choice.model, "", choice.sha256, ())
+    replies = Reply.objects.filter(attempt__unit__run=run, attempt__unit__kind=WorkUnit.Kind.EMBED)
+    models = replies.exclude(model_returned="").values_list("model_returned", flat=True).distinct()
     return EmbeddingUsed(
-        model=chosen.model,
-        endpoint=Endpoint.objects.values_list("name", flat=True).get(pk=chosen.endpoint),
+        model=choice.model,
+        endpoint=Endpoint.objects.values_list("name", flat=True).get(pk=choice.endpoint),
         sha256="",
-        models_returned=tuple(sorted(named)),
+        models_returned=tuple(sorted(models)),
     )
 
 
 def _draws(run: Run) -> tuple[DrawUsed, ...]:
-    """All draws over answers of the run's answer set, whichever run steered them: ratings belong to answers."""
+    """All draws over the run's answer set, including those of other runs, because ratings belong to answers."""
     draws = (
         Draw.objects.filter(run__answer_set_id=run.answer_set_id)
         .select_related("queue")
-        .annotate(taken=Count("frame", filter=Q(frame__sampled=True)))
+        .annotate(sampled_count=Count("frame", filter=Q(frame__sampled=True)))
         .order_by("id")
     )
     return tuple(
@@ -289,7 +287,7 @@ def _draws(run: Run) -> tuple[DrawUsed, ...]:
             strategy=draw.strategy,
             seed=draw.seed,
             frame=draw.frame_size,
-            sampled=draw.taken,
+            sampled=draw.sampled_count,
             planned_after_looking=draw.planned_after_looking,
             drawn_at=draw.created_at,
         )
@@ -298,32 +296,34 @@ def _draws(run: Run) -> tuple[DrawUsed, ...]:
 
 
 DAY = 24 * 3600
-FORM = 1  # rises when the figures change, so that nothing older is shown
+# Increase when the cached figures change.
+CACHE_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A code of ``evaluation/messages/reasons.py`` with what fills its sentence."""
+    """A code of ``evaluation/messages/reasons.py`` with the parameters of its sentence."""
 
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
 def doubts_of(run: Run, provenance: Provenance) -> tuple[Doubt, ...]:
-    """What is doubtful about the run's judges. A query for judges behind an endpoint, one for lengths that is kept for
-    a day once the run has ended."""
-    remote = list({one.judge: one for one in provenance.judges if not one.baseline}.values())
-    found = [doubt for judge in remote for doubt in _about_models(judge)]
+    """List doubts about the run's judges. The length bias of an ended run is cached for a day."""
+    remote = list({judge.judge: judge for judge in provenance.judges if not judge.baseline}.values())
+    doubts = [doubt for judge in remote for doubt in _model_doubts(judge)]
     if remote:
-        found += _since_earlier(run)
-        found += _about_families(run, remote)
-        found += [Doubt("no_usage", {"judge": one.judge}) for one in provenance.preflights if not one.usage]
+        doubts += _model_changes(run)
+        doubts += _family_doubts(run, remote)
+        doubts += [
+            Doubt("no_usage", {"judge": preflight.judge}) for preflight in provenance.preflights if not preflight.usage
+        ]
     if provenance.judges and run.state in Run.ENDED:
-        found += _about_length(run)
-    return tuple(found)
+        doubts += _length_doubts(run)
+    return tuple(doubts)
 
 
-def _about_models(judge: JudgeUsed) -> Iterator[Doubt]:
+def _model_doubts(judge: JudgeUsed) -> Iterator[Doubt]:
     name = f"{judge.judge.name}@{judge.judge.version}"
     answered = ", ".join(judge.models_returned)
     if len(judge.served) > 1:
@@ -332,51 +332,53 @@ def _about_models(judge: JudgeUsed) -> Iterator[Doubt]:
         yield Doubt("other_model", {"judge": name, "asked": judge.model, "answered": answered})
 
 
-def _since_earlier(run: Run) -> Iterator[Doubt]:
-    """A judge version that another model answered for in the run before this one."""
+def _model_changes(run: Run) -> Iterator[Doubt]:
+    """Judge versions that another model served in the previous run."""
     judges = run.judges.values("judge_version")
     rows = Preflight.objects.filter(judge_version__in=judges, outcome="ok", run_id__lte=run.pk)
-    seen: dict[int, tuple[int, str]] = {}
-    told = rows.exclude(model_returned="").select_related("judge_version").order_by("run_id", "id")
-    for row in told:
-        before = seen.get(row.judge_version_id)
-        if row.run_id == run.pk and before and before[1] != row.model_returned:
-            params = {"run": f"#{before[0]}", "earlier": before[1], "answered": row.model_returned}
+    latest_model: dict[int, tuple[int, str]] = {}
+    preflights = rows.exclude(model_returned="").select_related("judge_version").order_by("run_id", "id")
+    for row in preflights:
+        earlier = latest_model.get(row.judge_version_id)
+        if row.run_id == run.pk and earlier and earlier[1] != row.model_returned:
+            params = {"run": f"#{earlier[0]}", "earlier": earlier[1], "answered": row.model_returned}
             yield Doubt("changed_model", {"judge": str(row.judge_version), **params})
-        seen[row.judge_version_id] = (row.run_id, row.model_returned)
+        latest_model[row.judge_version_id] = (row.run_id, row.model_returned)
 
 
-def _about_families(run: Run, judges: list[JudgeUsed]) -> Iterator[Doubt]:
-    """Judge and system of one family, as far as the system's configuration or name tells its models."""
-    version = run.answer_set.system_version
-    named = [
-        str(value) for key, value in version.config.items() if "model" in key.casefold() or "llm" in key.casefold()
+def _family_doubts(run: Run, judges: list[JudgeUsed]) -> Iterator[Doubt]:
+    """Model families that judge and system share, as far as the system's configuration or name shows its models."""
+    system_version = run.answer_set.system_version
+    model_names = [
+        str(value)
+        for key, value in system_version.config.items()
+        if "model" in key.casefold() or "llm" in key.casefold()
     ]
-    systems = families_in([*named, version.system.name])
-    for family in sorted(systems & families_in(one.model for one in judges if one.primary)):
+    systems = model_families([*model_names, system_version.system.name])
+    for family in sorted(systems & model_families(judge.model for judge in judges if judge.primary)):
         yield Doubt("same_family", {"family": family})
 
 
-def _about_length(run: Run) -> Iterator[Doubt]:
-    key = "length_bias:" + content_hash([FORM, str(run.start_token), str(run.finished_at)])
-    kept: dict[str, LengthBias] | None = cache.get(key)
-    if kept is None:
-        kept = _length_biases(run)
-        cache.set(key, kept, DAY)
-    for metric, found in kept.items():
-        if found.worth_saying:
-            figures = {"rho": f"{found.rho:.2f}", "low": f"{found.low:.2f}", "high": f"{found.high:.2f}", "n": found.n}
+def _length_doubts(run: Run) -> Iterator[Doubt]:
+    key = "length_bias:" + content_hash([CACHE_VERSION, str(run.start_token), str(run.finished_at)])
+    biases: dict[str, LengthBias] | None = cache.get(key)
+    if biases is None:
+        biases = _length_biases(run)
+        cache.set(key, biases, DAY)
+    for metric, bias in biases.items():
+        if bias.notable:
+            figures = {"rho": f"{bias.rho:.2f}", "low": f"{bias.low:.2f}", "high": f"{bias.high:.2f}", "n": bias.n}
             yield Doubt("grows_with_length", {"metric": metric, **figures})
 
 
 def _length_biases(run: Run) -> dict[str, LengthBias]:
-    """By judged metric, for those of which one can be told. Answers decided by rule are left out."""
-    rows = counting(run).filter(metric__kind__in=JUDGED, status=Status.SCORED, value__isnull=False)
+    """Length bias by judged metric, if it can be computed. Answers decided by a rule are left out."""
+    rows = counting_scores(run).filter(metric__kind__in=JUDGED_KINDS, status=Status.SCORED, value__isnull=False)
     pairs: dict[str, tuple[array[float], array[int]]] = defaultdict(lambda: (array("d"), array("q")))
     rows = rows.exclude(detail__has_key="gate").annotate(length=Length("answer__text"))
     for name, value, length in rows.values_list("metric__name", "value", "length").iterator(chunk_size=5000):
         if value is not None:
             pairs[name][0].append(value)
             pairs[name][1].append(length)
-    found = {name: length_bias(*some) for name, some in sorted(pairs.items())}
-    return {name: one for name, one in found.items() if one is not None}
+    biases = {name: length_bias(*columns) for name, columns in sorted(pairs.items())}
+    return {name: bias for name, bias in biases.items() if bias is not None}

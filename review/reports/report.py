@@ -1,5 +1,6 @@
-"""The figures of a run: one frozen value that the run page, REST and the exports all show, with the ``evaluation``
-section in the names and shape of source 000."""
+"""All figures of a run as one frozen value for the run page, REST and exports.
+
+The ``evaluation`` section keeps the names and shape of the ``graphrag`` source."""
 
 from __future__ import annotations
 
@@ -11,21 +12,21 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils.translation import gettext
 
-from evaluation.core.metric_specs import JUDGED
+from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.core.scales import Scale
 from evaluation.models import Run, WorkUnit
-from evaluation.profiles.arithmetic import Label
+from evaluation.profiles.arithmetic import FigureLabel
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.worker.units import HELD
-from review.agreement.run_agreement import agreement_from
-from review.agreement.variation import variation_from
-from review.calibration.licences import RunLicence, licences_of
-from review.evidence.answers import RunAnswer, lengths_of
-from review.evidence.effective import Said
-from review.reports.estimates import ThreeScores, three_scores
+from evaluation.worker.units import HELD_STATES
+from review.agreement.run_agreement import agreement_from_evidence
+from review.agreement.variation import variation_measures
+from review.calibration.licences import RunApproval, run_approvals
+from review.evidence.answers import RunAnswer, answer_lengths
+from review.evidence.effective import RunEvidence
+from review.reports.estimates import OverallScores, overall_scores
 from review.reports.figure import Figure
 from review.reports.formula import Formula, formula_of
-from review.reports.gathering import Gathered
+from review.reports.gathering import ReportInputs
 from review.reports.lines import (
     AnswerLine,
     CategoryLine,
@@ -48,8 +49,9 @@ from review.reports.retrieval import CorrectedRetrieval, corrected_retrieval
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """Which run this is. ``complete``: it ended with a headline; else ``state`` and ``reason`` say what it lacks.
-    ``open_units`` is the work still waiting, ``units`` all of it."""
+    """Identity and state of a run. ``complete``: it has a headline; otherwise see ``state`` and ``reason``.
+
+    ``open_units`` of ``units`` are still waiting."""
 
     run_id: int
     name: str
@@ -73,20 +75,18 @@ class RunHeader:
 class Report:
     """All figures of a run.
 
-    ``formula`` is ``None`` where the profile sums no parts. ``evaluation`` is the section of source 000 without its
-    details: rates and judge means, ``overall_score`` (judge-only; ``None`` unless it may be called so) and
+    ``formula`` is ``None`` if the profile sums no parts. ``evaluation`` is the section of the ``graphrag`` source
+    without details: rates, judge means, ``overall_score`` (judge-only; ``None`` unless it is a complete score) and
     ``by_category``. ``by_profile`` is the profile's own section.
-    ``agreement`` has the form of the ``agreement`` command; the files of the report add its intervals. ``gate`` is
-    ``None``: no gate was asked for. ``next_review`` is the next review worth while, ``None`` where nothing would be
-    gained or where nobody planned. ``doubts`` are what makes the judge less to be trusted,
-    ``licences`` what its prompts proved; none where the offline baseline alone counts. ``retrieval`` corrects the
-    retrieval figures where the set does not have every label that a repair gives. ``worst`` are the answers
-    with the lowest scores, ``disagreements`` the largest distances of judge and experts first. ``removed`` are answers
-    that stand in no figure and not among ``answers``, because a lead upheld a flag of their question or reference.
-    """
+    ``agreement`` has the form of the ``agreement`` command. Report files add its intervals. ``gate`` is ``None``
+    without a gate. ``next_review`` is the next worthwhile review, ``None`` if there is none or none was planned.
+    ``doubts`` list reasons to distrust the judge. ``licences`` list the approvals of its prompts; empty for the offline
+    baseline. ``retrieval`` corrects retrieval figures if the question set lacks labels that a repair added. ``worst``
+    are the lowest-scored answers, ``disagreements`` the largest differences of judge and experts. ``removed`` answers
+    count in no figure, because a lead upheld a flag of their question or reference."""
 
     header: RunHeader
-    overall: ThreeScores
+    overall: OverallScores
     formula: Formula | None
     metrics: tuple[MetricLine, ...]
     categories: tuple[CategoryLine, ...]
@@ -97,7 +97,7 @@ class Report:
     next_review: Mapping[str, Any] | None
     provenance: Provenance
     doubts: tuple[Doubt, ...]
-    licences: tuple[RunLicence, ...]
+    licences: tuple[RunApproval, ...]
     evaluation: Mapping[str, Any]
     by_profile: ProfileSection
     retrieval: CorrectedRetrieval | None
@@ -107,43 +107,42 @@ class Report:
     removed: tuple[RunAnswer, ...]
 
 
-OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD)
+OPEN = (WorkUnit.State.BLOCKED, WorkUnit.State.TODO, *HELD_STATES)
 
 
-def report_of(basis: Gathered) -> Report:
-    """All figures of a run as they were gathered. Of intervals by bootstrap only those that decide the trust in a
-    judge."""
-    run, said, found = basis.run, basis.said, basis.sides.found
-    overall, metrics, categories = three_scores(basis), metric_lines(basis), category_lines(basis)
+def build_report(basis: ReportInputs) -> Report:
+    """Build the report. It computes only those bootstrap intervals that decide the trust in a judge."""
+    run, evidence, run_values = basis.run, basis.evidence, basis.sides.run_values
+    overall, metrics, categories = overall_scores(basis), metric_lines(basis), category_lines(basis)
     lines = answer_lines(basis)
-    latency = answer_latency(said.answers.values())
-    provenance = provenance_of(run, (found.metrics[pk] for pk in found.computed), said.imported_judges)
-    agreement = agreement_from(said, basis.samples, lengths_of(run))
+    latency = answer_latency(evidence.answers.values())
+    provenance = provenance_of(run, (run_values.metrics[pk] for pk in run_values.computed), evidence.imported_judges)
+    agreement = agreement_from_evidence(evidence, basis.samples, answer_lengths(run))
     return Report(
-        header=_header(run, said, provenance),
+        header=_header(run, evidence, provenance),
         overall=overall,
         formula=formula_of(basis),
         metrics=metrics,
         categories=categories,
         hops=hops_lines(basis),
         latency=latency,
-        agreement=replace(agreement, variation=variation_from(said)).to_dict(),
+        agreement=replace(agreement, variation=variation_measures(evidence)).to_dict(),
         gate=None,
         next_review=None,
         provenance=provenance,
         doubts=doubts_of(run, provenance),
-        licences=licences_of(run) if any(one.primary and not one.baseline for one in provenance.judges) else (),
+        licences=run_approvals(run) if any(judge.primary and not judge.baseline for judge in provenance.judges) else (),
         evaluation=_evaluation(basis.profile, overall, metrics, categories, latency.mean if latency else None),
         by_profile=profile_section(basis, overall),
         retrieval=corrected_retrieval(run),
         worst=worst_answers(lines),
         disagreements=disagreements(basis),
         answers=lines,
-        removed=said.removed,
+        removed=evidence.excluded,
     )
 
 
-def _header(run: Run, said: Said, provenance: Provenance) -> RunHeader:
+def _header(run: Run, evidence: RunEvidence, provenance: Provenance) -> RunHeader:
     units = WorkUnit.objects.filter(run=run).aggregate(all=Count("id"), open=Count("id", filter=Q(state__in=OPEN)))
     return RunHeader(
         run_id=run.pk,
@@ -158,13 +157,13 @@ def _header(run: Run, said: Said, provenance: Provenance) -> RunHeader:
         judges=tuple(
             dict.fromkeys(
                 [
-                    *(f"{one.judge.name}@{one.judge.version}" for one in provenance.judges),
+                    *(f"{judge.judge.name}@{judge.judge.version}" for judge in provenance.judges),
                     *provenance.imported_judges.values(),
                 ]
             )
         ),
-        baseline_judged=any(one.baseline and one.primary for one in provenance.judges),
-        answers=len(said.answers),
+        baseline_judged=any(judge.baseline and judge.primary for judge in provenance.judges),
+        answers=len(evidence.answers),
         units=units["all"],
         open_units=units["open"],
         started_at=run.started_at,
@@ -174,27 +173,28 @@ def _header(run: Run, said: Said, provenance: Provenance) -> RunHeader:
 
 def _evaluation(
     profile: ProfileSpec,
-    overall: ThreeScores,
+    overall: OverallScores,
     metrics: Sequence[MetricLine],
     categories: Sequence[CategoryLine],
     average_latency: float | None,
 ) -> dict[str, Any]:
-    """Rates and judge means under the profile's report names, judge-only; without ``details``.
+    """Judge-only rates and means under the profile's report names, without ``details``.
 
-    The overall score is null unless it may be called so. A run without a judge has ``llm_judge`` null and its figure
-    under ``rules_only`` with its weight.
-    """
-    shown = [line for line in metrics if line.name in profile.metrics and not line.latency]
-    section: dict[str, Any] = _rates(profile, shown, {line.name: line.judge_only for line in shown})
-    section[profile.report_name(OVERALL)] = _shown(profile, OVERALL, overall.judge_only.value)
+    The overall score is null unless it is complete. A run without a judge has ``llm_judge`` null and its figure with
+    weight under ``rules_only``."""
+    lines = [line for line in metrics if line.name in profile.metrics and not line.latency]
+    section: dict[str, Any] = _rates(profile, lines, {line.name: line.judge_only for line in lines})
+    section[profile.report_name(OVERALL)] = _reported_value(profile, OVERALL, overall.judge_only.value)
     if overall.part_only is not None:
         section[str(overall.label)] = {"value": overall.part_only.value, "weight": round(overall.weight, 9)}
     section["avg_latency_seconds"] = average_latency
-    named = overall.label is Label.OVERALL_SCORE
+    is_overall = overall.label is FigureLabel.OVERALL_SCORE
     section["by_category"] = {
         line.name: {
-            **_rates(profile, shown, {name: pair[0] for name, pair in line.metrics.items()}),
-            profile.report_name(OVERALL): _shown(profile, OVERALL, line.judge_only.value if named else None),
+            **_rates(profile, lines, {name: pair[0] for name, pair in line.metrics.items()}),
+            profile.report_name(OVERALL): _reported_value(
+                profile, OVERALL, line.judge_only.value if is_overall else None
+            ),
             "avg_latency_seconds": line.latency.mean if line.latency else None,
             "count": line.answers,
         }
@@ -203,16 +203,18 @@ def _evaluation(
     return section
 
 
-def _shown(profile: ProfileSpec, name: str, value: float | None) -> float | None:
-    """The value as the profile's source shows it."""
+def _reported_value(profile: ProfileSpec, name: str, value: float | None) -> float | None:
+    """The value in the units of the profile's source."""
     return None if value is None else profile.report_value(name, value)
 
 
-def _rates(profile: ProfileSpec, shown: Sequence[MetricLine], figures: Mapping[str, Figure]) -> dict[str, Any]:
-    """Rule metrics at the top, judge metrics together under ``llm_judge``, as the source has them."""
-    there = [line for line in shown if line.name in figures]
-    values = {line.report_name: _shown(profile, line.name, figures[line.name].value) for line in there}
-    judged = {line.report_name for line in shown if line.kind in JUDGED}
+def _rates(profile: ProfileSpec, lines: Sequence[MetricLine], figures: Mapping[str, Figure]) -> dict[str, Any]:
+    """Rule metrics at the top level, judge metrics under ``llm_judge``, as in the source."""
+    available_lines = [line for line in lines if line.name in figures]
+    values = {
+        line.report_name: _reported_value(profile, line.name, figures[line.name].value) for line in available_lines
+    }
+    judged = {line.report_name for line in lines if line.kind in JUDGED_KINDS}
     rates: dict[str, Any] = {name: value for name, value in values.items() if name not in judged}
     rates["llm_judge"] = {name: value for name, value in values.items() if name in judged} or None
     return rates
@@ -220,7 +222,7 @@ def _rates(profile: ProfileSpec, shown: Sequence[MetricLine], figures: Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class CategoryFigures:
-    """One category's figures, with the number of its answers."""
+    """Figures of one category with its number of answers."""
 
     name: str
     answers: int
@@ -231,7 +233,7 @@ class CategoryFigures:
 
 @dataclass(frozen=True, slots=True)
 class CategoryTable:
-    """The categories by one figure, named by ``title``; ``scale`` is that of a metric, ``None`` for the score."""
+    """Categories by one figure. ``scale`` is the metric's, or ``None`` for the overall score."""
 
     title: str
     scale: Scale | None
@@ -239,20 +241,24 @@ class CategoryTable:
 
 
 def category_tables(report: Report, language: str) -> tuple[CategoryTable, ...]:
-    """The overall score where any category has one, then every metric that people rated."""
+    """A table of the overall score if any category has one, then one for each rated metric."""
     rows = [
-        CategoryFigures(one.name, one.answers, one.judge_only, one.reviewed, one.corrected_overall)
-        for one in report.categories
+        CategoryFigures(
+            category.name, category.answers, category.judge_only, category.reviewed, category.corrected_overall
+        )
+        for category in report.categories
     ]
     tables = []
-    if any(one.judge_only.value is not None for one in rows):
+    if any(row.judge_only.value is not None for row in rows):
         tables.append(CategoryTable(gettext("Overall score"), None, rows))
     for line in report.metrics:
         if line.rated and not line.shares:
             rows = [
-                CategoryFigures(one.name, one.answers, *one.metrics[line.name], one.corrected[line.name])
-                for one in report.categories
-                if line.name in one.metrics and line.name in one.corrected
+                CategoryFigures(
+                    category.name, category.answers, *category.metrics[line.name], category.corrected[line.name]
+                )
+                for category in report.categories
+                if line.name in category.metrics and line.name in category.corrected
             ]
             tables.append(CategoryTable(line.title.in_language(language), line.scale, rows))
-    return tuple(one for one in tables if one.rows)
+    return tuple(table for table in tables if table.rows)

@@ -1,8 +1,7 @@
-"""What a report says of a run and of each of its answers, declared once for every writer: a tree of sections and their
-entries.
+"""Declares the content of a report, once for all output formats, as a tree of sections with entries.
 
-An entry that names no outputs stands in all of :data:`EVERYWHERE`. Source 000's names of figures stay in JSON, whatever
-readers see."""
+An entry without outputs appears in all of :data:`EVERYWHERE`. JSON keeps the names of the ``graphrag`` source, whatever
+titles readers see."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.runs.progress import Spending
 from review.charts.forest import Shape
-from review.evidence.effective import Effective
+from review.evidence.effective import EffectiveValue
 from review.reports.entries import Entry, Output, Section, only
 from review.reports.estimates import carried_in_words, weights_in_words
 from review.reports.figure import Figure
@@ -31,14 +30,15 @@ PAGE, HTML, MARKDOWN, TERMINAL = Output.PAGE, Output.HTML, Output.MARKDOWN, Outp
 CSV, XLSX, JUNIT = Output.CSV, Output.XLSX, Output.JUNIT
 JSON = only(Output.JSON)
 TABLES = only(CSV, XLSX)
-READ = only(PAGE, HTML, MARKDOWN, TERMINAL)  # what people read
-FIGURES = READ | {Output.JSON, XLSX}
+# Outputs for people.
+READABLE = only(PAGE, HTML, MARKDOWN, TERMINAL)
+FIGURES = READABLE | {Output.JSON, XLSX}
 HEAD = only(Output.JSON, HTML, JUNIT, TERMINAL)
 CategoryMetric = tuple[CategoryLine, str]
 
 
 def judges_in_words(report: Report) -> str:
-    """The judges by name and version; the baseline by that word too."""
+    """Judges by name and version, marking the offline baseline."""
     judges = ", ".join(report.header.judges) or gettext("none")
     return f"{judges} ({gettext('offline baseline')})" if report.header.baseline_judged else judges
 
@@ -50,19 +50,20 @@ def _cost_in_words(report: Report) -> str:
 
 
 def spending_json(cost: Spending) -> dict[str, Any]:
-    """What some calls cost, with whether that is a lower bound."""
+    """Cost of calls, with whether it is a lower bound."""
     return asdict(cost) | {"at_least": cost.at_least}
 
 
 def _provenance(report: Report) -> dict[str, Any]:
     source = report.provenance
     by_rubric = {name: spending_json(part) for name, part in source.cost_by_rubric.items()}
-    found = asdict(source) | {"cost": spending_json(source.cost) | {"currency": "USD", "by_rubric": by_rubric}}
-    del found["cost_by_rubric"]  # it stands within the cost
-    return found
+    document = asdict(source) | {"cost": spending_json(source.cost) | {"currency": "USD", "by_rubric": by_rubric}}
+    # The cost contains it.
+    del document["cost_by_rubric"]
+    return document
 
 
-def _itself(report: Report) -> Iterator[tuple[str, Report]]:
+def _whole_report(report: Report) -> Iterator[tuple[str, Report]]:
     yield "", report
 
 
@@ -72,7 +73,7 @@ def _metrics(report: Report) -> Iterator[tuple[str, MetricLine]]:
 
 RUN: Section[Report, Report] = Section(
     "run",
-    _itself,
+    _whole_report,
     [
         Entry("id", lambda r: r.header.run_id, "number of the run", only(Output.JSON, HTML), _("run")),
         Entry("name", lambda r: r.header.name, "name of the run", JSON),
@@ -99,7 +100,7 @@ RUN: Section[Report, Report] = Section(
 
 OVERALL: Section[Report, Report] = Section(
     "overall",
-    _itself,
+    _whole_report,
     [
         Entry("label", lambda r: str(r.overall.label), "what the score may be called", JSON),
         Entry("weight", lambda r: r.overall.weight, "share of the profile's weight it has, 0 to 1", JSON),
@@ -156,7 +157,7 @@ OVERALL: Section[Report, Report] = Section(
             "formula",
             lambda r: formula_in_words(r.formula, r.metrics),
             "in words",
-            READ,
+            READABLE,
             _("formula"),
             if_any=True,
         ),
@@ -164,7 +165,7 @@ OVERALL: Section[Report, Report] = Section(
             "other_profiles",
             lambda r: other_profiles_in_words(r.formula),
             "judge-only scores under other shipped profiles",
-            READ,
+            READABLE,
             _("judge only, by other profiles"),
             if_any=True,
         ),
@@ -172,7 +173,7 @@ OVERALL: Section[Report, Report] = Section(
             "scaled_weights",
             lambda r: weights_in_words(r.overall, r.metrics),
             "which weights were scaled up, and why",
-            READ,
+            READABLE,
             _("weights"),
             if_any=True,
         ),
@@ -180,13 +181,18 @@ OVERALL: Section[Report, Report] = Section(
             "carried", lambda r: r.overall.carried or None, "runs of equal answers that were rated", JSON, if_any=True
         ),
         Entry(
-            "carried", lambda r: carried_in_words(r.overall), "in words", READ, _("rated as equal answers"), if_any=True
+            "carried",
+            lambda r: carried_in_words(r.overall),
+            "in words",
+            READABLE,
+            _("rated as equal answers"),
+            if_any=True,
         ),
         Entry(
             "retrieval",
             lambda r: retrieval_in_words(r.retrieval),
             "in words",
-            READ - {PAGE, HTML},
+            READABLE - {PAGE, HTML},
             _("retrieval, corrected"),
             if_any=True,
         ),
@@ -248,8 +254,8 @@ COVERAGE: Section[Report, MetricLine] = Section(
     "coverage",
     _metrics,
     [
-        Entry("scored", lambda m: m.coverage.scored, "answers with a value", READ | JSON, _("scored")),
-        Entry("failed", lambda m: m.coverage.failed, "answers that failed", READ | JSON, _("failed"), bad=True),
+        Entry("scored", lambda m: m.coverage.scored, "answers with a value", READABLE | JSON, _("scored")),
+        Entry("failed", lambda m: m.coverage.failed, "answers that failed", READABLE | JSON, _("failed"), bad=True),
         Entry(
             "not_applicable",
             lambda m: m.coverage.not_applicable,
@@ -265,9 +271,11 @@ CATEGORY_METRICS: Section[CategoryLine, CategoryMetric] = Section(
     "metrics",
     lambda category: ((name, (category, name)) for name in category.metrics),
     [
-        Entry("judge_only", lambda at: at[0].metrics[at[1]][0], "mean as it came", JSON, _("as it came")),
-        Entry("reviewed", lambda at: at[0].metrics[at[1]][1], "with people's values", JSON, _("reviewed")),
-        Entry("corrected", lambda at: at[0].corrected[at[1]], "what experts would have said", JSON, _("corrected")),
+        Entry("judge_only", lambda pair: pair[0].metrics[pair[1]][0], "mean as it came", JSON, _("as it came")),
+        Entry("reviewed", lambda pair: pair[0].metrics[pair[1]][1], "with people's values", JSON, _("reviewed")),
+        Entry(
+            "corrected", lambda pair: pair[0].corrected[pair[1]], "what experts would have said", JSON, _("corrected")
+        ),
     ],
 )
 
@@ -302,16 +310,16 @@ BY_CATEGORY: Section[Report, CategoryLine] = Section(
 
 REPORT: Section[Report, Report] = Section(
     "report",
-    _itself,
+    _whole_report,
     [
         RUN,
-        Entry("evaluation", lambda r: r.evaluation, "rates and means under the names of source 000", JSON),
+        Entry("evaluation", lambda r: r.evaluation, "rates and means under the names of source graphrag", JSON),
         Entry("by_profile", lambda r: section_json(r.by_profile), "the profile's own part, as its source has it", JSON),
         OVERALL,
         METRICS,
         COVERAGE,
         BY_CATEGORY,
-        Entry("by_hops", lambda r: {str(one.hops): one.figures for one in r.hops}, "by facts questions link", JSON),
+        Entry("by_hops", lambda r: {str(line.hops): line.figures for line in r.hops}, "by facts questions link", JSON),
         Entry("latency", lambda r: r.latency, "response times in seconds: n, mean, median, 95th percentile", JSON),
         Entry("agreement", lambda r: r.agreement, "judges and experts, as the agreement command prints them", JSON),
         Entry("gate", lambda r: r.gate, "the gate that was asked for", JSON),
@@ -324,7 +332,12 @@ REPORT: Section[Report, Report] = Section(
         ),
         Entry("verdict", lambda r: verdict_of(r).to_dict(), "what the run says first, in sentences", JSON),
         Entry("doubts", lambda r: r.doubts, "what makes the judge less to be trusted", JSON),
-        Entry("licences", lambda r: [one.to_dict() for one in r.licences], "whether a proof licenses prompts", JSON),
+        Entry(
+            "licences",
+            lambda r: [licence.to_dict() for licence in r.licences],
+            "whether a proof licenses prompts",
+            JSON,
+        ),
         Entry("retrieval", lambda r: r.retrieval, "corrected for passages that nobody rated", JSON, if_any=True),
         Entry("provenance", _provenance, "versions, hashes, models, draws, cost and dates", JSON),
     ],
@@ -332,24 +345,27 @@ REPORT: Section[Report, Report] = Section(
 )
 
 
-def figures_of(
+def overall_figures(
     report: Report, output: Output, target: Target = Target.QUESTIONS_LIKE_THESE
 ) -> list[tuple[Entry[Report], Figure]]:
-    """The overall figures of an output, all with intervals for one target: the most trustworthy first, that of some
-    parts only last. A score with judged parts that nobody rated is called partly corrected."""
+    """Overall figures of an output with intervals for one target, most trustworthy first, parts-only last.
+
+    A score with unrated judged parts gets the title "partly corrected"."""
     order = (Shape.CORRECTED, Shape.EXPERT, Shape.JUDGE, Shape.PLAIN)
-    found = [
-        (one, _for_target(report, value, target))
-        for one in OVERALL.entries(output)
-        if isinstance(value := one.of(report), Figure)
+    figures = [
+        (entry, _for_target(report, value, target))
+        for entry in OVERALL.entries(output)
+        if isinstance(value := entry.read(report), Figure)
     ]
-    found = [(one.called(_("partly corrected")) if value.partly_corrected else one, value) for one, value in found]
-    return sorted(found, key=lambda pair: order.index(pair[0].mark or Shape.PLAIN))
+    figures = [
+        (entry.with_title(_("partly corrected")) if value.partly_corrected else entry, value)
+        for entry, value in figures
+    ]
+    return sorted(figures, key=lambda pair: order.index(pair[0].mark or Shape.PLAIN))
 
 
 def _for_target(report: Report, figure: Figure, target: Target) -> Figure:
-    """The figure with the interval for a target. For this run the means of judge and reviewed values are what they are:
-    only a correction has an interval."""
+    """The figure with the interval for a target. Only corrected figures have an interval for this run."""
     if figure is report.overall.corrected:
         return report.overall.corrected_this_run if target is Target.THIS_RUN else figure
     if target is Target.THIS_RUN and figure.low is not None:
@@ -358,28 +374,30 @@ def _for_target(report: Report, figure: Figure, target: Target) -> Figure:
 
 
 def target_in_words(report: Report, target: Target) -> str:
-    """What the intervals of overall scores are about."""
+    """The questions that intervals of overall scores refer to."""
     if target is Target.QUESTIONS_LIKE_THESE:
         return gettext("questions like these")
     count = report.overall.questions
     return ngettext("this %(count)d question", "these %(count)d questions", count) % {"count": count}
 
 
-def facts_of(section: Section[Report, Report], report: Report, output: Output) -> Iterator[tuple[Entry[Report], Any]]:
-    """What a section says of the run; of the overall score what it says beside its figures."""
-    for one in section.entries(output):
-        value = one.of(report)
-        if not (section is OVERALL and isinstance(value, Figure)) and not one.absent(value):
-            yield one, value
+def section_facts(
+    section: Section[Report, Report], report: Report, output: Output
+) -> Iterator[tuple[Entry[Report], Any]]:
+    """Entries of a section with their values. Figures of the overall score are omitted."""
+    for entry in section.entries(output):
+        value = entry.read(report)
+        if not (section is OVERALL and isinstance(value, Figure)) and not entry.is_absent(value):
+            yield entry, value
 
 
-DETAILS = only(Output.JSON, Output.JSONL)  # what JSON and JSON Lines say of an answer
+# Outputs that list single answers for programs.
+DETAILS = only(Output.JSON, Output.JSONL)
 
 
 @dataclass(frozen=True, slots=True)
-class ToldAnswer:
-    """An answer of the report with what stands beside it in an export: its text, its fields in the terms of the
-    profile's source, and what its calls cost."""
+class AnswerDetail:
+    """An answer of an export: its text, its fields in the source's terms, and the cost of its calls."""
 
     line: AnswerLine
     text: str = ""
@@ -387,19 +405,19 @@ class ToldAnswer:
     cost: Spending | None = None
 
 
-def _values(told: ToldAnswer) -> Iterator[tuple[str, Effective]]:
-    return iter(told.line.values.items())
+def _values(detail: AnswerDetail) -> Iterator[tuple[str, EffectiveValue]]:
+    return iter(detail.line.values.items())
 
 
-def _value(one: Effective) -> float | str | None:
-    return one.label if one.value is None else one.value
+def _value(effective: EffectiveValue) -> float | str | None:
+    return effective.label if effective.value is None else effective.value
 
 
-def _judged(one: Effective) -> float | str | None:
-    return one.judged.answer if one.judged else None
+def _judged(effective: EffectiveValue) -> float | str | None:
+    return effective.judged.value_or_label if effective.judged else None
 
 
-VALUES: Section[ToldAnswer, Effective] = Section(
+VALUES: Section[AnswerDetail, EffectiveValue] = Section(
     "metrics",
     _values,
     [
@@ -414,9 +432,9 @@ VALUES: Section[ToldAnswer, Effective] = Section(
     ],
 )
 
-ANSWERS: Section[Report, ToldAnswer] = Section(
+ANSWERS: Section[Report, AnswerDetail] = Section(
     "details",
-    lambda report: ((str(line.answer.answer_id), ToldAnswer(line)) for line in report.answers),
+    lambda report: ((str(line.answer.answer_id), AnswerDetail(line)) for line in report.answers),
     [
         Entry("id", lambda a: a.line.answer.question_id, "the question's id", DETAILS | TABLES, column="question_id"),
         Entry("answer_id", lambda a: a.line.answer.answer_id, "number of the answer", DETAILS),

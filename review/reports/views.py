@@ -1,4 +1,4 @@
-"""Home, the list of runs, a run's page and its report."""
+"""Views of the home page, the run list, a run and its report."""
 
 from __future__ import annotations
 
@@ -10,155 +10,163 @@ from django.shortcuts import redirect, render
 
 from evaluation.accounts import access
 from evaluation.accounts.access import person, roles_anywhere, signed_in_get, signed_in_post
-from evaluation.core.errors import Later
-from evaluation.core.roles import Action, allowed
+from evaluation.core.errors import NotReady
+from evaluation.core.roles import Action, is_allowed
 from evaluation.formats.export import ExportFile
-from evaluation.formats.records import OWN, forms
+from evaluation.formats.records import NATIVE, form_names
 from evaluation.models import Project, Run
-from evaluation.runs.exports import download, take_export, uncounted_if_later
-from evaluation.runs.progress import calls_of, progress
-from review.agreement.pages import agreement_pictures
+from evaluation.runs.exports import count_export, download_response, refund_if_later
+from evaluation.runs.progress import call_status, progress
+from review.agreement.pages import render_agreement_plots
 from review.agreement.retrieval import retrieval_by_depth
-from review.comparisons.summaries import attention
-from review.decisions.assumptions import set_accepted
-from review.evidence.answers import expose, expose_answers
-from review.figure_cache.keeping import LEAST_WAIT
+from review.comparisons.summaries import load_open_work
+from review.decisions.assumptions import set_acceptance
+from review.evidence.answers import record_answer_exposure, record_exposure
+from review.figure_cache.keeping import MIN_RETRY_SECONDS
 from review.figure_cache.reading import agreement_figures, headlines_of, listed_lines, report_file, run_figures
 from review.queues.access import queues_led_by
 from review.queues.planning import plan_json
-from review.queues.progress import under_way
-from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_kept
+from review.queues.progress import active_queues
+from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
 from review.reports.pages.retrieval import retrieval_page
 from review.reports.pages.run import progress_page, run_actions, run_page
-from review.reports.pages.run_list import LISTED, RunFilter, rules_beside, run_rows, without_rules_beside
+from review.reports.pages.run_list import (
+    RUN_ROW_RELATIONS,
+    RunFilter,
+    exclude_shadowed_rule_runs,
+    rule_run_by_judged_run,
+    run_rows,
+)
 from review.reports.records import export_records
-from review.reports.retrieval import corrected_retrieval, titled
+from review.reports.retrieval import corrected_retrieval, titled_figures
 
 NEWEST = 6
 
 
 @signed_in_get
 def home(request: HttpRequest) -> HttpResponse:
-    """What needs me now, then the newest runs of my projects; a rules-only one folds into the judged one beside it."""
-    me = person(request)
-    roles = roles_anywhere(me)
+    """Show pending tasks and the newest runs of the user's projects. Rules-only runs fold into judged ones."""
+    user = person(request)
+    roles = roles_anywhere(user)
     runs = None
-    if allowed(roles, Action.VIEW):
-        seen = access.visible(Run.objects.select_related(*LISTED), me)
-        rows = list(without_rules_beside(seen).order_by("-pk")[:NEWEST])
-        runs = run_rows(rows, headlines_of(rows), rules_beside(seen, rows))
-    fresh = me.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
-    needs = attention(me)
-    shown = {
+    if is_allowed(roles, Action.VIEW):
+        visible_runs = access.visible(Run.objects.select_related(*RUN_ROW_RELATIONS), user)
+        rows = list(exclude_shadowed_rule_runs(visible_runs).order_by("-pk")[:NEWEST])
+        runs = run_rows(rows, headlines_of(rows), rule_run_by_judged_run(visible_runs, rows))
+    is_new_installation = user.is_superuser and not (runs and runs.rows) and not Project.objects.exists()
+    needs = load_open_work(user)
+    context = {
         "needs": needs,
-        "busy": bool(needs.queues or needs.others or needs.disputed or needs.drafts or needs.incomplete),
-        "reviews": under_way(queues_led_by(me)) if allowed(roles, Action.MANAGE_REVIEW) else [],
-        "runs": runs,  # none for people who see no runs
+        "busy": bool(needs.queues or needs.todos or needs.disputed or needs.drafts or needs.incomplete),
+        "reviews": active_queues(queues_led_by(user)) if is_allowed(roles, Action.MANAGE_REVIEW) else [],
+        # None for users who see no runs.
+        "runs": runs,
         "member": bool(roles),
-        "evaluates": allowed(roles, Action.EVALUATE),  # whether the commands concern the person
-        "fresh": fresh,  # there is no project to bring anything into
+        # Whether to show the commands of evaluators.
+        "evaluates": is_allowed(roles, Action.EVALUATE),
+        # No project exists yet.
+        "fresh": is_new_installation,
     }
-    return render(request, "review/reports/home.html", shown)
+    return render(request, "review/reports/home.html", context)
 
 
 @signed_in_get
 def run_list(request: HttpRequest) -> HttpResponse:
-    """The runs of the person's projects, filtered."""
-    visible = access.visible(Run.objects.select_related(*LISTED), request.user)
-    asked = RunFilter(request.GET, visible)
-    shown = {"runs": run_rows(asked.rows, headlines_of(asked.rows)), "asked": asked}
-    return render(request, "review/reports/run_list.html", shown)
+    """List the runs of the user's projects, filtered."""
+    visible = access.visible(Run.objects.select_related(*RUN_ROW_RELATIONS), request.user)
+    run_filter = RunFilter(request.GET, visible)
+    context = {"runs": run_rows(run_filter.rows, headlines_of(run_filter.rows)), "run_filter": run_filter}
+    return render(request, "review/reports/run_list.html", context)
 
 
 @signed_in_get
 def run(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page of a run. The lists of answers on it tell what the judge said, which is recorded."""
-    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    kept = run_figures(found)
-    now = progress(found)
-    live = None if found.state in Run.ENDED else progress_page(found, now, calls_of(found))
-    if kept.value is None:
-        return render(request, "review/reports/in_making.html", {"title": found, "progress": live})
-    actions = run_actions(found.state, access.roles_in(request.user, found.project_id), failed_units=bool(now.failed))
-    page = run_page(kept.value.report, actions, live, kept.value.plan)
-    expose_answers(request.user, page.answers_shown, "run page")
-    return render(request, "review/reports/run.html", {"page": page, "kept": kept})
+    """Show a run. Its lists of answers reveal the judge's values, so the view is recorded."""
+    run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    cached_figures = run_figures(run)
+    counts = progress(run)
+    live_progress = None if run.state in Run.ENDED else progress_page(run, counts, call_status(run))
+    if cached_figures.value is None:
+        return render(request, "review/reports/in_making.html", {"title": run, "progress": live_progress})
+    actions = run_actions(run.state, access.roles_in(request.user, run.project_id), failed_units=bool(counts.failed))
+    page = run_page(cached_figures.value.report, actions, live_progress, cached_figures.value.plan)
+    record_answer_exposure(request.user, page.answers_shown, "run page")
+    return render(request, "review/reports/run.html", {"page": page, "kept": cached_figures})
 
 
 @signed_in_post
 def run_assume(request: HttpRequest, pk: int) -> HttpResponse:
-    """Accept for the parts that nobody rated that the judge is off as where it was rated, or take that back."""
-    found = access.fetch(Run.objects.all(), request.user, Action.OVERRIDE, pk)
+    """Accept or withdraw the assumption that the judge's bias on unrated parts equals that on rated ones."""
+    run = access.fetch(Run.objects.all(), request.user, Action.OVERRIDE, pk)
     if (accepted := request.POST.get("accepted")) not in {"0", "1"}:
         return HttpResponseBadRequest()
-    set_accepted(found, accepted=accepted == "1", by=person(request))
-    return redirect("run", pk=found.pk)
+    set_acceptance(run, accepted=accepted == "1", by=person(request))
+    return redirect("run", pk=run.pk)
 
 
 @signed_in_get
 def run_retrieval(request: HttpRequest, pk: int) -> HttpResponse:
-    """What a run retrieved, by depth. It tells no value of a judge."""
+    """Show retrieval by depth. The page reveals no judge values."""
     rows = Run.objects.select_related("answer_set__question_set", "answer_set__system_version__system")
-    found = access.fetch(rows, request.user, Action.VIEW, pk)
+    run = access.fetch(rows, request.user, Action.VIEW, pk)
     by = "hops" if request.GET.get("by") == "hops" else "category"
-    corrected = corrected_retrieval(found)
-    shown = {
-        "page": retrieval_page(found, retrieval_by_depth(found), by),
+    corrected = corrected_retrieval(run)
+    context = {
+        "page": retrieval_page(run, retrieval_by_depth(run), by),
         "corrected": corrected,
-        "rows": titled(corrected) if corrected else (),
-        "leads": corrected is not None and access.may(request.user, found.project_id, Action.MANAGE_REVIEW),
+        "rows": titled_figures(corrected) if corrected else (),
+        "leads": corrected is not None and access.may(request.user, run.project_id, Action.MANAGE_REVIEW),
     }
-    return render(request, "review/reports/retrieval.html", shown)
+    return render(request, "review/reports/retrieval.html", context)
 
 
 @signed_in_get
 def run_report(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The report as a file. It tells the judge's values, which is recorded."""
-    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    """Download the report. It reveals the judge's values, so the download is recorded."""
+    run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     if (format_name := request.GET.get("format", "html")) not in REPORT_EXPORTS.names:
         raise Http404
-    taken = take_export(person(request))
+    export_use = count_export(person(request))
     try:
-        with uncounted_if_later(taken):
-            made = _brief_report(found, format_name) if format_name in BRIEF else report_file(found, format_name)
-    except Later:
-        return render(request, "review/reports/in_making.html", {"title": found, "file": True})
-    expose(request.user, found, "report")
-    return download(made)
+        with refund_if_later(export_use):
+            export = _brief_report(run, format_name) if format_name in BRIEF else report_file(run, format_name)
+    except NotReady:
+        return render(request, "review/reports/in_making.html", {"title": run, "file": True})
+    record_exposure(request.user, run, "report")
+    return download_response(export)
 
 
-def _brief_report(found: Run, format_name: str) -> ExportFile:
-    """The report in a format that is made of what is kept.
+def _brief_report(run: Run, format_name: str) -> ExportFile:
+    """Build the report in a format that needs only cached figures.
 
-    :raises Later: while that is being made.
-    """
-    figures, drawn = run_figures(found), format_name in PICTURED
-    agreement = agreement_figures(found).value if drawn else None
-    kept = figures.value
-    if kept is None or (drawn and agreement is None):
-        raise Later("figures_in_making", LEAST_WAIT)
-    lines, pictures = (listed_lines(found), agreement_pictures(found, agreement.figures)) if agreement else ((), "")
-    made = export_kept(found, format_name, kept.report, lines, plan=plan_json(kept.plan), pictures=pictures)
-    return replace(made, made_at=figures.made_at)
+    :raises Later: while the figures are being computed."""
+    figures, with_charts = run_figures(run), format_name in PICTURED
+    agreement = agreement_figures(run).value if with_charts else None
+    content = figures.value
+    if content is None or (with_charts and agreement is None):
+        raise NotReady("figures_in_making", MIN_RETRY_SECONDS)
+    lines, pictures = (listed_lines(run), render_agreement_plots(run, agreement.figures)) if agreement else ((), "")
+    export = export_cached(run, format_name, content.report, lines, plan=plan_json(content.plan), pictures=pictures)
+    return replace(export, made_at=figures.made_at)
 
 
 @signed_in_get
 def run_records(request: HttpRequest, pk: int) -> StreamingHttpResponse:
-    """Questions, answers, scores and ratings in the form of another tool. It tells what judges and people said, which
-    is recorded."""
-    found = access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk)
-    if (form := request.GET.get("form", OWN)) not in forms():
+    """Download questions, answers, scores and ratings as records. They reveal judge values, so the download is
+    recorded."""
+    run = access.fetch(Run.objects.all(), request.user, Action.MANAGE_REVIEW, pk)
+    if (form := request.GET.get("form", NATIVE)) not in form_names():
         raise Http404
-    take_export(person(request))
-    expose(request.user, found, "records")
-    return download(export_records(found, form))
+    count_export(person(request))
+    record_exposure(request.user, run, "records")
+    return download_response(export_records(run, form))
 
 
 @signed_in_get
 def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
-    """The progress fragment; when the run has ended the whole page is loaded again."""
-    found = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
-    page = progress_page(found, progress(found), calls_of(found))
+    """Render the progress fragment. When the run has ended, the browser reloads the page."""
+    run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
+    page = progress_page(run, progress(run), call_status(run))
     response = render(request, "review/reports/_progress.html", {"progress": page})
     if not page.live:
         response.headers["HX-Refresh"] = "true"

@@ -1,5 +1,3 @@
-"""Agreement, correction, paired tests, precision and sampling, in pure Python and numpy. No Django.
+"""Agreement, correction, paired tests, precision and sampling in pure Python and numpy, without Django.
 
-Formulas and sources are in the docstrings; an undefined figure has a reason. Used by others: ``agreement``,
-``correction.corrected``, ``paired_tests.paired``, ``precision``, ``sampling.draw``.
-"""
+Each docstring gives the formula, its range and its source. An undefined figure carries a reason."""

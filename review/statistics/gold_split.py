@@ -1,4 +1,4 @@
-"""Splitting labelled answers once, by group, into examples, validation and hold-out, alike in scores and categories."""
+"""Split of labelled answers into examples, validation and hold-out, by group and balanced in scores and categories."""
 
 from __future__ import annotations
 
@@ -9,51 +9,55 @@ from enum import StrEnum
 
 
 class Split(StrEnum):
-    """What a part of a gold set may be used for."""
+    """Purpose of a part of a gold set."""
 
-    EXAMPLES = "examples"  # shown to whoever writes a prompt, and in prompts
-    VALIDATION = "validation"  # compared on as often as one likes
-    HOLD_OUT = "hold_out"  # for acceptance alone
+    # Shown to prompt authors and used in prompts.
+    EXAMPLES = "examples"
+    # May be used for any number of comparisons.
+    VALIDATION = "validation"
+    # Used by acceptance tests only.
+    HOLD_OUT = "hold_out"
 
 
-SHARES = {Split.EXAMPLES: 0.2, Split.VALIDATION: 0.3, Split.HOLD_OUT: 0.5}
+SPLIT_SHARES = {Split.EXAMPLES: 0.2, Split.VALIDATION: 0.3, Split.HOLD_OUT: 0.5}
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Answers that stay together: how many there are, their stratum (category), and their mean label."""
+class AnswerGroup:
+    """Answers that stay together: their number, category (the stratum) and mean label."""
 
     answers: int
     category: str
     label: float
 
 
-def split_groups(groups: Mapping[str, Group], seed: int) -> dict[str, Split]:
-    """The part of each group, about 20, 30 and 50% of the answers.
+def split_groups(groups: Mapping[str, AnswerGroup], seed: int) -> dict[str, Split]:
+    """Assign each group to a split, with about 20, 30 and 50% of the answers.
 
-    The groups go by category and within it by mean label, upwards or downwards by chance, those of equal label in a
-    seeded random order, and each goes to the part that then lacks the most of its share, counted within the category
-    first and over all where that is equal. So every category and every level is divided alike. Without the seed the
-    parts do not tell which of two labels is the lower one.
-    """
-    chance = random.Random(seed)
+    Groups are sorted by category, then by mean label, in a random direction. Equal labels are in random order. Each
+    group
+    goes to the split with the largest deficit within the category; ties go to the largest deficit overall. All splits
+    therefore cover every category and every level. Without the seed, nobody can tell from the splits which of two
+    labels
+    is the lower one."""
+    rng = random.Random(seed)
     shuffled = sorted(groups)
-    chance.shuffle(shuffled)
-    signs = {category: chance.choice((1, -1)) for category in sorted({one.category for one in groups.values()})}
+    rng.shuffle(shuffled)
+    directions = {category: rng.choice((1, -1)) for category in sorted({group.category for group in groups.values()})}
     order = sorted(
-        shuffled, key=lambda name: (groups[name].category, signs[groups[name].category] * groups[name].label)
+        shuffled, key=lambda name: (groups[name].category, directions[groups[name].category] * groups[name].label)
     )
-    overall: dict[Split, float] = dict.fromkeys(Split, 0.0)
-    inside: dict[str, dict[Split, float]] = {}
-    found: dict[str, Split] = {}
+    overall_deficit: dict[Split, float] = dict.fromkeys(Split, 0.0)
+    deficit_by_category: dict[str, dict[Split, float]] = {}
+    split_by_group: dict[str, Split] = {}
     for name in order:
-        one = groups[name]
-        here = inside.setdefault(one.category, dict.fromkeys(Split, 0.0))
-        for part, share in SHARES.items():
-            here[part] += share * one.answers
-            overall[part] += share * one.answers
-        chosen = max(Split, key=lambda part: (round(here[part], 9), overall[part]))
-        here[chosen] -= one.answers
-        overall[chosen] -= one.answers
-        found[name] = chosen
-    return found
+        group = groups[name]
+        category_deficit = deficit_by_category.setdefault(group.category, dict.fromkeys(Split, 0.0))
+        for split, share in SPLIT_SHARES.items():
+            category_deficit[split] += share * group.answers
+            overall_deficit[split] += share * group.answers
+        chosen = max(Split, key=lambda split: (round(category_deficit[split], 9), overall_deficit[split]))
+        category_deficit[chosen] -= group.answers
+        overall_deficit[chosen] -= group.answers
+        split_by_group[name] = chosen
+    return split_by_group

@@ -1,4 +1,4 @@
-"""How many labels give an interval of a wanted width or show a wanted difference, and what to spend on next."""
+"""Number of labels for an interval of a given width or a detectable difference, and advice on the next spending."""
 
 from __future__ import annotations
 
@@ -7,44 +7,49 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evaluation.core.errors import Refused
-from review.statistics.agreement.variance import Source, VarianceSplit
-from review.statistics.correction.frame import LEAST_LABELS
+from evaluation.core.errors import DomainError
+from review.statistics.agreement.variance import VarianceSource, VarianceSplit
+from review.statistics.correction.frame import MIN_LABELS
 from review.statistics.correction.outcome import t_quantile
 from review.statistics.paired_tests.paired import POWER
 from review.statistics.sampling.draw import allocate
 
-PILOT_LABELS = 5  # with fewer ratings of a stratum its deviation is taken from all strata together
+# With fewer ratings, a stratum takes the deviation of all strata together.
+MIN_PILOT_LABELS = 5
 
 
 def pilot_deviations(
     residuals: Mapping[str, Sequence[float]], sizes: Mapping[str, int], floor: float
 ) -> dict[str, float]:
-    """The standard deviation of the residuals (expert minus b times judge) of each stratum in ``sizes``.
+    """Standard deviation of the residuals (expert minus b times judge) of each stratum in ``sizes``.
 
-    A stratum with fewer than 5 ratings takes the deviation of all together. ``floor`` (in the scale's units, such as
-    a tenth of its width) keeps a stratum in which the pilot saw no difference from being given up.
-    """
-    every = [value for values in residuals.values() for value in values]
-    together = deviation(every) if len(every) >= 2 else floor
+    A stratum with fewer than 5 ratings takes the deviation of all strata together. ``floor``, in units of the scale,
+    keeps
+    a stratum in the sample if its pilot showed no difference."""
+    all_residuals = [value for values in residuals.values() for value in values]
+    pooled = standard_deviation(all_residuals) if len(all_residuals) >= 2 else floor
     return {
         str(name): max(
-            floor, deviation(residuals[str(name)]) if len(residuals.get(str(name), ())) >= PILOT_LABELS else together
+            floor,
+            standard_deviation(residuals[str(name)])
+            if len(residuals.get(str(name), ())) >= MIN_PILOT_LABELS
+            else pooled,
         )
         for name in sizes
     }
 
 
-def deviation(values: Sequence[float]) -> float:
-    """The sample standard deviation of at least two values."""
+def standard_deviation(values: Sequence[float]) -> float:
+    """Sample standard deviation of at least two values."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStratum:
-    """``size`` answers, and the standard deviation of expert minus b times judge among them, from a pilot or a stated
-    guess (an upper one: the judge's RMSE against the experts)."""
+    """Stratum of ``size`` answers. ``deviation`` is the standard deviation of expert minus b times judge.
+
+    It comes from a pilot or from an upper guess, such as the judge's RMSE against the experts."""
 
     name: str
     size: int
@@ -52,10 +57,13 @@ class PlannedStratum:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """``labels`` in all, beside those that are certain; the half-width they are expected to give, the
-    difference between two runs rated like this that is found four times in five, and the reviewers' minutes where
-    the seconds per item are known."""
+class LabelPlan:
+    """Number of labels and their expected effect.
+
+    ``labels`` excludes the answers that are certain. ``half_width`` is that of the expected interval. ``difference`` is
+    the
+    difference between two runs, rated alike, that is found in 4 of 5 cases. ``minutes`` is the reviewers' time, if the
+    seconds per item are known."""
 
     labels: int
     half_width: float
@@ -70,11 +78,15 @@ def expected_half_width(
     slopes: int = 1,
     certain: int = 0,
 ) -> float:
-    """``t sqrt(sum (N_h / N)^2 (1 - n_h / N_h) s_h^2 / n_h)`` with k - H - slopes degrees of freedom, in the units of
-    the deviations. ``certain`` answers are rated already and belong to no stratum: they add to N alone. A stratum that
-    is drawn completely adds neither variance nor freedom."""
-    error = _error(strata, counts, certain)
-    return t_quantile(0.5 + confidence / 2.0, _freedom(strata, counts, slopes)) * error
+    """Expected half-width of the interval, in the units of the deviations.
+
+    ``t sqrt(sum (N_h / N)^2 (1 - n_h / N_h) s_h^2 / n_h)`` with k - H - slopes degrees of freedom. ``certain`` answers
+    are
+    rated already and belong to no stratum: they count in N only. A fully drawn stratum adds neither variance nor
+    degrees of
+    freedom."""
+    standard_error = _standard_error(strata, counts, certain)
+    return t_quantile(0.5 + confidence / 2.0, _degrees_of_freedom(strata, counts, slopes)) * standard_error
 
 
 def expected_difference(
@@ -84,12 +96,14 @@ def expected_difference(
     power: float = POWER,
     certain: int = 0,
 ) -> float:
-    """The smallest true difference between the corrected scores of two runs, each rated like this on its own, that is
-    found with probability ``power``: ``(t_a + t_p) sqrt(2)`` times the error of one of them (J. Cohen, 1988,
-    Statistical Power Analysis, 2). It is about these questions, and leaves out how far others would differ."""
-    freedom = _freedom(strata, counts, 1)
+    """Smallest true difference between two corrected scores that is found with probability ``power``.
+
+    Both runs are rated independently with these labels: ``(t_a + t_p) sqrt(2)`` times the error of one run (J. Cohen,
+    1988,
+    Statistical Power Analysis, 2). It is about these questions and ignores how other questions would differ."""
+    freedom = _degrees_of_freedom(strata, counts, 1)
     factor = t_quantile(0.5 + confidence / 2.0, freedom) + t_quantile(power, freedom)
-    return factor * math.sqrt(2.0) * _error(strata, counts, certain)
+    return factor * math.sqrt(2.0) * _standard_error(strata, counts, certain)
 
 
 def labels_for_width(
@@ -99,16 +113,17 @@ def labels_for_width(
     seconds_per_item: float | None = None,
     reviewers_per_item: int = 1,
     certain: int = 0,
-) -> Plan:
-    """The least labels, spread over the strata by Neyman's allocation, whose expected half-width is at most
-    ``half_width``; with the ``certain`` ones never fewer than the 20 below which no corrected figure is shown, nor
-    than 2 of a stratum. Where no sample of them is enough, the whole frame.
+) -> LabelPlan:
+    """Smallest number of labels with an expected half-width of at most ``half_width``, under Neyman allocation.
 
-    :raises Refused: ``empty_frame``. :raises ValueError: for a half-width that is not positive.
-    """
+    With the ``certain`` answers the plan has at least the 20 labels that a corrected score needs, and at least 2 in
+    each
+    stratum. If no sample is enough, the plan covers the whole frame.
+
+    :raises Refused: ``empty_frame``. :raises ValueError: for a half-width that is not positive."""
     if half_width <= 0:
         raise ValueError("a half-width is positive")
-    return _plan(
+    return _smallest_plan(
         strata,
         lambda counts: expected_half_width(strata, counts, confidence, certain=certain) <= half_width,
         (confidence, POWER, certain),
@@ -124,15 +139,15 @@ def labels_for_difference(
     seconds_per_item: float | None = None,
     reviewers_per_item: int = 1,
     certain: int = 0,
-) -> Plan:
-    """The least labels of each of two runs that show a true ``difference`` between their corrected scores with
-    probability ``power``; for the rest as :func:`labels_for_width`.
+) -> LabelPlan:
+    """Smallest number of labels per run that shows a true ``difference`` with probability ``power``.
 
-    :raises Refused: ``empty_frame``. :raises ValueError: for a difference that is not positive.
-    """
+    The minimum numbers are those of :func:`labels_for_width`.
+
+    :raises Refused: ``empty_frame``. :raises ValueError: for a difference that is not positive."""
     if difference <= 0:
         raise ValueError("a difference to find is positive")
-    return _plan(
+    return _smallest_plan(
         strata,
         lambda counts: expected_difference(strata, counts, confidence, power, certain) <= difference,
         (confidence, power, certain),
@@ -140,17 +155,17 @@ def labels_for_difference(
     )
 
 
-def plan_of(
+def label_plan(
     strata: Sequence[PlannedStratum],
     labels: int,
     confidence: float = 0.95,
     power: float = POWER,
     certain: int = 0,
     seconds: float | None = None,
-) -> Plan:
-    """What so many labels, spread by Neyman's allocation, are expected to give; ``seconds`` of work are one label."""
-    counts = _allocated(strata, labels)
-    return Plan(
+) -> LabelPlan:
+    """Expected effect of ``labels`` labels under Neyman allocation; one label takes ``seconds`` of work."""
+    counts = _neyman_allocation(strata, labels)
+    return LabelPlan(
         labels,
         expected_half_width(strata, counts, confidence, certain=certain),
         expected_difference(strata, counts, confidence, power, certain),
@@ -158,83 +173,100 @@ def plan_of(
     )
 
 
-def _plan(
+def _smallest_plan(
     strata: Sequence[PlannedStratum],
-    enough: Callable[[Mapping[str, int]], bool],
-    told: tuple[float, float, int],
+    is_sufficient: Callable[[Mapping[str, int]], bool],
+    parameters: tuple[float, float, int],
     seconds: float | None,
-) -> Plan:
-    """More labels are never worse, so that halving finds the least that are enough."""
-    confidence, power, certain = told
-    frame = sum(one.size for one in strata)
-    if not frame:
-        raise Refused("empty_frame")
-    least = sum(min(2, one.size) for one in strata)
-    low, high = min(frame, max(LEAST_LABELS - certain, least)), frame
+) -> LabelPlan:
+    """Find the smallest sufficient number of labels by bisection, because more labels are never worse."""
+    confidence, power, certain = parameters
+    frame_size = sum(stratum.size for stratum in strata)
+    if not frame_size:
+        raise DomainError("empty_frame")
+    minimum = sum(min(2, stratum.size) for stratum in strata)
+    low, high = min(frame_size, max(MIN_LABELS - certain, minimum)), frame_size
     while low < high:
         middle = (low + high) // 2
-        if enough(_allocated(strata, middle)):
+        if is_sufficient(_neyman_allocation(strata, middle)):
             high = middle
         else:
             low = middle + 1
-    return plan_of(strata, low, confidence, power, certain, seconds)
+    return label_plan(strata, low, confidence, power, certain, seconds)
 
 
-def _error(strata: Sequence[PlannedStratum], counts: Mapping[str, int], certain: int) -> float:
-    frame = sum(one.size for one in strata) + certain
+def _standard_error(strata: Sequence[PlannedStratum], counts: Mapping[str, int], certain: int) -> float:
+    frame_size = sum(stratum.size for stratum in strata) + certain
     variance = sum(
-        (one.size / frame) ** 2 * (1.0 - counts[one.name] / one.size) * one.deviation**2 / counts[one.name]
-        for one in strata
+        (stratum.size / frame_size) ** 2
+        * (1.0 - counts[stratum.name] / stratum.size)
+        * stratum.deviation**2
+        / counts[stratum.name]
+        for stratum in strata
     )
     return math.sqrt(max(0.0, variance))
 
 
-def _freedom(strata: Sequence[PlannedStratum], counts: Mapping[str, int], slopes: int) -> int:
-    sampled = [one for one in strata if counts[one.name] < one.size]
-    return max(1, sum(counts[one.name] for one in sampled) - len(sampled) - slopes)
+def _degrees_of_freedom(strata: Sequence[PlannedStratum], counts: Mapping[str, int], slopes: int) -> int:
+    sampled = [stratum for stratum in strata if counts[stratum.name] < stratum.size]
+    return max(1, sum(counts[stratum.name] for stratum in sampled) - len(sampled) - slopes)
 
 
-def _allocated(strata: Sequence[PlannedStratum], labels: int) -> dict[str, int]:
-    deviations = {one.name: one.deviation for one in strata}
-    return allocate({one.name: one.size for one in strata}, labels, 2, deviations)
+def _neyman_allocation(strata: Sequence[PlannedStratum], labels: int) -> dict[str, int]:
+    deviations = {stratum.name: stratum.deviation for stratum in strata}
+    return allocate({stratum.name: stratum.size for stratum in strata}, labels, 2, deviations)
 
 
-class Spend(StrEnum):
-    """What more can be had of."""
+class SpendOption(StrEnum):
+    """Resource that can be added to a study."""
 
     QUESTIONS = "questions"
     REVIEWERS = "reviewers"
-    RATINGS = "ratings"  # more ratings, best of answers that nobody has rated
-    REPEATS = "repeats"  # more judgements of each answer by the judge
+    # Answers that nobody has rated yet come first.
+    RATINGS = "ratings"
+    # Judgements of each answer by the judge.
+    REPEATS = "repeats"
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """What each kind of spending could take off the variance of a mean, as shares that sum to 1; ``first`` is the
-    largest, ``None`` where nothing varies or nothing is known. Doubling what it names takes away half of its share."""
+class SpendingAdvice:
+    """Share of the variance of a mean that each resource could remove; the shares sum to 1.
 
-    shares: Mapping[Spend, float]
-    first: Spend | None
+    Doubling a resource removes half of its share. ``first`` is the largest one, ``None`` if nothing varies or is known.
+    """
+
+    shares: Mapping[SpendOption, float]
+    first: SpendOption | None
 
 
-def what_next(split: VarianceSplit) -> Advice:
-    """The parts of the variance of a corrected mean over answers like these by people like these: the answers'
-    differences over the answers judged, leniency over the reviewers, the judge's error over the answers rated, taste
-    and rest over the ratings, the judge's noise over its scores (the design study of generalizability theory;
-    R. L. Brennan, 2001, Generalizability Theory, 4). A source that is not known counts for nothing: the overlap or the
-    repeats that would tell it come first, and are named where it is reported."""
-    of, design = split.variances, split.design
+def spending_advice(split: VarianceSplit) -> SpendingAdvice:
+    """Split the variance of a corrected mean by the resource that reduces it.
+
+    Each variance component is divided by the size of its sample:
+
+    - differences between answers: the answers judged
+    - leniency: the reviewers
+    - the judge's error: the answers rated
+    - interaction and residual: the ratings
+    - the judge's noise: its scores
+
+    This is the design study of generalizability theory (R. L. Brennan, 2001, Generalizability Theory, 4).
+    An unknown component counts as 0; reports name the overlap or repeats that would reveal it."""
+    variances, design = split.variances, split.design
     if not design.answers:
-        return Advice({}, None)
+        return SpendingAdvice({}, None)
     ratings = design.answers * design.ratings
-    parts = {
-        Spend.QUESTIONS: of.get(Source.ANSWERS, 0.0) / max(design.answers, design.judged),
-        Spend.REVIEWERS: of.get(Source.REVIEWERS, 0.0) / max(1, design.reviewers),
-        Spend.RATINGS: of.get(Source.JUDGE, 0.0) / design.answers
-        + (of.get(Source.TASTE, 0.0) + of.get(Source.REST, 0.0)) / ratings,
-        Spend.REPEATS: of.get(Source.NOISE, 0.0) / max(1.0, design.judged * design.repeats),
+    contributions = {
+        SpendOption.QUESTIONS: variances.get(VarianceSource.ANSWERS, 0.0) / max(design.answers, design.judged),
+        SpendOption.REVIEWERS: variances.get(VarianceSource.REVIEWERS, 0.0) / max(1, design.reviewers),
+        SpendOption.RATINGS: variances.get(VarianceSource.JUDGE, 0.0) / design.answers
+        + (variances.get(VarianceSource.INTERACTION, 0.0) + variances.get(VarianceSource.RESIDUAL, 0.0)) / ratings,
+        SpendOption.REPEATS: variances.get(VarianceSource.NOISE, 0.0) / max(1.0, design.judged * design.repeats),
     }
-    total = sum(parts.values())
+    total = sum(contributions.values())
     if total <= 0:
-        return Advice({}, None)
-    return Advice({spend: part / total for spend, part in parts.items()}, max(parts, key=lambda spend: parts[spend]))
+        return SpendingAdvice({}, None)
+    return SpendingAdvice(
+        {spend: contribution / total for spend, contribution in contributions.items()},
+        max(contributions, key=lambda spend: contributions[spend]),
+    )

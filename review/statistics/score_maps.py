@@ -1,10 +1,10 @@
-"""Maps from what a judge says to what then counts: the rising step function that comes nearest to the experts' labels.
+"""Monotone maps from judge scores to expert labels: the nondecreasing step function closest to the labels.
 
-A rising map puts no two answers in another order, so it can only mend how a judge uses its scale. What it gains is told
-by maps that were fitted without the answer in hand (:func:`proved`), since one fitted to the labels flatters itself. A
-map that pulls all scores to the middle lowers the squared distance as well, and says less: the concordance coefficient,
-which asks for the experts' spread too, falls then, and the map is refused.
-"""
+A monotone map keeps the order of answers, so it can only correct how a judge uses its scale. Its gain is measured by
+cross-validation (:func:`cross_validate_map`), because a fit to the same labels is optimistic.
+
+A map that pulls all scores to the middle also lowers the squared distance, but carries less information. Lin's
+concordance coefficient, which includes the spread, falls in that case, and the map is rejected."""
 
 from __future__ import annotations
 
@@ -13,64 +13,74 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from review.statistics.acceptance import evidence_of
-from review.statistics.agreement.statistic import Array, numbered
+from review.statistics.acceptance import mean_difference
+from review.statistics.agreement.statistic import Array, factorize
 
 FOLDS = 10
-LEAST_GROUPS = 30  # from which on a map is fitted at all
+# No map is fitted with fewer groups.
+MIN_GROUPS = 30
 _DIGITS = 6
 Knots = tuple[tuple[float, float], ...]
 
 
-def fitted(said: Array, labels: Array, weights: Array, levels: Sequence[int]) -> Knots:
-    """The knots of the map. With ``levels`` it leads from each of them to one of them (the isotonic fit rounded, which
-    is the best such map), and levels that were never said keep theirs as far as the map still rises; without, it joins
-    the ends of the isotonic steps by straight lines."""
-    from scipy.optimize import isotonic_regression  # costs 0.2 s at import
+def fit_score_map(scores: Array, labels: Array, weights: Array, levels: Sequence[int]) -> Knots:
+    """Knots of the map by isotonic regression.
 
-    places, member = np.unique(said, return_inverse=True)
-    weight = np.bincount(member, weights=weights)
-    mean = np.bincount(member, weights=weights * labels) / weight
-    steps = np.asarray(isotonic_regression(mean, weights=weight).x, dtype=np.float64)
+    With ``levels`` each level maps to a level: the isotonic fit is rounded, which gives the best such map. Levels that
+    the
+    judge never used keep their value as far as the map stays monotone. Without levels the ends of the isotonic steps
+    are
+    joined by straight lines."""
+    # Importing scipy takes 0.2 s.
+    from scipy.optimize import isotonic_regression
+
+    distinct_scores, score_index = np.unique(scores, return_inverse=True)
+    weight = np.bincount(score_index, weights=weights)
+    mean_label = np.bincount(score_index, weights=weights * labels) / weight
+    steps = np.asarray(isotonic_regression(mean_label, weights=weight).x, dtype=np.float64)
     if levels:
         steps = np.floor(steps + 0.5)
-        rows = [(float(level), _counts(level, places, steps)) for level in levels]
+        knots = [(float(level), _mapped_level(level, distinct_scores, steps)) for level in levels]
     else:
-        inner = np.r_[True, np.diff(steps) != 0]
-        ends = inner | np.r_[np.diff(steps) != 0, True]
-        rows = [
-            (round(float(x), _DIGITS), round(float(y), _DIGITS)) for x, y in zip(places[ends], steps[ends], strict=True)
+        step_start = np.r_[True, np.diff(steps) != 0]
+        step_edge = step_start | np.r_[np.diff(steps) != 0, True]
+        knots = [
+            (round(float(x), _DIGITS), round(float(y), _DIGITS))
+            for x, y in zip(distinct_scores[step_edge], steps[step_edge], strict=True)
         ]
-    return tuple(rows)
+    return tuple(knots)
 
 
-def _counts(level: int, places: Array, steps: Array) -> float:
-    if level < places[0]:
+def _mapped_level(level: int, distinct_scores: Array, steps: Array) -> float:
+    if level < distinct_scores[0]:
         return min(float(level), float(steps[0]))
-    if level > places[-1]:
+    if level > distinct_scores[-1]:
         return max(float(level), float(steps[-1]))
-    return float(np.floor(np.interp(level, places, steps) + 0.5))
+    return float(np.floor(np.interp(level, distinct_scores, steps) + 0.5))
 
 
-def read_on(knots: Knots, said: Array) -> Array:
-    """What counts for each value."""
-    places, counts = zip(*knots, strict=True)
-    return np.asarray(np.interp(said, places, counts), dtype=np.float64)
+def apply_score_map(knots: Knots, scores: Array) -> Array:
+    """Map scores by linear interpolation between the knots."""
+    map_inputs, map_outputs = zip(*knots, strict=True)
+    return np.asarray(np.interp(scores, map_inputs, map_outputs), dtype=np.float64)
 
 
-def concordance(said: Array, labels: Array, weights: Array) -> float:
-    """Lin's concordance coefficient, ``2 cov / (var + var + (mean - mean)^2)``; 0 where neither varies."""
+def concordance(scores: Array, labels: Array, weights: Array) -> float:
+    """Lin's concordance coefficient, ``2 cov / (var + var + (mean - mean)^2)``, from -1 to 1; 0 if neither side
+    varies."""
     share = weights / weights.sum()
-    ours, theirs = said - (share * said).sum(), labels - (share * labels).sum()
-    apart = float((share * (said - labels)).sum()) ** 2
-    spread = float((share * (ours**2 + theirs**2)).sum()) + apart
-    return 2 * float((share * ours * theirs).sum()) / spread if spread > 0 else 0.0
+    score_deviation, label_deviation = scores - (share * scores).sum(), labels - (share * labels).sum()
+    squared_bias = float((share * (scores - labels)).sum()) ** 2
+    denominator = float((share * (score_deviation**2 + label_deviation**2)).sum()) + squared_bias
+    return 2 * float((share * score_deviation * label_deviation).sum()) / denominator if denominator > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class MapProof:
-    """What maps fitted without the answers in hand gain there: how much lower the mean squared distance is, with its
-    95% interval (t over groups; the ends ``None`` where nothing varies), and the concordance without and with them."""
+class MapEvaluation:
+    """Cross-validated effect of a map.
+
+    ``gain`` is the decrease of the mean squared distance to ``loss``, with the 95% interval ``low`` to ``high`` (t over
+    groups; ``None`` if nothing varies). ``before`` and ``after`` are the concordance without and with the map."""
 
     n: int
     loss: float
@@ -81,37 +91,39 @@ class MapProof:
     after: float
 
     @property
-    def nearer(self) -> bool:
-        """Whether it comes nearer by more than chance: the whole interval is above 0."""
+    def reduces_error(self) -> bool:
+        """Return whether the gain is significant: its whole interval is above 0."""
         return (self.gain if self.low is None else self.low) > 0
 
     @property
-    def helps(self) -> bool:
-        """Whether it does so without only pulling scores together."""
-        return self.nearer and self.after > self.before
+    def is_useful(self) -> bool:
+        """Return whether the map reduces the error and also raises the concordance."""
+        return self.reduces_error and self.after > self.before
 
 
-def proved(
-    said: Array, labels: Array, weights: Array, groups: Sequence[Hashable], levels: Sequence[int]
-) -> MapProof | None:
-    """The proof over ten folds of whole groups, dealt in turn as the groups first occur; ``None`` below 30 groups."""
-    member = numbered(groups)
-    if len(set(groups)) < LEAST_GROUPS:
+def cross_validate_map(
+    scores: Array, labels: Array, weights: Array, groups: Sequence[Hashable], levels: Sequence[int]
+) -> MapEvaluation | None:
+    """Cross-validate the map over ten folds of whole groups, assigned in order of first appearance.
+
+    ``None`` with fewer than 30 groups."""
+    group_index = factorize(groups)
+    if len(set(groups)) < MIN_GROUPS:
         return None
-    fold, mapped = member % FOLDS, np.empty_like(said)
-    for one in range(FOLDS):
-        inside = fold == one
-        knots = fitted(said[~inside], labels[~inside], weights[~inside], levels)
-        mapped[inside] = read_on(knots, said[inside])
-    before, after = np.square(said - labels), np.square(mapped - labels)
-    gain = evidence_of(before - after, weights, member)
+    fold_of_answer, mapped = group_index % FOLDS, np.empty_like(scores)
+    for held_out_fold in range(FOLDS):
+        held_out = fold_of_answer == held_out_fold
+        knots = fit_score_map(scores[~held_out], labels[~held_out], weights[~held_out], levels)
+        mapped[held_out] = apply_score_map(knots, scores[held_out])
+    before, after = np.square(scores - labels), np.square(mapped - labels)
+    gain = mean_difference(before - after, weights, group_index)
     low, high = gain.interval
-    return MapProof(
-        n=len(said),
+    return MapEvaluation(
+        n=len(scores),
         loss=float(np.average(after, weights=weights)),
         gain=float(gain.mean),
         low=low,
         high=high,
-        before=concordance(said, labels, weights),
+        before=concordance(scores, labels, weights),
         after=concordance(mapped, labels, weights),
     )

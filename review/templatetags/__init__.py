@@ -1,1 +1,1 @@
-"""Filters of templates."""
+"""Template filters and tags."""

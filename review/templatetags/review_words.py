@@ -1,5 +1,4 @@
-"""Words for what judges, reviewers and leads store: parts of a score and verdicts on them, ratings and decisions. Codes
-that nobody lists here, such as a number or the label of an imported file, stand as they are."""
+"""Filters that word stored codes of findings, verdicts, ratings and decisions. Unknown codes stay unchanged."""
 
 from collections.abc import Sequence
 
@@ -22,7 +21,8 @@ register = template.Library()
 register.filter(unrated_in_words)
 register.filter(verdict_title)
 register.filter(claim_text)
-register.filter(claim_look)  # the class of the style sheet for a claim
+# Returns a CSS class.
+register.filter(claim_look)
 KINDS = {
     "keyword": _("keyword"),
     "claim": _("claim"),
@@ -82,8 +82,8 @@ TIERS = {
 
 @register.filter
 def leading_to(answer: str, passages: Sequence[Passage] | None) -> SafeString:
-    """The answer as safe HTML, its citations leading to the passages beside it."""
-    return item.numbered_html(answer, (), passages)
+    """Render the answer as safe HTML, with links from citations to passages."""
+    return item.answer_html(answer, (), passages)
 
 
 MADE_BY = {
@@ -96,7 +96,7 @@ MADE_BY = {
 
 @register.filter
 def made_by(kind: str) -> str:
-    """How a search made a version: by which examples, by a map, in which round of rewriting."""
+    """Origin of a prompt version in a search: examples, a score map, or a round of rewriting."""
     if kind.startswith("round "):
         return gettext("round %(number)s of rewriting") % {"number": kind.removeprefix("round ")}
     return str(MADE_BY.get(kind, kind))
@@ -104,26 +104,25 @@ def made_by(kind: str) -> str:
 
 @register.filter
 def finding_kind(kind: str) -> str:
-    """The word for a kind of part."""
     return str(KINDS.get(kind, kind))
 
 
 @register.filter
 def finding_verdict(verdict: str) -> str:
-    """The word for a verdict, or for the way something was found."""
+    """Word a verdict or a type of match."""
     return str(VERDICTS.get(verdict) or TIERS.get(verdict) or verdict)
 
 
 @register.filter
 def finding_reason(reason: str) -> str:
-    """A judge's own words as they are; a code in words."""
+    """Word a reason code. A judge's own words stay unchanged."""
     named = TIERS.get(reason) or VERDICTS.get(reason)
     return str(named) if named else item.judge_reason(explain_reason(reason))
 
 
 @register.filter
 def finding_text(finding: Finding) -> str:
-    """A part's text; an issue of the baseline is the name of a metric and a reason."""
+    """Text of a finding. An issue of the baseline consists of a metric and a reason."""
     if finding.kind in CLAIMS:
         return claim_text(finding.text)
     name, colon, reason = finding.text.partition(": ")
@@ -132,17 +131,16 @@ def finding_text(finding: Finding) -> str:
 
 @register.filter
 def flag_title(kind: str) -> str:
-    """What is wrong with an item."""
     return str(FLAGS[FlagKind(kind)])
 
 
 @register.filter
-def stored_value(one: Rating | Override) -> str:
-    """A rating or decision as its metric's scale is read; a dash where there is no value."""
-    return value_text(one, one.metric.read_scale())
+def stored_value(decision: Rating | Override) -> str:
+    """Format a rating or decision on its metric's scale."""
+    return value_text(decision, decision.metric.read_scale())
 
 
 @register.simple_tag
-def drawn(passage: Passage, claims: Sequence[Claim] | None, answer: str | None) -> item.Drawn:
-    """A passage with the words marked that decide claims, or that the answer took over."""
-    return item.drawn(passage, claims or (), answer or "")
+def drawn(passage: Passage, claims: Sequence[Claim] | None, answer: str | None) -> item.RenderedPassage:
+    """Mark words in a passage that decide claims or that the answer copied."""
+    return item.render_passage(passage, claims or (), answer or "")

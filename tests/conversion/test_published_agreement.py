@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, Score
-from review.figure_cache.making import make_waiting
+from review.figure_cache.making import build_requested
 from tests.conversion import klue, llmjudge, openqa, summeval
 from tests.factories import make_project, make_user
 
@@ -90,7 +90,7 @@ def test_33_judges_at_once_and_scores_off_the_scale(sample_data: Path, tmp_path:
 
     client.force_login(make_user(Role.VIEWER, run.project))
     assert client.get(reverse("run-agreement", args=[run.pk])).status_code == 200
-    make_waiting()  # what a worker does: there is too much of it to be worked out while somebody waits
+    build_requested()  # what a worker does: there is too much of it to be worked out while somebody waits
     page = client.get(reverse("run-agreement", args=[run.pk]))
     assert page.content.decode().count("Pictures: experts and ") == 33
 

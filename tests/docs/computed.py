@@ -12,7 +12,7 @@ from config.environment import KNOWN
 from contrib.corpora import connector, documents, rechunking, searching
 from contrib.corpora.documents import read_documents
 from contrib.corpora.importing import ID_LENGTH
-from contrib.corpora.searching import Retriever, WordIndex, found_by
+from contrib.corpora.searching import Retriever, WordIndex, rank_passages
 from contrib.corpora.splitting import Splitting, split
 from contrib.generation import filters, working
 from contrib.generation.kinds import KINDS
@@ -25,18 +25,24 @@ from evaluation.formats.reading import read_questions
 from evaluation.metrics.depths import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
 from evaluation.scoring import side_calls
-from review.statistics.acceptance import evidence_of, level_of_look, losses
+from review.statistics.acceptance import mean_difference, significance_level, squared_losses
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve
 from review.statistics.agreement.variance import Observation, variance_split
-from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.corrected import corrected_component, corrected_overall
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate
-from review.statistics.paired_tests.gate import fail_under, settle_by_labels, settle_by_questions
+from review.statistics.paired_tests.gate import fail_under, labels_to_decide, questions_to_decide
 from review.statistics.paired_tests.paired import paired_difference
-from review.statistics.precision import PlannedStratum, Spend, labels_for_difference, labels_for_width, what_next
+from review.statistics.precision import (
+    PlannedStratum,
+    SpendOption,
+    labels_for_difference,
+    labels_for_width,
+    spending_advice,
+)
 from review.statistics.retrieval_truth import drawing, estimating
-from review.statistics.retrieval_truth.pool import Metric, Pool
+from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric
 from review.statistics.sampling.draw import allocate
 from tests.docs.figures import ROOT, Computed, Value, table
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
@@ -84,7 +90,7 @@ def agreement(text: str) -> Computed:
 
 def correction(text: str) -> Computed:
     """Examples of corrected scores, plans, comparisons and variances."""
-    settled = settle_by_labels(60, 400, 400, 0.04, 0.05, 0.035)
+    settled = labels_to_decide(60, 400, 400, 0.04, 0.05, 0.035)
     assert settled is not None
     return {
         **{name: sample(text, name) for name in ("regression", "stratified")},
@@ -121,7 +127,7 @@ def answers_of(text: str, example: str) -> list[FrameAnswer]:
 def sample(text: str, example: str) -> dict[str, Value]:
     answers = answers_of(text, example)
     ratings = [answer.rating for answer in answers if answer.rating is not None]
-    result = estimate(corrected(Component(example, frame_of(answers), 0.0, 1.0, yes_no=True)))
+    result = estimate(corrected_component(Component(example, frame_of(answers), 0.0, 1.0, yes_no=True)))
     return result.to_dict() | {
         "corrected": result.value,
         "judge_only": sum(answer.judge or 0 for answer in answers) / len(answers),
@@ -133,7 +139,7 @@ def skewed() -> dict[str, Value]:
     """400 answers with one judge value; of 25 rated, two differ."""
     answers = [FrameAnswer(at, 4.0, 2.0 if at < 2 else 4.0, ReviewState.RATED, 1 / 16) for at in range(25)]
     answers += [FrameAnswer(at, 4.0, probability=1 / 16) for at in range(25, 400)]
-    result = estimate(corrected(Component("skewed", frame_of(answers), 0.0, 4.0)))
+    result = estimate(corrected_component(Component("skewed", frame_of(answers), 0.0, 4.0)))
     # t with 24 degrees of freedom; s^2 = 2 x 23 / 25 x 2^2 / 24, of 25 among 400
     low = 3.84 - 2.063899 * (2 * 23 / 25 * 4 / 24 / 25 * 15 / 16) ** 0.5
     return result.to_dict() | {"corrected": result.value, "symmetrical_low": low}
@@ -184,7 +190,7 @@ def compared(text: str) -> dict[str, Value]:
     assert result is not None
     assert result.low is not None
     assert result.high is not None
-    settled = settle_by_questions(result.groups, (result.high - result.low) / 2, result.value)
+    settled = questions_to_decide(result.groups, (result.high - result.low) / 2, result.value)
     assert settled is not None
     return result.to_dict() | {"settled_by_questions": settled.needed}
 
@@ -193,11 +199,11 @@ def varying(text: str) -> dict[str, Value]:
     rows = [list(map(float, line)) for line in table(text, "data: varying")]
     ratings = [Observation(line[0], f"r{at}", value) for line in rows for at, value in enumerate(line[1:])]
     split_up = variance_split(ratings)
-    shares = what_next(split_up).shares
+    shares = spending_advice(split_up).shares
     return {str(source): value for source, value in split_up.variances.items()} | {
-        "questions": shares[Spend.QUESTIONS],
-        "ratings": shares[Spend.RATINGS],
-        "reviewers_share": shares[Spend.REVIEWERS],
+        "questions": shares[SpendOption.QUESTIONS],
+        "ratings": shares[SpendOption.RATINGS],
+        "reviewers_share": shares[SpendOption.REVIEWERS],
     }
 
 
@@ -205,18 +211,18 @@ def calibration(text: str) -> Computed:
     """The paired test of acceptance for the four answers of the example."""
     columns = zip(*(map(float, line[1:4]) for line in table(text, "table: acceptance")), strict=True)
     labels, active, candidate = (list(column) for column in columns)
-    distances = [losses(values, labels, 16.0) for values in (active, candidate)]
+    distances = [squared_losses(values, labels, 16.0) for values in (active, candidate)]
     differences = distances[1] - distances[0]
-    result = evidence_of(differences, np.ones(len(labels)), np.arange(len(labels)))
+    result = mean_difference(differences, np.ones(len(labels)), np.arange(len(labels)))
     lines = zip(labels, active, candidate, *distances, differences, strict=True)
     return {
         "acceptance": [row(at, *(f"{value:g}" for value in line)) for at, line in enumerate(lines, 1)],
         "mean_difference": float(result.mean),
-        "variance": float(result.error) ** 2,
-        "standard_error": float(result.error),
-        "t": float(result.mean / result.error),
+        "variance": float(result.standard_error) ** 2,
+        "standard_error": float(result.standard_error),
+        "t": float(result.mean / result.standard_error),
         "p": float(result.p_below),
-        "level": level_of_look(1),
+        "level": significance_level(1),
     }
 
 
@@ -230,8 +236,8 @@ def corpora(text: str) -> Computed:
     questions = read_questions((DEMO / "questions.yaml").read_bytes(), "questions.yaml").questions
     rankings = []
     for question in questions:
-        hits = found_by(Retriever.WORDS, DEPTHS[-1], words=index, vectors=None, text=question.text, vector=None)
-        answer = AnswerSpec("", None, tuple(ids[hit.place] for hit in hits))
+        hits = rank_passages(Retriever.WORDS, DEPTHS[-1], words=index, vectors=None, text=question.text, vector=None)
+        answer = AnswerSpec("", None, tuple(ids[hit.index] for hit in hits))
         rankings.append(ranking(question, answer, RuleSettings(k=DEPTHS[-1])))
     ranked = [result for result in rankings if isinstance(result, Ranking)]
     means = means_by_depth(ranked, DEPTHS[-1])
@@ -264,10 +270,10 @@ def corpora(text: str) -> Computed:
         "id_length": ID_LENGTH,
         "k1": BM25().k1,
         "b": BM25().b,
-        "fused": searching._FUSED,
-        "depth": searching._DEPTH,
-        "least_share": rechunking.LEAST_SHARE,
-        "quoted": connector._QUOTED,
+        "fused": searching._FUSION_CONSTANT,
+        "depth": searching._FUSION_DEPTH,
+        "least_share": rechunking.MIN_SHARE,
+        "quoted": connector._QUOTED_SENTENCES,
         "bench_chunks": bench.CHUNKS,
         "bench_length": bench.LENGTH,
         "bench_k": bench.K,
@@ -280,11 +286,11 @@ def generation(text: str) -> Computed:
     low, high = clopper_pearson(9 / 11, 11)
     return {
         "kinds": {kind.name: kind.passages for kind in KINDS.values()},
-        "copied_characters": checks.COPIED_CHARACTERS,
-        "alike": checks.ALIKE,
+        "copied_characters": checks.MIN_COPIED_LENGTH,
+        "alike": checks.SIMILARITY_THRESHOLD,
         "trivial_ratio": filters.TRIVIAL_RATIO,
-        "others": working.OTHERS,
-        "most_calls": side_calls.MOST_CALLS,
+        "others": working.DISTRACTORS,
+        "most_calls": side_calls.MAX_TRIES,
         "rate": 9 / 11,
         "rate_low": low,
         "rate_high": high,
@@ -298,19 +304,19 @@ def retrieval_truth(text: str) -> Computed:
     sampled = np.arange(n) < 20
     drawn = drawing.PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
     rated = np.where(sampled, (np.arange(n) < 12).astype(float), np.nan)
-    result = estimating.for_questions_like_these(pool, drawn, rated, range(n))[Metric.PRECISION, 0, None]
+    result = estimating.estimate_for_similar_questions(pool, drawn, rated, range(n))[RetrievalMetric.PRECISION, 0, None]
     assert isinstance(result, tuple)
     assert result[1] is not None
     return {
-        "least_labels": drawing.LEAST_LABELS,
-        "least_on_a_side": drawing.LEAST_ON_A_SIDE,
-        "caution_low": drawing.CAUTION[0],
-        "caution_high": drawing.CAUTION[1],
+        "least_labels": drawing.MIN_LABELS,
+        "least_on_a_side": drawing.MIN_LABELS_PER_CLASS,
+        "caution_low": drawing.GUESS_LIMITS[0],
+        "caution_high": drawing.GUESS_LIMITS[1],
         "uniform_share": drawing.UNIFORM_SHARE,
-        "importance_of_recall": drawing.IMPORTANCE[Metric.RECALL],
-        "unseen": estimating.UNSEEN,
-        "least_rated": estimating.LEAST_RATED,
-        "most_unanswered": estimating.MOST_UNANSWERED,
+        "importance_of_recall": drawing.METRIC_WEIGHTS[RetrievalMetric.RECALL],
+        "unseen": estimating.UNSEEN_SHARE,
+        "least_rated": estimating.MIN_RATED,
+        "most_unanswered": estimating.MAX_UNJUDGEABLE_SHARE,
         "half_width": result[1].half_width(0.95),
         "t": result[1].half_width(0.95) / result[1].error,
     }

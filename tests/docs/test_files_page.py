@@ -45,6 +45,6 @@ def commands(start: str) -> list[list[str]]:
 
 
 def test_every_other_name_of_a_field_is_listed() -> None:
-    names = {*question_rows.ID, *question_rows.TEXT, *question_rows.REFERENCE, *question_rows.BUILT_IN_CHECKS}
+    names = {*question_rows.ID, *question_rows.QUESTION_TEXT, *question_rows.REFERENCE, *question_rows.BUILT_IN_CHECKS}
     names |= {*answer_rows.QUESTION_ID, *answer_rows.ANSWER, *answer_rows.CONTEXTS, *answer_rows.RETRIEVED_IDS}
     assert {name for name in names if f"`{name}`" not in PAGE} == set()

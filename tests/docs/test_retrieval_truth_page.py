@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from review.reports.gate import GateOn
+from review.reports.gate import GateScore
 from review.reports.retrieval import UNRATED
 from review.statistics.retrieval_truth import estimating
-from review.statistics.retrieval_truth.pool import Metric
+from review.statistics.retrieval_truth.pool import RetrievalMetric
 from tools.simulations.retrieval_truth import (
     CASES,
     JUDGES,
@@ -24,7 +24,7 @@ from tools.simulations.retrieval_truth import (
 )
 
 PAGE = Path(__file__).parents[2] / "docs/retrieval-truth.md"
-TITLES = {Metric.PRECISION: "precision", Metric.RECALL: "recall", Metric.NDCG: "nDCG"}
+TITLES = {RetrievalMetric.PRECISION: "precision", RetrievalMetric.RECALL: "recall", RetrievalMetric.NDCG: "nDCG"}
 DATA = os.environ.get("CONCORD_TEST_DATA", "")
 
 
@@ -36,7 +36,7 @@ def test_the_table_of_the_simulation(case: str) -> None:
     alone = simulate(data, case, None, 200, 201, 0)
     found = [compare(simulate(data, case, judge, 200, 201, 1), alone) for judge in JUDGES]
     page = PAGE.read_text(encoding="utf-8")
-    for metric, rows in zip(Metric, zip(*found, strict=True), strict=True):
+    for metric, rows in zip(RetrievalMetric, zip(*found, strict=True), strict=True):
         least = " | ".join(f"{min(row[name] for row in rows):.3f}" for name in ("mean", "least"))
         widest = " | ".join(f"{max(row[name] for row in rows):.2f}" for name in ("width", "largest width"))
         assert f"| {case} | {TITLES[metric]} | {least} | {widest} |" in page
@@ -47,7 +47,7 @@ def test_the_table_of_the_simulation(case: str) -> None:
 def test_how_far_recall_errs_with_a_middling_judge() -> None:
     data = labelled(Path(DATA))
     alone, ours = simulate(data, "shallow", None, 200, 201, 0), simulate(data, "shallow", JUDGES[1], 200, 201, 1)
-    row = compare(ours, alone)[list(Metric).index(Metric.RECALL)]
+    row = compare(ours, alone)[list(RetrievalMetric).index(RetrievalMetric.RECALL)]
     page = PAGE.read_text(encoding="utf-8")
     assert f"as wide as by uniform draws ({row['largest width']:.2f} times at most)" in page
     assert f"root mean square {row['largest error']:.2f} of it at most" in page
@@ -59,7 +59,7 @@ def test_how_far_recall_errs_with_a_middling_judge() -> None:
 def test_the_table_of_questions_with_few_known_relevant_passages(case: str) -> None:
     data, page = labelled(Path(DATA)), PAGE.read_text(encoding="utf-8")
     found = [simulate_few_known(data, case, judge, 200, 1) for judge in JUDGES]
-    for at, metric in enumerate(Metric):
+    for at, metric in enumerate(RetrievalMetric):
         covered = [one.covered[:, at].mean(0) for one in found]
         least = f"{min(one.mean() for one in covered):.3f} | {min(one.min() for one in covered):.3f}"
         width = max(one.width[:, at].mean() for one in found)
@@ -69,7 +69,7 @@ def test_the_table_of_questions_with_few_known_relevant_passages(case: str) -> N
 @pytest.mark.endurance
 @pytest.mark.skipif(not DATA, reason="CONCORD_TEST_DATA names no folder")
 def test_a_smaller_allowance_covers_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimating, "UNSEEN", 0.5)
+    monkeypatch.setattr(estimating, "UNSEEN_SHARE", 0.5)
     data, least = labelled(Path(DATA)), []
     for case in CASES:
         alone = simulate(data, case, None, 200, 201, 0)
@@ -87,7 +87,7 @@ def test_what_is_simulated_is_told() -> None:
 
 def test_gates_and_reasons_are_told_by_their_names() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for name in (*(on for on in GateOn if on.is_metric), UNRATED):
+    for name in (*(on for on in GateScore if on.is_metric), UNRATED):
         assert f"`{name}`" in page or f"`--gate-on {name}`" in page
 
 
@@ -96,6 +96,6 @@ def test_gates_and_reasons_are_told_by_their_names() -> None:
 def test_a_few_repairs_keep_the_promises(case: str) -> None:
     data = labelled(Path(DATA))
     alone, ours = (simulate(data, case, judge, 30, 201, 5) for judge in (None, JUDGES[0]))
-    for metric, row in zip(Metric, compare(ours, alone), strict=True):
+    for metric, row in zip(RetrievalMetric, compare(ours, alone), strict=True):
         assert row["mean"] >= 0.94
-        assert row["largest width"] <= (1.0 if metric is Metric.RECALL else NARROW)
+        assert row["largest width"] <= (1.0 if metric is RetrievalMetric.RECALL else NARROW)

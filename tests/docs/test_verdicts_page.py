@@ -20,9 +20,9 @@ from evaluation.runs.making import prepare_run
 from review.comparisons.verdict import lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import compare, with_margin
 from review.models import GoldItem
-from review.queues.planning import planned_review
-from review.reports.gathering import gather
-from review.reports.report import report_of
+from review.queues.planning import next_review_json
+from review.reports.gathering import load_inputs
+from review.reports.report import build_report
 from review.reports.verdict import verdict_of
 from tests.docs.figures import DOCS, LANGUAGES, part
 from tests.factories import make_answer_set, make_project, make_question_set
@@ -134,8 +134,8 @@ MARGINS = {"near": 0.03}  # differences that do not matter, where one is given
 
 
 def of_one(run: Run) -> list[str]:
-    basis = gather(run)
-    return list(verdict_of(replace(report_of(basis), next_review=planned_review(basis))).sentences)
+    basis = load_inputs(run)
+    return list(verdict_of(replace(build_report(basis), next_review=next_review_json(basis))).sentences)
 
 
 def of_two(runs: list[Run], margin: float | None) -> list[str]:

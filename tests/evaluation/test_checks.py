@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.secrets import key_of
 from evaluation.models import Endpoint
 
@@ -40,7 +40,7 @@ def test_a_bad_table_of_prices_is_named_at_start(
 @pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL", "CONCORD_KEY_", "CONCORD_KEY_a", "XCONCORD_KEY_A"])
 def test_no_other_variable_is_sent_as_a_key(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "never to be sent")
-    with pytest.raises(Refused, match="key_name"):
+    with pytest.raises(DomainError, match="key_name"):
         key_of(Endpoint(name="e", base_url="https://one.example/v1", key_env=name))
     monkeypatch.setenv("CONCORD_KEY_A", "sent")
     assert key_of(Endpoint(name="e", base_url="https://one.example/v1", key_env="CONCORD_KEY_A")) == "sent"

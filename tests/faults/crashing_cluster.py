@@ -1,7 +1,6 @@
 """A cluster whose workers die on one answer: ``python -m tests.faults.crashing_cluster``. The fake step of T4."""
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import os

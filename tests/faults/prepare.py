@@ -1,7 +1,6 @@
 """Fills a fresh database with answers and a judge for the fault lane: ``python -m tests.faults.prepare N BASE_URL``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import os

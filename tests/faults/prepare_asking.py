@@ -1,7 +1,6 @@
 """Fills a fresh database with a run that asks a system: ``python -m tests.faults.prepare_asking N CONNECTOR JSON``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import json
@@ -16,7 +15,7 @@ django.setup()
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import System
-from evaluation.runs.making import Asking, prepare_run
+from evaluation.runs.making import CollectionRequest, prepare_run
 from evaluation.systems.services import save_system
 from evaluation.worker.lifecycle import start
 from tests.factories import make_question_set, question_spec
@@ -27,7 +26,7 @@ def main(count: int, connector: str, settings: dict[str, Any]) -> int:
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, count + 1)])
     version = save_system(questions.project, "toy", connector, settings, None)
     System.objects.update(max_concurrency=4)
-    answers = Asking(question_set=questions, version=version).empty_set(None)
+    answers = CollectionRequest(question_set=questions, version=version).create_answer_set(None)
     run = prepare_run(answers, profile_row(questions.project, "graphrag"), judge=None)
     start(run)
     return run.pk

@@ -2,7 +2,6 @@
 URL``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import os

@@ -1,7 +1,6 @@
 """Many answers to be judged by one call each: ``python -m tests.faults.prepare_many COUNT BASE_URL PLACES [RUNS]``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import os

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluation.models import User
-from review.management.demo.loading import demo_project, load_demo, set_people
+from review.management.demo.loading import create_demo_users, demo_project, load_demo
 from tests.pages.browser import chromium, use_event_loop
 from tests.pages.sites import load_site
 from tests.pages.tours import prepare
@@ -55,6 +55,6 @@ def _people() -> dict[str, User]:
 
 def _load() -> None:
     project = demo_project()
-    set_people(project)
+    create_demo_users(project)
     load_demo(project)
     User.objects.create_superuser("boss", password="a good password")

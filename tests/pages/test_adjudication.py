@@ -12,7 +12,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import Context
 from review.decisions.cases import open_cases
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Override, ReviewItem, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import escalate, submit
@@ -88,7 +88,7 @@ def test_nobody_is_named_and_the_judge_not_shown_while_anything_is_open() -> Non
     names = [str(member.reviewer) for member in queue.members.all()]
     for member, value in zip(queue.members.all(), (1, 5), strict=True):
         while (taken := next_assignment(queue, member.reviewer)) is not None:
-            given = {name: Given(value=value) for name in ("correctness", "faithfulness")}
+            given = {name: RatingInput(value=value) for name in ("correctness", "faithfulness")}
             submit(taken, given, idempotency_key="k", by=member.reviewer)
     item, lead = queue.items.order_by("pk")[0], lead_of(queue)
     page = decide(lead, item, **{"value:correctness": 2, "reason:correctness": "The fee is wrong."})
@@ -105,7 +105,7 @@ def test_a_lead_who_has_yet_to_rate_an_answer_is_not_told_what_others_said_of_it
     queue = make_queue(run, [*people, lead], reviews_needed=3, reveal="never")
     for person, value in zip(people, (1, 5), strict=True):
         while (taken := next_assignment(queue, person)) is not None:
-            given = {name: Given(value=value, comment="HEARSAY") for name in ("correctness", "faithfulness")}
+            given = {name: RatingInput(value=value, comment="HEARSAY") for name in ("correctness", "faithfulness")}
             submit(taken, given, idempotency_key="k", by=person)
     client = Client(headers={"accept-language": "en"})
     client.force_login(lead)
@@ -118,7 +118,7 @@ def test_a_lead_who_has_yet_to_rate_an_answer_is_not_told_what_others_said_of_it
     lists = [reverse("adjudication"), reverse("queue", args=[queue.pk]), reverse("api-adjudication-list")]
     told = f"adjudication/{taken.item_id}/", f'"item":{taken.item_id},'
     assert [url for url in lists if any(one in client.get(url).content.decode() for one in told)] == []
-    own = {name: Given(value=4) for name in ("correctness", "faithfulness")}
+    own = {name: RatingInput(value=4) for name in ("correctness", "faithfulness")}
     submit(taken, own, idempotency_key="k", by=lead)
     assert "HEARSAY" in client.get(path).content.decode()
     assert [url for url in lists if any(one in client.get(url).content.decode() for one in told)] == lists

@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Preflight, Run
-from review.agreement.run_agreement import By, agreement_if_kept, kept_agreement
+from review.agreement.run_agreement import Breakdown, agreement_if_cached, cached_agreement
 from review.comparisons import trend
-from review.comparisons.trend import Trends, trends_of
+from review.comparisons.trend import Trends, load_trends
 from review.figure_cache import keeping
 from review.models import KeptFigures
 from review.statistics.agreement import bootstrap
@@ -71,7 +71,7 @@ def test_the_pages_of_a_run_never_wait_for_a_bootstrap(run: Run, viewer: Client,
 
 
 def test_intervals_are_computed_once_and_then_stand_on_the_page_at_once(run: Run, viewer: Client) -> None:
-    assert agreement_if_kept(run, by=By.CATEGORY) is None
+    assert agreement_if_cached(run, by=Breakdown.CATEGORY) is None
     assert "are being computed" not in text_of(viewer, "run-agreement-intervals", run)
     assert KeptFigures.objects.count() == 1
     assert "are being computed" not in text_of(viewer, "run-agreement", run)
@@ -92,7 +92,7 @@ def test_every_picture_has_a_name_and_its_figures_as_a_table(run: Run, viewer: C
 def test_agreement_over_time_marks_a_new_judge(run: Run, viewer: Client) -> None:
     again = run_over(run.answer_set, judge=make_judge(run.project, "better"))
     score_all(again, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
-    trend = trends_of(again).of_metric["correctness"]
+    trend = load_trends(again).by_metric["correctness"]
     assert [point.judge for point in trend.points] == ["judge@1", "better@1"]
     page = text_of(viewer, "run-agreement-over-time", again)
     assert page.count("new judge") == 2  # on the line, and in the table
@@ -106,18 +106,18 @@ def test_c7_agreement_over_time_marks_another_model_behind_the_same_judge(run: R
     for one, model in ((run, "m-1"), (again, "m-2")):
         pinned = {"outcome": "ok", "rung": "tool", "judge_hash": "0" * 64, "model_returned": model}
         Preflight.objects.create(run=one, judge_version=judge, **pinned)
-    assert [point.served for point in trends_of(again).of_metric["correctness"].points] == ["m-1", "m-2"]
+    assert [point.served for point in load_trends(again).by_metric["correctness"].points] == ["m-1", "m-2"]
     page = text_of(viewer, "run-agreement-over-time", again)
     assert page.count("another model answered") == 2  # on the line, and in the table
 
 
 def test_the_trend_reads_what_is_kept(run: Run, no_bootstrap: None) -> None:
     run_over(run.answer_set, judge=run.judges.get().judge_version)
-    trends_of(run)
+    load_trends(run)
     before = KeptFigures.objects.count()
-    trends_of(run)
+    load_trends(run)
     assert KeptFigures.objects.count() == before
-    assert kept_agreement(run, resamples=0)["judges"]["judge@1"]["correctness"]["n"] == 8
+    assert cached_agreement(run, resamples=0)["judges"]["judge@1"]["correctness"]["n"] == 8
 
 
 def test_no_request_works_out_the_agreement_of_another_large_run(
@@ -125,14 +125,14 @@ def test_no_request_works_out_the_agreement_of_another_large_run(
 ) -> None:
     """A worker is asked for it, once, and the page says so."""
     rung: list[int] = []
-    monkeypatch.setattr(trend, "MANY", 0)
-    monkeypatch.setattr(keeping, "SMALL", 0)
-    monkeypatch.setattr(keeping, "ring_for", lambda _task, pk: rung.append(pk))
+    monkeypatch.setattr(trend, "MAX_SCORES", 0)
+    monkeypatch.setattr(keeping, "MAX_SMALL_SCORES", 0)
+    monkeypatch.setattr(keeping, "enqueue_task", lambda _task, pk: rung.append(pk))
     again = run_over(run.answer_set, judge=run.judges.get().judge_version)
     score_all(again, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
-    assert trends_of(again) == Trends({}, (run, again))
+    assert load_trends(again) == Trends({}, (run, again))
     for _ in range(2):
         assert "2 runs over these questions are not in it" in text_of(viewer, "run-agreement-over-time", again)
     assert len(rung) == 2
-    kept_agreement(run, resamples=0)
-    assert [point.run_id for point in trends_of(again).of_metric["correctness"].points] == [run.pk]
+    cached_agreement(run, resamples=0)
+    assert [point.run_id for point in load_trends(again).by_metric["correctness"].points] == [run.pk]

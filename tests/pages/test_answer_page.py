@@ -12,12 +12,12 @@ from django.urls import reverse
 from django.utils import translation
 
 from evaluation.core.roles import Role
-from evaluation.judging.lexical import Said
+from evaluation.judging.lexical import BaselineReason
 from evaluation.models import Answer, Run, Score, User
 from evaluation.storage import append_only
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Exposure, Override, ReviewQueue
-from review.ratings.pages.item import Piece, Span, pieces
+from review.ratings.pages.item import TextPiece, TextSpan, split_at_spans
 from review.ratings.submitting import submit
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user, question_spec
 from tests.pages.markup import compact
@@ -73,12 +73,12 @@ def test_every_score_stands_with_its_reason(world: World) -> None:
 
 def test_the_baselines_reason_is_read_in_the_readers_language_and_a_persons_words_stay(world: World) -> None:
     with append_only.suspended():
-        Score.objects.filter(answer=world.answer).update(reason=Said.ECHO.value.ko)
-    override(world, "lead", reason=Said.NO_CLAIM.value.ko)
+        Score.objects.filter(answer=world.answer).update(reason=BaselineReason.ECHO.value.ko)
+    override(world, "lead", reason=BaselineReason.NO_CLAIM.value.ko)
     page = compact(world.client("viewer").get(address(world)).content.decode())
-    assert page.count(Said.ECHO.value.en) >= 2
-    assert Said.ECHO.value.ko not in page
-    assert Said.NO_CLAIM.value.ko in page
+    assert page.count(BaselineReason.ECHO.value.en) >= 2
+    assert BaselineReason.ECHO.value.ko not in page
+    assert BaselineReason.NO_CLAIM.value.ko in page
 
 
 def test_a_decision_says_what_it_did_to_the_score_and_not_to_agreement() -> None:
@@ -173,10 +173,11 @@ def test_the_same_answer_in_another_run_is_one_press_away(world: World) -> None:
 def test_marked_pieces_lose_nothing_and_never_overlap() -> None:
     # "The fee is 100 won.": 4-7 "fee", 11-18 "100 won"; 12-15 lies inside the second, 40-50 outside of the text.
     text = "The fee is 100 won."
-    spans = [Span(11, 18, "keyword"), Span(4, 7, "keyword"), Span(12, 15, "flag"), Span(40, 50, "flag")]
-    found = pieces(text, spans)
+    spans = [TextSpan(11, 18, "keyword"), TextSpan(4, 7, "keyword"), TextSpan(12, 15, "flag"), TextSpan(40, 50, "flag")]
+    found = split_at_spans(text, spans)
     assert found == (
-        Piece("The ", ""), Piece("fee", "keyword"), Piece(" is ", ""), Piece("100 won", "keyword"), Piece(".", ""),
+        TextPiece("The ", ""), TextPiece("fee", "keyword"), TextPiece(" is ", ""), TextPiece("100 won", "keyword"),
+        TextPiece(".", ""),
     )  # fmt: skip
     assert "".join(piece.text for piece in found) == text
 
@@ -243,7 +244,7 @@ def test_the_history_tells_runs_apart_and_reads_their_metrics_in_words(world: Wo
 def test_an_expert_finds_overriding_where_the_queue_is_closed_and_no_way_to_a_run_they_may_not_see(
     world: World,
 ) -> None:
-    given = {"correctness": Given(value=3), "faithfulness": Given(value=3)}
+    given = {"correctness": RatingInput(value=3), "faithfulness": RatingInput(value=3)}
     submit(world.assignment, given, idempotency_key="k", by=world.people["member"])
     member = world.client("member")
     assert address(world) not in member.get(reverse("my-ratings")).content.decode()  # rating again comes before

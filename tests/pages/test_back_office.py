@@ -13,7 +13,7 @@ from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from config.back_office_page import GROUPS
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.services import check_metric_names
 from evaluation.judges.secrets import key_of, store_key
@@ -306,7 +306,7 @@ def test_an_address_changed_behind_the_form_leaves_a_stored_key_unreadable() -> 
     store_key(endpoint, "sk-very-secret")
     endpoint.save()
     Endpoint.objects.update(base_url="https://evil.example/v1")
-    with pytest.raises(Refused, match="key_unreadable"):
+    with pytest.raises(DomainError, match="key_unreadable"):
         key_of(Endpoint.objects.get())
 
 

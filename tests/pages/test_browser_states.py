@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from evaluation.models import CriterionVersion, User
-from evaluation.runs.exports import take_export
-from review.agreement.pages import agreement_pictures
+from evaluation.runs.exports import count_export
+from review.agreement.pages import render_agreement_plots
 from review.models import Rating
 from review.ratings import views as ratings_views
 from review.reports import views as reports_views
@@ -59,7 +59,7 @@ def test_refusals_and_failures_are_pages_like_others(
     settings.DEBUG = False
     settings.CONCORD_EXPORTS_PER_HOUR = 1
     _, run = judged_runs()
-    take_export(demo["lead"])
+    count_export(demo["lead"])
     monkeypatch.setattr(reports_views, "attention", broken)
     monkeypatch.setattr(ratings_views, "person", full)
     pages = {
@@ -222,7 +222,7 @@ def test_a_report_that_is_one_file_reads_like_a_page(
     _, run = judged_runs()
     file = tmp_path / "report.html"
     with override(language):
-        export_to(run, file, pictures=agreement_pictures)
+        export_to(run, file, pictures=render_agreement_plots)
     with visit(browser, live_server.url, None, language=language, size=size) as window:
         window.page.goto(file.as_uri())
         assert window.page.locator("svg").count() > 3

@@ -9,13 +9,13 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import profile_row, save_judge
-from evaluation.judging.drafting import as_yaml
+from evaluation.judging.drafting import rubric_yaml
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
 from review.calibration import anchors, looking
-from review.calibration.licences import licences_of
+from review.calibration.licences import run_approvals
 from review.models import AnchorCheck, GoldSet, Look
 from tests.factories import make_user
 from tests.jobs import work
@@ -77,7 +77,7 @@ def test_a_lead_drafts_a_prompt_from_disagreements(judge: JudgeVersion, browser:
         window.page.keyboard.press("j")
         window.page.keyboard.press("e")
         assert window.page.evaluate("document.activeElement.id") == "text"
-        window.page.fill("#text", as_yaml(reworded("SKILLED")))
+        window.page.fill("#text", rubric_yaml(reworded("SKILLED")))
         window.page.fill("#note", "It read two levels too far.")
         window.click_through(f"form[action='{workbench}draft/'] button.primary")
     assert RubricVersion.objects.get(project=judge.project).note == "It read two levels too far."
@@ -110,7 +110,7 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
         window.page.keyboard.press("j")
         window.page.keyboard.press("e")
         assert window.page.evaluate("document.activeElement.id") == "text"
-        window.page.fill("#text", as_yaml(reworded("SKILLED")))
+        window.page.fill("#text", rubric_yaml(reworded("SKILLED")))
         window.page.fill("#note", "It read two levels too far.")
         window.click_through(f"form[action='{at}draft/'] button.primary")
         window.click_through(f"form[action='{at}run/'] button")
@@ -122,7 +122,7 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
         window.click_through(f"form[action='{at}look/'] button")
         taken = Look.objects.get()
         if not hasattr(taken, "result"):  # nobody works here but this test
-            work(looking.take_look, taken.pk)
+            work(looking.advance_holdout_test, taken.pk)
         window.open(here)
         look("4-accepted")
         assert window.page.locator("#proof ~ div b, section[aria-labelledby=proof] b").inner_text() == (
@@ -135,7 +135,7 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
         window.open(here)
         look("5-watched")
         after = judged(rated, judge)
-        assert [one.state for one in licences_of(after) if one.metric == "correctness"] == ["licensed"]
+        assert [one.state for one in run_approvals(after) if one.metric == "correctness"] == ["licensed"]
         window.open(reverse("run", args=[after.pk]))
         look("6-licensed")
         window.open(f"{reverse('run-compare')}?runs={before.pk},{after.pk}")

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evaluation.criteria.services import active
+from evaluation.criteria.services import active_criteria
 from evaluation.judges.shipping import save_judge
 from evaluation.models import (
     Attempt,
@@ -68,7 +68,7 @@ def test_an_evaluator_drafts_by_a_form_and_the_same_content_is_the_same_version(
         ("single_hop", "multi_hop_2"),
         (1, 2, 3),
     )
-    assert not list(active(world.project.pk))
+    assert not list(active_criteria(world.project.pk))
 
 
 def test_an_edit_starts_from_the_earlier_version_and_becomes_the_next() -> None:

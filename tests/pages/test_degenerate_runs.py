@@ -15,11 +15,11 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.agreement.run_agreement import kept_agreement
+from review.agreement.run_agreement import cached_agreement
 from review.comparisons.whole import compare, comparison_json
 from review.models import Rating
 from review.reports.exporting import REPORT_EXPORTS
-from review.statistics.agreement.catalogue import NAMES
+from review.statistics.agreement.catalogue import STATISTIC_NAMES
 from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score
 from tests.review.sampled import fill
@@ -128,13 +128,13 @@ def test_every_figure_of_the_report_has_an_interval_or_the_reason_why_there_is_n
 
 
 def test_every_statistic_has_a_value_or_a_reason_and_an_interval_or_a_reason(run: Run) -> None:
-    found = kept_agreement(run, resamples=200)
+    found = cached_agreement(run, resamples=200)
     rated = Rating.objects.exists()
     assert {metric for judge in found["judges"].values() for metric in judge} == (MEASURED if rated else set())
     for judge in found["judges"].values():
         for figures in judge.values():
             for part in (figures, *figures.get("by_category", {}).values()):
-                for name in NAMES:
+                for name in STATISTIC_NAMES:
                     if part[name] is None:
                         assert part["undefined"].get(name), name
                     elif part is figures:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from review.models import Assignment, Rating
-from review.models.queue_spec import FEW
+from review.models.queue_spec import CRITERIA_PER_ANSWER
 from tests.factories import (
     make_answer_set,
     make_profile,
@@ -41,7 +41,7 @@ def test_an_answer_takes_five_keys_at_most_and_the_judge_seldom_appears(
         assert wrong_with(window, "card") == []
         for _ in range(count):
             here, pressed = window.path, 0
-            for _criterion in range(FEW):
+            for _criterion in range(CRITERIA_PER_ANSWER):
                 window.page.keyboard.press(str(random.randint(1, 5)))
                 pressed += 1
             window.page.keyboard.press("Enter")
@@ -58,6 +58,6 @@ def test_an_answer_takes_five_keys_at_most_and_the_judge_seldom_appears(
     assert Assignment.objects.filter(queue=queue, submitted_at__isnull=False).count() == count
     # each answer three of the four criteria
     counts = {name: Rating.objects.filter(metric__name=name, phase="initial").count() for name in PARTS}
-    assert counts == dict.fromkeys(PARTS, count * FEW // len(PARTS))
+    assert counts == dict.fromkeys(PARTS, count * CRITERIA_PER_ANSWER // len(PARTS))
     assert max(keys) <= MOST_KEYS
     assert sum(reveals[:8]) <= MOST_REVEALS_OF_EIGHT

@@ -12,7 +12,7 @@ from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
 from evaluation.models import AnswerSet, Endpoint, Project, Reply, Run
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.planning import Plan, planned
+from evaluation.runs.planning import Plan, plan_run
 from review.models import Rating
 from tests.factories import make_project, make_user
 from tests.judge_server.fixture import judge_server
@@ -94,14 +94,14 @@ def test_a_lead_gets_from_nothing_to_a_reviewed_run(
         look(window, "7-plan")
         assert not Run.objects.filter(judges__isnull=False).exists()
         wanted = RunSpec(judge="gpt", use_cache=False)
-        told = about(planned(AnswerSet.objects.get(), wanted, None))
+        told = about(plan_run(AnswerSet.objects.get(), wanted, None))
         press(window, "button[name=start]")
         run = Run.objects.latest("pk")
         assert (window.path, run.state) == (f"/runs/{run.pk}/", Run.State.COMPLETED)
         real = Reply.objects.filter(attempt__unit__run_judge__judge_version__name="gpt", outcome="ok")
         # An answer takes one call for its quality, two for its claims and two for what its reference states.
         assert told == {"answer_quality": QUESTIONS, "claims": 2 * QUESTIONS, "statements": 2 * QUESTIONS}
-        again = planned(run.answer_set, wanted, None)
+        again = plan_run(run.answer_set, wanted, None)
         assert (about(again), sum(one.calls for one in again.paid)) == (told, real.count())
         look(window, "8-run")
         press(window, "a[href*='/queues/new/'], a[href*='queue'][href*='run=']")

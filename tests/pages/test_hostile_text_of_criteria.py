@@ -22,7 +22,7 @@ from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
@@ -117,7 +117,7 @@ def test_a_criterion_and_a_judge_stay_text_on_every_page() -> None:
     item = reverse("review-item", args=[world.held.pk])
     assert "onload=alert" in inert(world, "member", item)
     submit(
-        world.held, {world.version.criterion.name: Given(value=1, comment=ALL)}, idempotency_key="k",
+        world.held, {world.version.criterion.name: RatingInput(value=1, comment=ALL)}, idempotency_key="k",
         by=world.people["member"],
     )  # fmt: skip
     for person, path in {
@@ -175,7 +175,9 @@ def test_no_cell_of_a_file_is_a_formula_and_json_lines_are_verbatim() -> None:
     assert all(runs(text) for text in FORMULAS if text != "+1")
     world = reviewed(FORMULAS)
     name = world.version.criterion.name
-    submit(world.held, {name: Given(value=1, comment=FORMULAS[0])}, idempotency_key="k", by=world.people["member"])
+    submit(
+        world.held, {name: RatingInput(value=1, comment=FORMULAS[0])}, idempotency_key="k", by=world.people["member"]
+    )
     made = {
         form: [
             b"".join(export_items(world.queue, form).chunks),

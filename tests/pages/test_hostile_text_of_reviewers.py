@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from review.evidence.rating_input import FlagKind, Given
+from review.evidence.rating_input import FlagKind, RatingInput
 from review.models import ReviewQueue
 from review.ratings.leases import next_assignment
-from review.ratings.submitting import escalate, flag, metrics_of, submit
+from review.ratings.submitting import escalate, flag, queue_metrics, submit
 from tests.pages.markup import unsafe
 from tests.pages.test_hostile_text import ALL, CORPUS
 from tests.pages.world import World, make_world
@@ -34,7 +34,7 @@ def inert(world: World, person: str, path: str, **said: str) -> str:
 def test_what_a_reviewer_wrote_stays_text_for_them_and_for_the_lead(world: World) -> None:
     member = world.people["member"]
     ReviewQueue.objects.filter(pk=world.queue.pk).update(guideline=ALL, name=CORPUS[0], reveal="never")
-    given = {row.metric.name: Given(value=1, comment=ALL) for row in metrics_of(world.queue)}
+    given = {row.metric.name: RatingInput(value=1, comment=ALL) for row in queue_metrics(world.queue)}
     submit(world.assignment, given, idempotency_key="k", by=member, comment=ALL, suggestion=ALL)
     assert "script" in inert(world, "member", reverse("my-ratings"))
     inert(world, "member", reverse("review-item", args=[world.assignment.pk]))

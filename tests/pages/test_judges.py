@@ -15,9 +15,9 @@ from evaluation.criteria.services import deactivate
 from evaluation.judges.shipping import baseline_judge, save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run, User
 from review.agreement import run_agreement
-from review.agreement.run_agreement import By, agreement_if_kept, kept_agreement, kept_of
+from review.agreement.run_agreement import Breakdown, agreement_if_cached, cached_agreement, cached_agreements
 from review.comparisons.trend import judge_records
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.judges.pages import judge_card
 from review.ratings.import_files import import_ratings
 from review.ratings.leases import next_assignment
@@ -42,7 +42,7 @@ def rated_run(judge_says: int = 4, expert_says: int = 4, questions: int = 6, **f
     queue = make_queue(run, [user], reveal="never")
     while held := next_assignment(queue, user):
         value = run.scores.filter(answer=held.item.answer, metric__name="correctness").get().value
-        said = Given(expert_says if value == judge_says else 1)
+        said = RatingInput(expert_says if value == judge_says else 1)
         submit(held, {"correctness": said, "faithfulness": said}, idempotency_key=str(held.pk), by=user)
     return run
 
@@ -56,52 +56,52 @@ def test_agreement_stands_there_once_somebody_has_looked_and_is_never_computed(m
     client = Client()
     client.force_login(make_user(Role.LEAD, run.project))
     computed: list[int] = []
-    original = run_agreement.agreement_of
-    monkeypatch.setattr(run_agreement, "agreement_of", lambda *a, **k: computed.append(1) or original(*a, **k))
+    original = run_agreement.compute_agreement
+    monkeypatch.setattr(run_agreement, "compute_agreement", lambda *a, **k: computed.append(1) or original(*a, **k))
     card = client.get(reverse("judge-list")).context["judges"][0]
-    assert (card.record.measured, card.record.kept, computed) == (run, False, [])
-    assert {line.record.agreed for line in card.metrics} == {None}
-    kept_agreement(run, resamples=0)
+    assert (card.record.measured, card.record.has_agreement, computed) == (run, False, [])
+    assert {line.record.trust for line in card.metrics} == {None}
+    cached_agreement(run, resamples=0)
     assert computed == [1]
     card = client.get(reverse("judge-list")).context["judges"][0]
-    assert (card.record.measured, card.record.kept, computed) == (run, True, [1])
+    assert (card.record.measured, card.record.has_agreement, computed) == (run, True, [1])
     line = next(one for one in card.metrics if one.record.spec.name == "correctness")
     # three answers are 1 and 1, three 4 and 5: observed squared distance 3/6 = .5; expected from the margins
     # (1: .5, 4: .5) and (1: .5, 5: .5): (0 + 16 + 9 + 1) / 4 = 6.5; kappa = 1 - .5/6.5 = .923
-    agreed = line.record.agreed
-    assert (plain(agreed.value), signed(line.record.bias)) == ("0.92", "\N{MINUS SIGN}0.50")
-    assert (agreed.n, line.trust.chip) == (6, "cannot tell yet: 14 more ratings")
+    trust = line.record.trust
+    assert (plain(trust.value), signed(line.record.bias)) == ("0.92", "\N{MINUS SIGN}0.50")
+    assert (trust.n, line.trust.chip) == (6, "cannot tell yet: 14 more ratings")
 
 
 def test_an_earlier_run_is_shown_where_the_newest_has_nothing_at_hand() -> None:
     first = rated_run()
     again = make_scored_run(first.answer_set, judge=judge_of(first))
-    kept_agreement(first, resamples=0)
+    cached_agreement(first, resamples=0)
     assert judge_card(judge_records([judge_of(first)])[0]).record.measured == first
-    kept_agreement(again, resamples=0)
+    cached_agreement(again, resamples=0)
     assert judge_card(judge_records([judge_of(first)])[0]).record.measured == again
 
 
 def test_what_is_kept_of_several_runs_is_what_is_kept_of_each_and_intervals_come_first() -> None:
     runs = [rated_run(questions=3), rated_run(questions=4), make_scored_run()]
     for run in runs[:2]:
-        kept_agreement(run, resamples=0)
-    kept_agreement(runs[0], by=By.CATEGORY)
-    found = kept_of(runs)
+        cached_agreement(run, resamples=0)
+    cached_agreement(runs[0], by=Breakdown.CATEGORY)
+    found = cached_agreements(runs)
     assert found.keys() == {runs[0].pk, runs[1].pk}
-    assert found[runs[0].pk] == agreement_if_kept(runs[0], by=By.CATEGORY)
-    assert found[runs[1].pk] == agreement_if_kept(runs[1], resamples=0)
+    assert found[runs[0].pk] == agreement_if_cached(runs[0], by=Breakdown.CATEGORY)
+    assert found[runs[1].pk] == agreement_if_cached(runs[1], resamples=0)
 
 
 def test_new_ratings_make_kept_figures_old() -> None:
     run = rated_run()
-    kept_agreement(run, resamples=0)
-    assert kept_of([run])
+    cached_agreement(run, resamples=0)
+    assert cached_agreements([run])
     question = run.answer_set.question_set.questions.first()
     assert question is not None
     row = {"question_id": question.external_id, "metric": "correctness", "value": 2, "rater": "human", "author": "ann"}
     import_ratings(run, json.dumps(row).encode(), "ratings.jsonl")
-    assert kept_of([run]) == {}
+    assert cached_agreements([run]) == {}
 
 
 def test_each_thing_to_mind_is_a_warning(settings: Any, tmp_path: Any) -> None:
@@ -133,10 +133,10 @@ WARNINGS = ("No price", "Its last check failed", "Version 2", "Nobody has rated"
 
 def test_the_card_of_a_judge_shows_its_verdict() -> None:
     run = rated_run(judge_says=2, expert_says=5, questions=24)
-    kept_agreement(run, resamples=0)
+    cached_agreement(run, resamples=0)
     card = judge_card(judge_records([judge_of(run)])[0])
     # 1 and 1 on half of the answers, 2 and 5 on the other: (9/2) / ((0 + 16 + 1 + 9) / 4) = .692; kappa = .308
-    told = [(line.record.agreed, line.record.bias, line.trust) for line in card.metrics if line.record.agreed]
+    told = [(line.record.trust, line.record.bias, line.trust) for line in card.metrics if line.record.trust]
     # judge minus experts: 0 and -3 in turn, a mean of -1.5, while the correlation is 1
     assert {(plain(agreed.value), bias, trust.chip) for agreed, bias, trust in told if agreed.n == 24} == {
         ("0.31", -1.5, "with care: too strict by 1.50")
@@ -146,14 +146,14 @@ def test_the_card_of_a_judge_shows_its_verdict() -> None:
 def test_c7_agreement_of_another_model_than_answers_now_is_a_warning() -> None:
     run = rated_run()
     judge = judge_of(run)
-    kept_agreement(run, resamples=0)
+    cached_agreement(run, resamples=0)
     pinned = {"judge_version": judge, "outcome": "ok", "rung": "tool", "judge_hash": "0" * 64}
     Preflight.objects.create(run=run, model_returned="m-1", **pinned)
-    assert judge_records([judge])[0].changed is None
+    assert judge_records([judge])[0].model_change is None
     later = make_scored_run(make_answer_set(run.answer_set.question_set), judge=judge)
     Preflight.objects.create(run=later, model_returned="m-2", **pinned)
     (record,) = judge_records([judge])
-    assert (record.measured, record.changed) == (run, ("m-1", "m-2"))
+    assert (record.measured, record.model_change) == (run, ("m-1", "m-2"))
     assert any("that of m-1, but m-2 answers" in warning for warning in judge_card(record).warnings)
 
 

@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.judges.prices import price_table
@@ -21,8 +21,8 @@ from evaluation.judges.shipping import default_judge, judge_row, save_judge
 from evaluation.models import AnswerSet, Attempt, Endpoint, ImportBatch, Project, QuestionSet, Reply, Run, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
-from evaluation.runs.making import Asking, ask_for_run
-from evaluation.runs.planning import plan_sentences, planned
+from evaluation.runs.making import CollectionRequest, launch_run
+from evaluation.runs.planning import plan_run, plan_sentences
 from examples.rag_service import RagService
 from tests.evaluation.systems.asking import questions, toy_system
 from tests.evaluation.systems.conftest import asked, service
@@ -131,8 +131,8 @@ def test_a_profile_says_what_it_needs_and_what_this_set_lacks(client: Client, pr
     page = client.get(f"{reverse('evaluation-run')}?answers={answers.pk}").context["page"]
     found = {one.spec.name: one for one in page.profiles}
     assert page.profiles[0].spec.name == "standard"
-    assert "expected keywords" in found["graphrag"].lacking
-    assert "expected keywords" not in found["graphrag"].there
+    assert "expected keywords" in found["graphrag"].missing
+    assert "expected keywords" not in found["graphrag"].available
     assert found["standard"].description.startswith("For each answer")
 
 
@@ -205,7 +205,7 @@ def test_without_a_name_the_default_judges_the_only_one_or_nobody_by_chance(
     save_judge(project, "first", endpoint, model="m", language="en")
     assert default_judge(project) == "first"
     save_judge(project, "second", endpoint, model="m", language="ko")
-    with pytest.raises(Refused, match="judge_needed"):
+    with pytest.raises(DomainError, match="judge_needed"):
         judge_row(project)
     project.default_judge = "first"
     assert judge_row(project).name == "first"
@@ -243,7 +243,7 @@ def test_the_plan_tells_calls_tokens_money_and_time(
     save_judge(project, "first", endpoint, model="m", language="en")
     answers = make_answer_set(asked_about)
     wanted = RunSpec(profile="graphrag", judge="first", baseline=False)
-    plan = planned(answers, wanted, None)
+    plan = plan_run(answers, wanted, None)
     assert not Run.objects.exists()
     (calls,) = plan.paid
     assert (plan.answers, calls.measured, calls.seconds) == (asked_about.questions.count(), False, None)
@@ -252,13 +252,13 @@ def test_the_plan_tells_calls_tokens_money_and_time(
     assert plan.cost == Decimal(calls.tokens_in + 2 * calls.tokens_out) / 1_000_000
 
     remember(answers, wanted, tokens_in=1000, tokens_out=50, elapsed_seconds=2.0)
-    plan = planned(answers, wanted, None)
+    plan = plan_run(answers, wanted, None)
     (calls,) = plan.paid
     judged = plan.calls
     assert (calls.measured, calls.tokens_in, calls.tokens_out) == (True, 1000 * judged, 50 * judged)
     assert calls.seconds == 2.0 * -(-judged // 4)  # four calls at a time
     Endpoint.objects.update(requests_per_minute=1)
-    assert planned(answers, wanted, None).seconds == 60.0 * judged
+    assert plan_run(answers, wanted, None).seconds == 60.0 * judged
 
 
 @pytest.mark.usefixtures("priced")
@@ -269,11 +269,11 @@ def test_the_plan_tells_between_what_the_cost_will_likely_be(
     answers = make_answer_set(asked_about)
     wanted = RunSpec(profile="graphrag", judge="first", baseline=False)
     remember(answers, wanted, tokens_in=1000, tokens_out=50)
-    plan = planned(answers, wanted, None)
+    plan = plan_run(answers, wanted, None)
     assert plan.cost is not None  # a single reply tells nothing of how they differ: a third either way
     assert plan.cost_high == pytest.approx(plan.cost * 4 / 3)
     remember(answers, wanted, tokens_in=1400, tokens_out=50)
-    plan = planned(answers, wanted, None)
+    plan = plan_run(answers, wanted, None)
     (calls,) = plan.paid
     # 1,050 and 1,450 tokens: mean 1,250, standard deviation 282.84
     assert calls.spread == pytest.approx(1.96 * 282.84 / 1250 * (1 / 2 + 1 / calls.calls) ** 0.5, rel=1e-4)
@@ -286,7 +286,7 @@ def test_the_plan_tells_between_what_the_cost_will_likely_be(
 
 def remember(answers: AnswerSet, wanted: RunSpec, **reply: Any) -> None:
     """One call of an earlier run like this."""
-    run = ask_for_run(answers, wanted, None)
+    run = launch_run(answers, wanted, None)
     unit = WorkUnit.objects.filter(run=run, kind="judge").earliest("pk")
     attempt = Attempt.objects.create(unit=unit, fence=1, round=0, number=1)
     Reply.objects.create(attempt=attempt, outcome="ok", **reply)
@@ -295,8 +295,11 @@ def remember(answers: AnswerSet, wanted: RunSpec, **reply: Any) -> None:
 def test_asking_takes_as_long_as_the_system_took_before(asked: RagService) -> None:
     questioned = questions(3)
     version = toy_system(asked, questioned)
-    source, wanted = Asking(question_set=questioned, version=version), RunSpec(profile="graphrag", judge=None)
-    assert planned(source, wanted, None).seconds is None
+    source, wanted = (
+        CollectionRequest(question_set=questioned, version=version),
+        RunSpec(profile="graphrag", judge=None),
+    )
+    assert plan_run(source, wanted, None).seconds is None
     earlier = make_answer_set(questioned)
     earlier.system_version = version
     earlier.save()
@@ -305,15 +308,15 @@ def test_asking_takes_as_long_as_the_system_took_before(asked: RagService) -> No
     )
     version.system.max_concurrency = 2
     version.system.save()
-    assert planned(source, wanted, None).questions == 3
-    assert planned(source, wanted, None).seconds == pytest.approx(4.25)  # 2 rounds of two × 2.125 s
+    assert plan_run(source, wanted, None).questions == 3
+    assert plan_run(source, wanted, None).seconds == pytest.approx(4.25)  # 2 rounds of two × 2.125 s
 
 
 def test_runs_are_steered_from_the_back_office(project: Project, asked_about: QuestionSet) -> None:
     lead, foreign = Client(headers={"accept-language": "en"}), make_answer_set()
     lead.force_login(make_user(Role.LEAD, project))
-    mine = ask_for_run(make_answer_set(asked_about), RunSpec(profile="graphrag", judge=None), None)
-    other = ask_for_run(foreign, RunSpec(profile="graphrag", judge=None), None)
+    mine = launch_run(make_answer_set(asked_about), RunSpec(profile="graphrag", judge=None), None)
+    other = launch_run(foreign, RunSpec(profile="graphrag", judge=None), None)
     chosen = {"action": "pause", "_selected_action": [mine.pk, other.pk]}
     lead.post(reverse("admin:evaluation_run_changelist"), chosen)
     mine.refresh_from_db()
@@ -343,7 +346,7 @@ def test_reasons_come_in_the_language_of_the_questions_unless_another_is_chosen(
     for language in ("ko", "en"):
         shown = start_page(client, answers, judge="gpt", language=language, token=str(uuid4()))
         assert shown.context["page"].form.spec.language == language
-    run = ask_for_run(answers, shown.context["page"].form.spec, None)
+    run = launch_run(answers, shown.context["page"].form.spec, None)
     assert set(run.judges.values_list("rubric_version__language", flat=True)) == {"en"}
 
 
@@ -359,8 +362,8 @@ def test_the_preview_asks_where_no_passage_is_one_that_should_be_found(client: C
 def test_the_offline_baseline_is_no_judge_call(project: Project, endpoint: Endpoint, asked_about: QuestionSet) -> None:
     save_judge(project, "first", endpoint, model="m", language="en")
     answers = make_answer_set(asked_about)
-    alone = planned(answers, RunSpec(profile="graphrag", judge="first", baseline=False), None)
-    both = planned(answers, RunSpec(profile="graphrag", judge="first", baseline=True), None)
+    alone = plan_run(answers, RunSpec(profile="graphrag", judge="first", baseline=False), None)
+    both = plan_run(answers, RunSpec(profile="graphrag", judge="first", baseline=True), None)
     assert both.units > alone.units
     assert both.calls == alone.calls == sum(one.calls for one in both.paid)
-    assert planned(answers, RunSpec(profile="graphrag", judge="baseline"), None).calls == 0
+    assert plan_run(answers, RunSpec(profile="graphrag", judge="baseline"), None).calls == 0

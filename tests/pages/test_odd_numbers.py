@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from config.middleware import NUL
-from evaluation.core.canonical import whole_number
+from evaluation.core.canonical import parse_int
 from review.models import Draft, ReviewQueue
 from tests.examples import first_fast
 from tests.pages.world import World, make_world
@@ -23,11 +23,11 @@ def world() -> World:
 
 
 def test_only_short_runs_of_ascii_digits_are_whole_numbers() -> None:
-    assert [whole_number(one) for one in (*ODD, "", " 1")] == [None] * 9
-    assert whole_number("007") == 7
-    assert whole_number("9" * 18) == 10**18 - 1
-    assert whole_number("9" * 19) is None  # might be beyond 64 bits
-    assert [whole_number(one, 2) for one in ("12", "123")] == [12, None]
+    assert [parse_int(one) for one in (*ODD, "", " 1")] == [None] * 9
+    assert parse_int("007") == 7
+    assert parse_int("9" * 18) == 10**18 - 1
+    assert parse_int("9" * 19) is None  # might be beyond 64 bits
+    assert [parse_int(one, 2) for one in ("12", "123")] == [12, None]
 
 
 @pytest.mark.parametrize("odd", first_fast([odd for odd in ODD if odd != NUL], 2))  # which no view sees

@@ -10,7 +10,7 @@ import pytest
 
 from evaluation.models import Context
 from review.ratings.card import Claim, JudgeOnClaim, Passage
-from review.ratings.pages.item import claim_text, drawn, numbered_html, taken_over
+from review.ratings.pages.item import answer_html, claim_text, render_passage, shared_phrases
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, question_spec
 from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with
 from tests.pages.markup import unsafe
@@ -24,28 +24,28 @@ def passage(text: str) -> Passage:
 
 
 def test_markdown_is_drawn_and_its_raw_text_kept_for_who_wants_it() -> None:
-    html, raw = drawn(passage(RULES), (), "")
+    html, raw = render_passage(passage(RULES), (), "")
     for piece in ("<h3>제14조</h3>", "<td>월세</td>", "<strong>500,000원</strong>", "<em>냅니다</em>"):
         assert piece in html
     assert raw == RULES
     plain = "Two lines\nof plain text [1], 3 < 4 & 5."
-    assert drawn(passage(plain), (), "") == ("<p>Two lines\nof plain text [1], 3 &lt; 4 &amp; 5.</p>\n", "")
-    assert drawn(passage("[a]: http://a.example"), (), "").raw  # nothing of it is read
-    assert drawn(passage("  "), (), "") == ("<p>–</p>", "")
+    assert render_passage(passage(plain), (), "") == ("<p>Two lines\nof plain text [1], 3 &lt; 4 &amp; 5.</p>\n", "")
+    assert render_passage(passage("[a]: http://a.example"), (), "").raw  # nothing of it is read
+    assert render_passage(passage("  "), (), "") == ("<p>–</p>", "")
 
 
 def test_what_the_answer_took_over_is_marked_at_its_place_in_the_raw_text() -> None:
     text = "We say: **the fee** for a stay of one night is due. The fee for a dog is not."
     answer = "I read that the fee for a stay of one night is 9."
-    spans = taken_over(text, answer)
+    spans = shared_phrases(text, answer)
     assert [text[start:end] for start, end in spans] == ["the fee** for a stay of one night is"]
-    html = drawn(passage(text), (), answer).html
+    html = render_passage(passage(text), (), answer).html
     marked = '<mark class="taken">the fee</mark></strong><mark class="taken"> for a stay of one night is</mark> due.'
     assert marked in html
     assert "<sup" not in html
-    assert taken_over("one two three four", "one two three four") == []  # four words may be chance
-    assert taken_over("월세는 매월 말일에 냅니다.", "월세는 매월 말일에 보냅니다.") == [(0, 10)]
-    assert taken_over("", answer) == taken_over(text, "") == []
+    assert shared_phrases("one two three four", "one two three four") == []  # four words may be chance
+    assert shared_phrases("월세는 매월 말일에 냅니다.", "월세는 매월 말일에 보냅니다.") == [(0, 10)]
+    assert shared_phrases("", answer) == shared_phrases(text, "") == []
 
 
 def test_once_the_judge_is_shown_its_words_are_marked_instead() -> None:
@@ -53,27 +53,27 @@ def test_once_the_judge_is_shown_its_words_are_marked_instead() -> None:
     start = text.index("9 won")
     said = JudgeOnClaim("supported", "", 1, "9 won", start, start + 5, approximate=False)
     claim = Claim(7, "It is 9 won.", 0, 3, approximate=False, judge=said)
-    html = drawn(passage(text), [claim], text).html
+    html = render_passage(passage(text), [claim], text).html
     assert '<mark class="claim held">9 won</mark><sup class="k">7</sup>' in html
     assert "taken" not in html
     other = Passage(2, "", text, "")
-    assert 'class="taken"' in drawn(other, [claim], text).html  # the claim rests on the first
+    assert 'class="taken"' in render_passage(other, [claim], text).html  # the claim rests on the first
 
 
 def test_citations_lead_to_passages_beside_marks_but_not_from_code_or_within_links() -> None:
     passages = [Passage(number, f"s{number}.pdf", "x", "") for number in (1, 2, 3)]
     text = "Rent is due [1, 3] (출처 2). `[1]` [x [1]](http://a.example) **[2]** [9]\n\n| a |\n|---|\n| [s3.pdf] |\n"
-    html = numbered_html(text, [], passages)
+    html = answer_html(text, [], passages)
     led = re.findall(r'<a href="#passage-(\d)" rel="[^"]+">([^<]*)</a>', html)
     assert led == [("1", "1"), ("3", "3"), ("2", "(출처 2)"), ("2", "[2]"), ("3", "[s3.pdf]")]
     assert "<code>[1]</code>" in html
     assert "[9]" in html
     claim = Claim(4, "due [1", 8, text.index("1") + 1, approximate=False, judge=None)
-    html = numbered_html(text, [claim], passages)
+    html = answer_html(text, [claim], passages)
     assert '<mark class="claim neutral">1</mark></a><sup class="k">4</sup>, <a href="#passage-3"' in html
     for passages_of in (None, []):
-        assert "#passage" not in numbered_html(text, [claim], passages_of)
-    assert "#passage" not in numbered_html("[x](#passage-1) [y](#main)", [], passages)
+        assert "#passage" not in answer_html(text, [claim], passages_of)
+    assert "#passage" not in answer_html("[x](#passage-1) [y](#main)", [], passages)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_claim_is_a_line_to_read(claim: str, line: str) -> None:
 
 @pytest.mark.parametrize("text", ALL)
 def test_hostile_passages_stay_text(text: str) -> None:
-    assert unsafe(drawn(passage(text), (), text * 2).html) == []
+    assert unsafe(render_passage(passage(text), (), text * 2).html) == []
 
 
 @pytest.mark.browser

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.extensions import has
+from evaluation.extensions import is_installed
 from review.ratings.leases import next_assignment
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.installed import merged
@@ -78,5 +78,5 @@ def test_a_page_asks_as_often_whatever_there_is(name: str) -> None:
     grown(world)
     assert count(world, person, url(world)) == once
     # Each of these features adds queries to pages of the core.
-    complete = all(map(has, ("attacks", "corpora", "pairs", "retrieval_truth")))
+    complete = all(map(is_installed, ("attacks", "corpora", "pairs", "retrieval_truth")))
     assert once == pinned if complete else once <= pinned

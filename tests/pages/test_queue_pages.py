@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.roles import Role
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Draw, Exposure, FrameMember, ReviewQueue
-from review.models.queue_spec import ASKED
-from review.queues.sharing import fields_from
+from review.models.queue_spec import ASKED_SETTINGS
+from review.queues.sharing import parse_tag_lines
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from tests.factories import make_answer_set, make_profile, make_queue, make_scored_run, make_user
@@ -46,7 +46,7 @@ def test_the_form_shows_five_fields_and_unfolds_the_rest(world: World) -> None:
     unfolds = set(re.findall(r' name="(\w+)"', asked)) - set(re.findall(r' name="(\w+)"', shown))
     five = {"coverage", "strategy", "size", "reviewers", "reviews_needed"}
     assert set(re.findall(r' name="(\w+)"', shown)) - {"csrfmiddlewaretoken", "run"} == five
-    assert {one.input_name for one in ASKED if one.form} <= five | unfolds
+    assert {one.input_name for one in ASKED_SETTINGS if one.form} <= five | unfolds
 
 
 def test_a_queue_is_made_with_its_draw(world: World) -> None:
@@ -169,7 +169,7 @@ def test_by_tag_without_people_is_refused_in_a_sentence(world: World) -> None:
 
 @given(st.dictionaries(NAMES, st.lists(NAMES, min_size=1, max_size=4, unique=True), max_size=5))
 def test_tags_and_people_are_read_as_they_are_written(fields: dict[str, list[str]]) -> None:
-    assert fields_from("\n".join(f"{tag}: {', '.join(names)}" for tag, names in fields.items())) == fields
+    assert parse_tag_lines("\n".join(f"{tag}: {', '.join(names)}" for tag, names in fields.items())) == fields
 
 
 def people_page(world: World) -> str:
@@ -225,7 +225,7 @@ def test_a_lead_finds_differences_on_home_and_queue_without_names_or_judge() -> 
     )
     for member, value in zip(queue.members.order_by("pk"), (1, 5), strict=True):
         while (taken := next_assignment(queue, member.reviewer)) is not None:
-            submit(taken, {"correctness": Given(value=value)}, idempotency_key="k", by=member.reviewer)
+            submit(taken, {"correctness": RatingInput(value=value)}, idempotency_key="k", by=member.reviewer)
     lead = Client(headers={"accept-language": "en"})
     lead.force_login(make_user(Role.LEAD, queue.project))
     assert "items are in dispute" in lead.get(reverse("home")).content.decode()

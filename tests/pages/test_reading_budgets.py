@@ -11,11 +11,11 @@ from django.utils.html import escape
 from django.utils.translation import override
 
 from evaluation.models import Run, User
-from review.agreement.pages import agreement_pictures
-from review.queues.planning import planned_review
+from review.agreement.pages import render_agreement_plots
+from review.queues.planning import next_review_json
 from review.reports.exporting import export
-from review.reports.gathering import gather
-from review.reports.report import report_of
+from review.reports.gathering import load_inputs
+from review.reports.report import build_report
 from review.reports.verdict import verdict_of
 from tests.pages.markup import compact
 from tests.pages.outside_details import Shown, shown
@@ -56,7 +56,7 @@ def test_the_report_as_a_file_begins_like_the_page(demo: dict[str, User], langua
     for run in Run.objects.filter(judges__isnull=False):
         with override(language):
             told = report_with_plan(run)
-            made = export(run, "html", pictures=agreement_pictures, planned=planned_review)
+            made = export(run, "html", pictures=render_agreement_plots, planned=next_review_json)
             page = b"".join(made.chunks).decode()
         found = shown(page)
         assert 30 < found.words <= 300, (str(run), found)
@@ -83,8 +83,8 @@ def test_rules_beside_a_judged_run_fold_into_it(demo: dict[str, User]) -> None:
 
 def report_with_plan(run: Run) -> tuple[str, ...]:
     """The sentences of the run's verdict, in the language that is active."""
-    basis = gather(run)
-    return verdict_of(replace(report_of(basis), next_review=planned_review(basis))).sentences
+    basis = load_inputs(run)
+    return verdict_of(replace(build_report(basis), next_review=next_review_json(basis))).sentences
 
 
 def test_what_is_folded_is_not_counted_but_its_summary_is() -> None:

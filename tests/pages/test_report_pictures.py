@@ -13,10 +13,10 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.agreement.pages import agreement_pictures
-from review.evidence.rating_input import Given
+from review.agreement.pages import render_agreement_plots
+from review.evidence.rating_input import RatingInput
 from review.ratings.leases import next_assignment
-from review.ratings.submitting import metrics_of, submit
+from review.ratings.submitting import queue_metrics, submit
 from review.reports.exporting import export
 from review.reports.figure import plain
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
@@ -34,14 +34,14 @@ def rated_run(*, rated: int) -> Run:
     for number in range(rated):
         held = next_assignment(queue, reviewer)
         assert held is not None
-        given = {row.metric.name: Given(value=1 + number % 5) for row in metrics_of(queue)}
+        given = {row.metric.name: RatingInput(value=1 + number % 5) for row in queue_metrics(queue)}
         submit(held, given, idempotency_key=f"key-{number}", by=reviewer)
     return run
 
 
 def file_of(*, rated: int) -> str:
     """The HTML report of such a run."""
-    return b"".join(export(rated_run(rated=rated), "html", pictures=agreement_pictures).chunks).decode()
+    return b"".join(export(rated_run(rated=rated), "html", pictures=render_agreement_plots).chunks).decode()
 
 
 def test_agreement_in_the_json_report_is_what_the_command_prints_with_its_intervals() -> None:
@@ -85,7 +85,7 @@ def test_the_file_has_the_cards_of_the_page_and_no_way_out_of_it(client: Client)
     run = rated_run(rated=3)
     client.force_login(make_user(Role.LEAD, run.project))
     page = client.get(reverse("run", args=[run.pk])).content.decode()
-    text = b"".join(export(run, "html", pictures=agreement_pictures).chunks).decode()
+    text = b"".join(export(run, "html", pictures=render_agreement_plots).chunks).decode()
     cards = [re.findall(r'<h2 id="([\w-]+)"', place) for place in (page, text)]
     assert "trust" in cards[0]
     assert cards[1] == [card for card in cards[0] if card != "worst"]  # the file lists whole answers instead

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from evaluation.criteria.rubrics import slot_of, standings
-from evaluation.judging.drafting import as_yaml
+from evaluation.criteria.rubrics import rubric_scope, version_statuses
+from evaluation.judging.drafting import rubric_yaml
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Endpoint, RubricEvent, RubricVersion, Run
 from tests.factories import make_judge
@@ -24,7 +24,7 @@ HOSTILE = "{metrics} {{ 7|add:35 }} {% debug %} <script>alert(1)</script>"
 
 def entered(world: World, text: str = "") -> dict[str, object]:
     rubric = shipped_rubric(FAMILY, "en").model_copy(update={"instruction": HOSTILE})
-    return {"project": world.project.pk, "text": text or as_yaml(rubric), "note": "dates"}
+    return {"project": world.project.pk, "text": text or rubric_yaml(rubric), "note": "dates"}
 
 
 def drafted(world: World) -> RubricVersion:
@@ -43,7 +43,7 @@ def test_an_evaluator_drafts_and_the_text_is_shown_as_text() -> None:
 
 def test_what_is_not_in_other_words_alone_is_refused_beside_the_field() -> None:
     world = make_world()
-    wrong = as_yaml(shipped_rubric(FAMILY, "en")).replace("value: 5", "value: 6")
+    wrong = rubric_yaml(shipped_rubric(FAMILY, "en")).replace("value: 5", "value: 6")
     page = world.client("evaluator").post(reverse(ADD), entered(world, wrong)).content.decode()
     assert "errorlist" in page
     assert not RubricVersion.objects.filter(project=world.project).exists()
@@ -59,10 +59,10 @@ def test_a_lead_puts_it_in_force_for_a_reason_and_takes_it_out() -> None:
     lead.post(decide, {"judge": judge.pk, "reason": "", "do": "activate"})
     assert not RubricEvent.objects.exists()
     lead.post(decide, {"judge": judge.pk, "reason": "It reads dates", "do": "activate"})
-    assert standings(slot_of(judge, FAMILY)).active == row
+    assert version_statuses(rubric_scope(judge, FAMILY)).active == row
     assert "It reads dates" in lead.get(reverse(CHANGE, args=[row.pk])).content.decode()
     lead.post(decide, {"judge": judge.pk, "reason": "Worse", "do": "retire"})
-    assert standings(slot_of(judge, FAMILY)).active.version == 1
+    assert version_statuses(rubric_scope(judge, FAMILY)).active.version == 1
 
 
 @pytest.mark.parametrize("who", [person for person in PEOPLE if person not in {"lead", "admin"}])

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.formats.records import forms
+from evaluation.formats.records import form_names
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Attempt, Preflight, Reply, Run, WorkUnit
 from review.models import Exposure
@@ -214,7 +214,7 @@ def test_a_lead_exports_records_for_another_tool(run: Run) -> None:
     assert lead.get(f"/api/v1/runs/{run.pk}/records/", {"form": "no form"}).status_code == 400
 
 
-@pytest.mark.parametrize("form", forms())
+@pytest.mark.parametrize("form", form_names())
 def test_every_form_has_an_ending_and_can_be_written(run: Run, form: str) -> None:
     response = as_role(Role.LEAD, run).get(reverse("run-records", args=[run.pk]), {"form": form})
     ending = response["Content-Disposition"].rstrip('"').rpartition(".")[2]

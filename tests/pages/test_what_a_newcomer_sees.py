@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import User
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment
-from review.ratings.submitting import metrics_of, submit
+from review.ratings.submitting import queue_metrics, submit
 from tests.factories import (
     make_answer_set,
     make_project,
@@ -53,7 +53,7 @@ def test_the_guideline_is_open_on_the_first_item_and_folded_on_the_others(world:
     assert first.index("Read the <em>passages</em> first.") < first.index("<h1")
     ahead = card_of(world, world.assignment, "review-ahead")
     assert not details(ahead, "Guideline").endswith(" open>")
-    given = {row.metric.name: Given(value=3) for row in metrics_of(world.queue)}
+    given = {row.metric.name: RatingInput(value=3) for row in queue_metrics(world.queue)}
     submit(world.assignment, given, idempotency_key="k", by=world.people["member"])
     following = next_assignment(world.queue, world.people["member"])
     assert following is not None

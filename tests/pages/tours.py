@@ -13,11 +13,11 @@ from django.urls import URLPattern, URLResolver, resolve, reverse
 from evaluation.extensions import features
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
 from review.calibration.freezing import freeze
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, GoldSet, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
-from review.ratings.submitting import escalate, metrics_of, submit
+from review.ratings.submitting import escalate, queue_metrics, submit
 from tests.factories import make_judge
 from tests.installed import merged, sites
 from tests.review.builders import imported_rating
@@ -43,7 +43,7 @@ def prepare(people: dict[str, User]) -> None:
     judge whose prompts are worked on."""
     queue = ReviewQueue.objects.get(example=False)
     rated = held(queue, people["reviewer1"])
-    given = {row.metric.name: Given(value=3) for row in metrics_of(queue)}
+    given = {row.metric.name: RatingInput(value=3) for row in queue_metrics(queue)}
     if submit(rated, given, idempotency_key="tour", by=people["reviewer1"], active_ms=30_000).reveal:
         reveal(rated)
         finalise(rated, by=people["reviewer1"])

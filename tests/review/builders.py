@@ -23,7 +23,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.worker.lifecycle import RunConfig, make_run
-from review.evidence.changes import touch
+from review.evidence.changes import invalidate_figures
 from review.models import (
     Assignment,
     Draw,
@@ -36,8 +36,8 @@ from review.models import (
     ReviewItem,
     ReviewQueue,
 )
-from review.reports.gathering import gather
-from review.reports.report import Report, report_of
+from review.reports.gathering import load_inputs
+from review.reports.report import Report, build_report
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, unique
 
 RULES = ("keyword_hit", "keyword_coverage", "negative_detection", "latency")
@@ -171,7 +171,7 @@ def draw_into(queue: ReviewQueue, run: Run, places: Sequence[tuple[str, float | 
         queue=queue, run=run, strategy=fields.pop("strategy", "stratified"), seed=7, frame_size=len(places), **fields
     )
     answers = answer_rows(run)
-    touch([answer.pk for answer in answers])
+    invalidate_figures([answer.pk for answer in answers])
     FrameMember.objects.bulk_create(
         FrameMember(draw=drawn, answer=answer, stratum=stratum, probability=probability, sampled=sampled)
         for answer, (stratum, probability, sampled) in zip(answers, places, strict=True)
@@ -218,7 +218,7 @@ def moved(assignment: Assignment, state: str) -> None:
     if state == Assignment.State.REVEALED:
         assignment.revealed_at = timezone.now()
     assignment.save()
-    touch([assignment.item.answer_id])
+    invalidate_figures([assignment.item.answer_id])
 
 
 def rate(
@@ -233,7 +233,7 @@ def rate(
     if phase == "final" and assignment.state == Assignment.State.SUBMITTED:
         moved(assignment, Assignment.State.REVEALED)
         moved(assignment, Assignment.State.FINISHED)
-    touch([assignment.item.answer_id])
+    invalidate_figures([assignment.item.answer_id])
     return Rating.objects.create(
         answer_id=assignment.item.answer_id,
         metric=row,
@@ -270,7 +270,7 @@ def rate_each(
     Assignment.objects.filter(queue=queue, state=Assignment.State.LEASED).update(
         state=Assignment.State.SUBMITTED, submitted_at=now
     )
-    touch([answer.pk for answer in answers])
+    invalidate_figures([answer.pk for answer in answers])
     Rating.objects.bulk_create(
         Rating(
             answer_id=assignment.item.answer_id,
@@ -293,7 +293,7 @@ def imported_rating(
     answer: Answer, row: MetricDefinition, author: str, value: float | str | None, **fields: Any
 ) -> Rating:
     """A rating made elsewhere, stored."""
-    touch([answer.pk])
+    invalidate_figures([answer.pk])
     made = imported_row(answer, row, author, value, **fields)
     made.save(force_insert=True)
     return made
@@ -321,7 +321,7 @@ def imported_row(
 def decide(answer: Answer, row: MetricDefinition, value: float | str | None, kind: str = "override") -> Override:
     """An override, adjudication or revert, the next in turn."""
     turn = Override.objects.filter(answer=answer, metric=row).count() + 1
-    touch([answer.pk])
+    invalidate_figures([answer.pk])
     return Override.objects.create(
         answer=answer,
         metric=row,
@@ -336,4 +336,4 @@ def decide(answer: Answer, row: MetricDefinition, value: float | str | None, kin
 
 def make_report(run: Run) -> Report:
     """The report of a run as it stands now, computed without the cache."""
-    return report_of(gather(run))
+    return build_report(load_inputs(run))

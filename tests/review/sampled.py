@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.models import Run, User
-from review.evidence.changes import touch_run
+from review.evidence.changes import invalidate_run_figures
 from review.models import Rating
 from tests.factories import make_user
 from tests.review.builders import (
@@ -44,7 +44,7 @@ def rate_the_others(run: Run) -> None:
     Rating.objects.bulk_create(
         imported_row(answer, row, "e1", int(OTHERS[name])) for answer in answer_rows(run) for name, row in rows.items()
     )
-    touch_run(run)
+    invalidate_run_figures(run)
 
 
 def _rate(run: Run, experts: Sequence[float], people: Sequence[User], every: int) -> None:

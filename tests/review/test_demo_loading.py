@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from evaluation.models import Run
-from review.management.demo.loading import demo_project, load_demo, set_people
+from review.management.demo.loading import create_demo_users, demo_project, load_demo
 from review.models import Exposure, ReviewQueue
-from review.reports.estimates import three_scores
-from review.reports.gathering import gather
+from review.reports.estimates import overall_scores
+from review.reports.gathering import load_inputs
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 def test_nobody_is_handed_an_answer_whose_judge_they_have_seen(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
-    set_people(project)
+    create_demo_users(project)
     load_demo(project)
     queue = ReviewQueue.objects.get(project=project, example=False)
     assert queue.items.count() == 24
@@ -26,5 +26,5 @@ def test_nobody_is_handed_an_answer_whose_judge_they_have_seen(settings: Any) ->
     seen = Exposure.objects.filter(user__in=queue.members.values("reviewer"), scope="answer")
     assert seen.exists()
     assert not queue.items.filter(answer__in=seen.values("object_id")).exists()
-    judged = gather(Run.objects.get(pk=queue.draws.latest("pk").run_id))
-    assert three_scores(judged).reviewed_answers == 26  # the examples still tell something
+    judged = load_inputs(Run.objects.get(pk=queue.draws.latest("pk").run_id))
+    assert overall_scores(judged).reviewed_answers == 26  # the examples still tell something

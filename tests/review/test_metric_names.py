@@ -9,9 +9,9 @@ import pytest
 from django.core.management import call_command
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import own_names
+from evaluation.judges.shipping import metric_names
 from evaluation.models import Run
-from review.decisions.overrides import metric_of, metric_of_run
+from review.decisions.overrides import find_metric, find_run_metric
 from review.models import Rating, ReviewQueue
 from review.ratings.import_files import import_ratings
 from tests.factories import make_profile, make_project, make_scored_run, make_user
@@ -33,9 +33,9 @@ def run() -> Run:
 
 def test_a_name_of_reports_means_the_metric_unless_it_is_a_scored_one_of_its_own(run: Run) -> None:
     names = ["avg_correctness", "correctness", "completeness", "nobody"]
-    assert own_names([run], names) == ["correctness", "correctness", "nugget_coverage", "nobody"]
+    assert metric_names([run], names) == ["correctness", "correctness", "nugget_coverage", "nobody"]
     other = make_scored_run(run.answer_set, metrics=["correctness", "completeness"], profile=run.profile_version)
-    assert own_names([other], names) == ["correctness", "correctness", "completeness", "nobody"]
+    assert metric_names([other], names) == ["correctness", "correctness", "completeness", "nobody"]
 
 
 def test_queues_are_made_on_it_by_command_and_rest(run: Run) -> None:
@@ -52,7 +52,7 @@ def test_queues_are_made_on_it_by_command_and_rest(run: Run) -> None:
 def test_values_are_overridden_and_imported_by_it_and_ratings_found(run: Run) -> None:
     answer = run.answer_set.answers.order_by("pk").first()
     assert answer is not None
-    assert metric_of(answer, "avg_correctness") == metric_of_run(run, "correctness")
+    assert find_metric(answer, "avg_correctness") == find_run_metric(run, "correctness")
     row = {"question_id": answer.question.external_id, "metric": "avg_correctness", "value": 2, "rater": "human"}
     import_ratings(run, (json.dumps(row | {"author": "e1"}) + "\n").encode(), "ratings.jsonl")
     assert Rating.objects.get().metric.name == "correctness"

@@ -14,10 +14,10 @@ from django.test import Client
 from django.utils import timezone
 
 from evaluation.accounts import audit, purging
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import Attempt, AuditEvent, Reply, User
 from evaluation.runs.progress import spending
-from evaluation.scoring.replies import KeptReplies
+from evaluation.scoring.replies import CachedReplies
 from evaluation.storage import append_only, integrity
 from review.models import Draft, ItemEvent, Rating
 from tests.factories import make_draft_run, make_queue, make_units, make_user
@@ -49,14 +49,14 @@ def wrote() -> User:
     item = caller.next(queue)["id"]
     assert caller.post(f"items/{item}/draft/", {"values": GOOD, "comment": SECRET}).status_code == 204
     assert caller.post(f"items/{item}/flag/", {"kind": "unsafe", "comment": SECRET}).status_code == 204
-    audit.seal()
+    audit.seal_rows()
     return User.objects.get(pk=caller.user.pk)
 
 
 def test_of_an_erased_person_nothing_is_left_but_figures(wrote: User) -> None:
     figures = list(Rating.objects.values_list("pk", "value", "reviewer", "created_at"))
     assert all(word in texts() for word in (SECRET, "kim@example.org", "Seoyeon"))
-    head = audit.head()
+    head = audit.chain_head()
     said = StringIO()
     lead = make_user("admin", wrote.grants.first().project)
     call_command("purge", person="kim", by=lead.username, stdout=said)
@@ -72,18 +72,18 @@ def test_of_an_erased_person_nothing_is_left_but_figures(wrote: User) -> None:
     assert (wrote.username, wrote.is_active, wrote.has_usable_password()) == (f"erased-{wrote.pk}", False, False)
     assert wrote.tokens.filter(revoked_at=None).count() == 0
     assert list(audit.flaws(head)) == []  # the seals leave out what people wrote
-    assert append_only.missing() == []
-    assert purging.erase(wrote, by=None) == {}  # nothing is left to do
+    assert append_only.tables_without_triggers() == []
+    assert purging.erase_person(wrote, by=None) == {}  # nothing is left to do
 
 
 def test_the_last_administrator_of_the_site_stays(wrote: User) -> None:
     boss = User.objects.create_superuser("boss")
-    with pytest.raises(Refused, match="last_superuser"):
-        purging.erase(boss, by=None)
+    with pytest.raises(DomainError, match="last_superuser"):
+        purging.erase_person(boss, by=None)
     with pytest.raises(CommandError, match="last administrator"):
         call_command("purge", person="boss")
     User.objects.create_superuser("second")
-    purging.erase(boss, by=None)
+    purging.erase_person(boss, by=None)
     assert not User.objects.filter(username="boss").exists()
 
 
@@ -93,10 +93,10 @@ def test_what_fails_halfway_is_taken_back_with_the_triggers(wrote: User, monkeyp
 
     monkeypatch.setattr(purging.audit, "record", failing)
     with pytest.raises(RuntimeError):
-        purging.erase(wrote, by=None)
+        purging.erase_person(wrote, by=None)
     assert User.objects.filter(username="kim").exists()
     assert Rating.objects.filter(comment=SECRET).exists()
-    assert integrity.altered() == {}
+    assert integrity.altered_triggers() == {}
     with pytest.raises(DatabaseError), transaction.atomic():
         Rating.objects.update(comment="")
 
@@ -123,7 +123,7 @@ def test_old_replies_lose_their_texts_and_answer_no_call_any_more(settings: Any)
     assert event.detail["rows"] == 1
     assert event.detail["sha256"] == sha256(b"old 40").hexdigest()
     assert list(audit.flaws()) == []
-    assert KeptReplies(run.project_id, 1).find(["h"]) == {}
+    assert CachedReplies(run.project_id, 1).find(["h"]) == {}
     call_command("purge", stdout=said)
     assert AuditEvent.objects.filter(verb=purging.REPLIES_PURGED).count() == 1
 
@@ -145,7 +145,7 @@ def test_calls_that_were_never_sent_are_taken_out_and_those_of_unknown_cost_stay
     assert spending(run) == spent
     event = AuditEvent.objects.get(verb=purging.UNSENT_PURGED)
     assert (event.object_id, event.detail) == (str(attempts[0].pk), {"rows": 1})
-    assert append_only.missing() == []
+    assert append_only.tables_without_triggers() == []
     call_command("purge", stdout=said)
     assert AuditEvent.objects.filter(verb=purging.UNSENT_PURGED).count() == 1
 

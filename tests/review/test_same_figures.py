@@ -19,11 +19,11 @@ from django.utils.translation import override
 
 from evaluation.messages import numbers
 from evaluation.models import Run, User
-from review.agreement.pages import PERCENT, agreement_pictures
-from review.agreement.plots import FIRST, STATISTICS
-from review.management.demo.loading import demo_project, load_demo, set_people
-from review.queues.planning import planned_review
-from review.reports.estimates import WAYS
+from review.agreement.pages import PERCENT_STATISTICS, render_agreement_plots
+from review.agreement.plots import FIRST_STATISTICS, STATISTICS
+from review.management.demo.loading import create_demo_users, demo_project, load_demo
+from review.queues.planning import next_review_json
+from review.reports.estimates import ESTIMATE_NAMES
 from review.reports.exporting import export
 from review.reports.figure import plain
 from tests.review.builders import make_report
@@ -76,7 +76,10 @@ def statistics(agreement: Mapping[str, Any]) -> Iterator[tuple[str, str, list[st
                     continue
                 low, high = of["intervals"].get(name, (None, None))
                 known = [one for one in (value, low, high) if one is not None]
-                texts = [numbers.share(one) if name in PERCENT else f"{round(one, 2) or 0.0:.2f}" for one in known]
+                texts = [
+                    numbers.format_share(one) if name in PERCENT_STATISTICS else f"{round(one, 2) or 0.0:.2f}"
+                    for one in known
+                ]
                 yield name, str(STATISTICS[name][0]), texts
 
 
@@ -88,7 +91,7 @@ def walked(run: Run, client: Client) -> int:
         assert answer.status_code == 200, path
         return json.loads(b"".join(answer.streaming_content) if answer.streaming else answer.content)
 
-    report = json.loads(b"".join(export(run, "json", planned=planned_review).chunks))
+    report = json.loads(b"".join(export(run, "json", planned=next_review_json).chunks))
     assert rest("report/?format=json") == report
     summary = json.loads(printed("results", str(run.pk), "--format", "json"))
     assert {key: value for key, value in report.items() if key != "evaluation"} == {
@@ -102,13 +105,13 @@ def walked(run: Run, client: Client) -> int:
 
     page = rows(client.get(reverse("run", args=[run.pk])).content.decode())
     details = rows(client.get(reverse("run-agreement-intervals", args=[run.pk])).content.decode())
-    html = rows(b"".join(export(run, "html", pictures=agreement_pictures).chunks).decode())
+    html = rows(b"".join(export(run, "html", pictures=render_agreement_plots).chunks).decode())
     terminal, corrected = printed("results", str(run.pk)), printed("correct", str(run.pk))
     titles = {line.name: line.title.in_language("en") for line in make_report(run).metrics}
     count = 0
     for name, way, scale, figure in scores(report):
         told = correction["overall"] if name == "overall" else correction["metrics"][name]
-        assert way in WAYS
+        assert way in ESTIMATE_NAMES
         assert {key: told[way].get(key) for key in figure} == figure
         if figure.get("value") is None or scale.endswith("seconds"):
             continue
@@ -123,7 +126,7 @@ def walked(run: Run, client: Client) -> int:
     for name, title, figures in statistics(report["agreement"]):
         count += len(figures)
         assert row_with(details, title, *figures), ("page", title, figures)
-        assert name not in FIRST or row_with(html, title, *figures), ("html", title, figures)
+        assert name not in FIRST_STATISTICS or row_with(html, title, *figures), ("html", title, figures)
     return count
 
 
@@ -131,7 +134,7 @@ def walked(run: Run, client: Client) -> int:
 def test_three_demo_runs_say_the_same_everywhere(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
-    set_people(project)
+    create_demo_users(project)
     load_demo(project)
     client = Client()
     client.force_login(User.objects.get(username="viewer"))

@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from evaluation.models import Run, Score
 from evaluation.profiles.spec import shipped_profiles
-from review.management.demo.loading import HERE
+from review.management.demo.loading import DATA_DIR
 from tests.examples import first_fast
 from tests.factories import make_project
 
@@ -55,9 +55,9 @@ def project() -> str:
     """A project with the demo's questions and the answers of one system."""
     made = make_project()
     named = {"project": made.name, "stdout": StringIO()}
-    call_command("import_questions", str(HERE / "questions.yaml"), name="demo", **named)
+    call_command("import_questions", str(DATA_DIR / "questions.yaml"), name="demo", **named)
     options = {"questions": "demo", "system": "demo-vector"}
-    call_command("import_answers", str(HERE / "answers_vector.jsonl"), **options, **named)
+    call_command("import_answers", str(DATA_DIR / "answers_vector.jsonl"), **options, **named)
     return made.name
 
 

@@ -8,7 +8,6 @@ ledger's thread goes to that file.
 """
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import cProfile

@@ -17,7 +17,7 @@ from django.db import connection
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
-from config.entrance import Entrance
+from config.entrance import BufferedRSGIAdapter
 
 DATABASE = dict(environ.Env.db_url_config(os.environ["DATABASE_URL"]))
 if DATABASE["ENGINE"].endswith("sqlite3"):
@@ -49,4 +49,4 @@ if not settings.configured:
     if "--table" in sys.argv:
         with connection.cursor() as made:
             made.execute("CREATE TABLE bench_floor (answer_id bigint, value integer)")
-application = Entrance(get_wsgi_application(), at_most=1_000_000)
+application = BufferedRSGIAdapter(get_wsgi_application(), max_body_bytes=1_000_000)

@@ -59,7 +59,7 @@ def measured(answers: int) -> dict[str, float]:
     from evaluation.judges.shipping import profile_row
     from evaluation.models import Run, Score
     from evaluation.worker.lifecycle import RunConfig, make_run
-    from review.agreement.run_agreement import kept_agreement
+    from review.agreement.run_agreement import cached_agreement
     from review.ratings.import_files import import_ratings
     from tests.factories import make_answer_set, make_question_set, question_spec
 
@@ -74,7 +74,7 @@ def measured(answers: int) -> dict[str, float]:
     done = import_ratings(run, data, "judges.jsonl", ["relevance=0..3"], "uniform")
     found["import"] = time.process_time() - start
     start = time.process_time()
-    kept_agreement(run)
+    cached_agreement(run)
     found["agreement"] = time.process_time() - start
     rows = list(Score.objects.filter(run=run).exclude(author=""))
     for at, row in enumerate(rows):

@@ -2,7 +2,6 @@
 figures|agreement|comparison RUN…``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import os
@@ -15,11 +14,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
 from evaluation.models import Run
-from review.figure_cache.keeping import keep
-from review.figure_cache.making import MAKERS
+from review.figure_cache.keeping import build_and_store
+from review.figure_cache.making import BUILDERS
 
 if __name__ == "__main__":
     kind, *keys = sys.argv[1:]
     found = Run.objects.in_bulk([int(key) for key in keys])
-    keep(MAKERS[kind], [found[int(key)] for key in keys])
+    build_and_store(BUILDERS[kind], [found[int(key)] for key in keys])
     print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")

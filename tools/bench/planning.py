@@ -34,7 +34,7 @@ def measured(questions: int) -> dict[str, float]:
     from evaluation.models import Answer
     from evaluation.models.run_spec import RunSpec
     from evaluation.runs.making import draft_run
-    from evaluation.runs.planning import plan_of
+    from evaluation.runs.planning import plan_draft
     from tests.factories import make_answer_set, make_question_set, question_spec
 
     call_command("migrate", verbosity=0)
@@ -44,7 +44,7 @@ def measured(questions: int) -> dict[str, float]:
         start = time.monotonic()
         with transaction.atomic():
             run = draft_run(answers, RunSpec(limit=count - 1), None)
-            found["units"] = plan_of(run).units
+            found["units"] = plan_draft(run).units
             found[name] = time.monotonic() - start
             transaction.set_rollback(True)
     start = time.monotonic()

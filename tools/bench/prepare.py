@@ -3,7 +3,6 @@
 """
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import os

@@ -50,13 +50,13 @@ def measured(answers: int) -> dict[str, float]:
 
     from evaluation.judges.shipping import profile_row
     from evaluation.models import Run, Score
-    from evaluation.worker.collector import held_back
+    from evaluation.worker.collector import paused_gc
     from evaluation.worker.lifecycle import RunConfig, make_run
-    from review.agreement.run_agreement import agreement_of
+    from review.agreement.run_agreement import compute_agreement
     from review.models import Rating
     from review.ratings.import_files import import_ratings
-    from review.reports.estimates import three_ways
-    from review.reports.gathering import gather
+    from review.reports.estimates import correction_sheet
+    from review.reports.gathering import load_inputs
     from review.statistics.agreement.bootstrap import Resampling
     from tests.factories import make_answer_set, make_question_set, question_spec
 
@@ -73,12 +73,12 @@ def measured(answers: int) -> dict[str, float]:
     for rows in (Rating.objects.all(), Score.objects.filter(run=run)):
         list(rows.values_list(*columns))
     found["bare"] = time.process_time() - start
-    with held_back():  # as commands do
+    with paused_gc():  # as commands do
         start = time.process_time()
-        agreement_of(run, resampling=Resampling()).to_dict()
+        compute_agreement(run, resampling=Resampling()).to_dict()
         found["agreement"] = time.process_time() - start
         start = time.process_time()
-        three_ways(gather(run), by_category=False)
+        correction_sheet(load_inputs(run), by_category=False)
         return found | {"correct": time.process_time() - start}
 
 

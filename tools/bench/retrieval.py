@@ -86,11 +86,11 @@ def measured(chunks: int) -> dict[str, object]:
     from django.core.management import call_command
 
     from evaluation.models import Endpoint
-    from evaluation.runs.selectors import project_named
+    from evaluation.runs.selectors import get_project
 
     call_command("migrate", verbosity=0)
     corpus, questions = planted(chunks)
-    found: dict[str, object] = {"project": project_named().name, "questions": len(questions), "chunks": len(corpus)}
+    found: dict[str, object] = {"project": get_project().name, "questions": len(questions), "chunks": len(corpus)}
     quiet = {"stdout": open(os.devnull, "w"), "stderr": sys.stderr}  # noqa: SIM115
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder) / name for name in ("corpus.jsonl", "questions.jsonl", "settings.json")}

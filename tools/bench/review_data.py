@@ -7,7 +7,6 @@ each reviewer's token and session, as JSON.
 """
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import argparse

@@ -28,13 +28,13 @@ from statistics import median, quantiles
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from evaluation.worker.serving import processes, web_command
+from evaluation.worker.serving import web_command, web_processes
 from tests.faults.site import Site, descendants, free_port, fresh_database
 
 ANSWERS, SIZES, TURNS = 50_000, (5_000, 50_000), 60
 WARM_UP = 10  # turns that are not measured: every process compiles the templates of its first page
 VALUES = {"correctness": {"value": 3}, "faithfulness": {"value": 4}}
-PROCESSES = processes(int(os.environ.get("CONCORD_WEB_PROCESSES", "0")))  # as `serve` would start
+PROCESSES = web_processes(int(os.environ.get("CONCORD_WEB_PROCESSES", "0")))  # as `serve` would start
 RATED = "value:correctness=3&value:faithfulness=4"
 Times = dict[str, list[float]]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from review.statistics.correction import parts as correction_parts
-from review.statistics.correction.corrected import corrected
+from review.statistics.correction.corrected import corrected_component
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
@@ -41,7 +41,7 @@ def frame(seed: int, sizes: tuple[int, ...], labels: tuple[int, ...]) -> tuple[l
 
 
 def estimate(answers: list[FrameAnswer], target: Target = Target.THIS_RUN) -> Estimate:
-    found = corrected(Component("m", frame_of(answers), 1.0, 5.0), target)
+    found = corrected_component(Component("m", frame_of(answers), 1.0, 5.0), target)
     assert isinstance(found, Estimate)
     assert found.method is Method.REGRESSION
     return found

@@ -16,7 +16,7 @@ from typing import Any
 from evaluation.core.errors import InvalidFile
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.formats.records import Record, written
+from evaluation.formats.records import Record, write_records
 from tools.interchange.writing import READERS, ROWS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ def main(python: str, folder: Path) -> int:
     out = folder / "ours"
     out.mkdir()
     for form in READERS:
-        text = "".join(written(form, [_record(row) for row in ROWS]))
+        text = "".join(write_records(form, [_record(row) for row in ROWS]))
         (out / f"{form}.jsonl").write_text(text, encoding="utf-8")
     failed += _packages(python, "read", out)
     lines += ["", "| read by its package | came back |", "|---|---|"]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from review.statistics.acceptance import evidence_of, level_of_look
+from review.statistics.acceptance import mean_difference, significance_level
 from review.statistics.agreement.statistic import Array
 
 LOOKS, GROWTHS, EACH, CHOICE = 10, 10, 3, 8
@@ -64,7 +64,7 @@ def p_of(candidate: Array, active: Array, label: Array, in_group: int) -> Array:
     """p-values of the lives (first axis) by the product's own test."""
     n = label.shape[-1]
     difference = (candidate - label) ** 2 - (active - label) ** 2
-    return evidence_of(difference, np.ones(n), np.arange(n) // in_group).p_below
+    return mean_difference(difference, np.ones(n), np.arange(n) // in_group).p_below
 
 
 def false_lives(judge: Judge, n: int, lives: int, *, in_group: int = 1, chosen: bool = False, seed: int = 0) -> float:
@@ -77,7 +77,7 @@ def false_lives(judge: Judge, n: int, lives: int, *, in_group: int = 1, chosen: 
         candidate = judge(random, truth, 1.0)
         if chosen:  # a candidate that looks good on validation: another part of the set, independent of the hold-out
             candidate = _best_on_validation(random, judge, truth, label, candidate)
-        fallen |= p_of(candidate, active, label, in_group) < level_of_look(look)
+        fallen |= p_of(candidate, active, label, in_group) < significance_level(look)
     return float(fallen.mean())
 
 
@@ -108,7 +108,7 @@ def growing_lives(judge: Judge, n: int, lives: int, *, renewed: bool, seed: int 
         for _ in range(EACH):
             look += 1
             candidate = judge(random, truth[:, :size], 1.0)
-            fallen |= p_of(candidate, active[:, :size], label[:, :size], 1) < level_of_look(look)
+            fallen |= p_of(candidate, active[:, :size], label[:, :size], 1) < significance_level(look)
     return float(fallen.mean())
 
 
@@ -151,7 +151,7 @@ def power(skills: tuple[float, float], n: int, look: int, lives: int) -> float:
     truth = quality(random, lives, n, 1)
     label = by_levels(random, truth, EXPERT)
     active, candidate = (channel(random, truth, label, skill) for skill in skills)
-    return float((p_of(candidate, active, label, 1) < level_of_look(look)).mean())
+    return float((p_of(candidate, active, label, 1) < significance_level(look)).mean())
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import argparse
 
 import numpy as np
 
-from review.statistics.acceptance import evidence_of, level_of_look
+from review.statistics.acceptance import mean_difference, significance_level
 from review.statistics.agreement.statistic import Array
 
 ANCHORS, MOVE, CHECKS = 100, 0.3, 12
@@ -29,8 +29,8 @@ def judged(random: np.random.Generator, usual: Array, steady: float, move: float
 
 def moved(before: Array, now: Array, step: int, in_group: int) -> Array:
     """Which lives (first axis) the product's test takes for moved."""
-    found = evidence_of(now - before, np.ones(ANCHORS), np.arange(ANCHORS) // in_group)
-    return 2.0 * np.minimum(found.p_below, found.negated.p_below) < level_of_look(step)
+    found = mean_difference(now - before, np.ones(ANCHORS), np.arange(ANCHORS) // in_group)
+    return 2.0 * np.minimum(found.p_below, found.negated.p_below) < significance_level(step)
 
 
 def usual(random: np.random.Generator, lives: int) -> Array:

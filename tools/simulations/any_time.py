@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from review.statistics.correction.any_time import Arriving, any_time_interval
-from review.statistics.correction.corrected import corrected
+from review.statistics.correction.any_time import RatingStream, any_time_interval
+from review.statistics.correction.corrected import corrected_component
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
@@ -28,7 +28,9 @@ def leaves_out(population: Population, order: list[int]) -> tuple[bool, float]:
     """Whether any look of the betting interval leaves out the truth, and its last width as a share of the scale. It is
     never wider at a later look, so that the last tells of all."""
     ratings = [(at, population.expert[at]) for at in order]
-    low, high = any_time_interval([Arriving(population.judge, ratings, len(order))], population.low, population.high)
+    low, high = any_time_interval(
+        [RatingStream(population.judge, ratings, len(order))], population.low, population.high
+    )
     return not low <= population.truth <= high, (high - low) / (population.high - population.low)
 
 
@@ -45,7 +47,7 @@ def ordinary_leaves_out(population: Population, order: list[int]) -> tuple[bool,
             for at, judge in enumerate(population.judge)
         ]
         yes_no = population.high - population.low == 1.0
-        found = corrected(Component("x", frame_of(answers), population.low, population.high, yes_no=yes_no))
+        found = corrected_component(Component("x", frame_of(answers), population.low, population.high, yes_no=yes_no))
         if isinstance(found, Estimate):
             missed |= not found.low <= population.truth <= found.high
             width = (found.high - found.low) / (population.high - population.low)

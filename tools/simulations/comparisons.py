@@ -20,8 +20,8 @@ import numpy as np
 
 from review.statistics.agreement.statistic import Array, Indices
 from review.statistics.correction.outcome import Deviation, group_freedom, t_quantile
-from review.statistics.paired_tests.family import family_of
-from review.statistics.paired_tests.gate import confidence_of
+from review.statistics.paired_tests.family import difference_family
+from review.statistics.paired_tests.gate import gate_confidence
 from review.statistics.paired_tests.gatekeeping import Branch, BranchTests, gatekeep
 
 METRICS = ("coherence", "consistency", "fluency", "relevance")
@@ -88,7 +88,7 @@ def verdicts(pool: Array, questions: int, shifts: Sequence[Array], draws: int) -
         opened = [one if one.overall and one.overall.p_value <= level else Branch(one.overall, {}) for one in branches]
         tests = gatekeep(opened, resamples=RESAMPLES, seed=seed)[1]  # closed branches test no metric: none is resampled
         every = [one for branch in branches for one in (branch.overall, *branch.metrics.values()) if one]
-        level = family_of(every, resamples=RESAMPLES, seed=seed).level
+        level = difference_family(every, resamples=RESAMPLES, seed=seed).level
         false += [
             _any_false(branches, shifts, 0.05),
             _any_false(branches, shifts, level),
@@ -146,7 +146,7 @@ def gate_alarms(
     groups = questions // GROUP
     member = np.repeat(np.arange(groups), GROUP)
     freedom = group_freedom(np.bincount(member))
-    reach = t_quantile(0.5 + confidence_of(looks if spent else 1) / 2.0, freedom)
+    reach = t_quantile(0.5 + gate_confidence(looks if spent else 1) / 2.0, freedom)
     for _ in range(draws):
         asked = random.integers(0, len(pool), groups)[member]
         values = deal(pool, asked, looks + 1, random).mean(axis=2)

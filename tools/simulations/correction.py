@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from review.statistics.correction.corrected import corrected
+from review.statistics.correction.corrected import corrected_component
 from review.statistics.correction.frame import Component, ReviewState
-from review.statistics.correction.outcome import Estimate, Outcome, Target
+from review.statistics.correction.outcome import CorrectionOutcome, Estimate, Target
 from review.statistics.sampling.draw import draw
-from review.statistics.sampling.member import Drawn, DrawParams, Member
+from review.statistics.sampling.member import DrawnAnswer, DrawParams, Member
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 SIZES = (25, 50, 100, 200)
@@ -150,7 +150,7 @@ def simulate_clusters(population: Population, size: int, draws: int) -> float:
     return hits / draws
 
 
-def _outcome(population: Population, drawn: list[Drawn], target: Target = Target.THIS_RUN) -> Outcome:
+def _outcome(population: Population, drawn: list[DrawnAnswer], target: Target = Target.THIS_RUN) -> CorrectionOutcome:
     answers = [
         FrameAnswer(
             one.key,
@@ -164,7 +164,9 @@ def _outcome(population: Population, drawn: list[Drawn], target: Target = Target
         for one in drawn
     ]
     yes_no = population.high - population.low == 1.0
-    return corrected(Component("x", frame_of(answers), population.low, population.high, yes_no=yes_no), target)
+    return corrected_component(
+        Component("x", frame_of(answers), population.low, population.high, yes_no=yes_no), target
+    )
 
 
 def _deviation(values: list[float | None]) -> float:

@@ -24,13 +24,13 @@ import numpy as np
 from scipy.special import stdtrit
 
 from review.statistics.agreement.bootstrap import clopper_pearson
-from review.statistics.correction.corrected import UNSEEN_SHARE, corrected
+from review.statistics.correction.corrected import MAX_UNSEEN_SHARE, corrected_component
 from review.statistics.correction.frame import Component, ReviewState
-from review.statistics.correction.outcome import Estimate, Warn
+from review.statistics.correction.outcome import Estimate, EstimateWarning
 from review.statistics.correction.parts import (
-    LEAST_FREEDOM,
-    LEAST_UNIFORM,
-    OWN_SLOPE_LABELS,
+    MIN_FREEDOM,
+    MIN_OWN_SLOPE_LABELS,
+    MIN_UNIFORM_LABELS,
     PSEUDO_LABELS,
     unseen_rate,
 )
@@ -159,9 +159,11 @@ def draws_of(
     average = [population.judge[own].mean() for own in members]
     importance = [N**2 * (1 - n / N) / n for N, n in zip(sizes, counts, strict=True)]
     pull = [a / (n - 1) * (one - one.mean(1, keepdims=True)) for a, n, one in zip(importance, counts, f, strict=True)]
-    parts = [[at] for at in range(len(counts))] if several and min(counts) >= OWN_SLOPE_LABELS else [range(len(counts))]
+    parts = (
+        [[at] for at in range(len(counts))] if several and min(counts) >= MIN_OWN_SLOPE_LABELS else [range(len(counts))]
+    )
     slope, lever, estimated = [np.zeros(draws)] * len(counts), [np.zeros((draws, n)) for n in counts], np.zeros(draws)
-    if len(parts) > 1 or size - len(counts) - 1 >= LEAST_FREEDOM:
+    if len(parts) > 1 or size - len(counts) - 1 >= MIN_FREEDOM:
         for part in parts:
             spread = sum((pull[at] * f[at]).sum(1) for at in part)
             known = spread > 1e-12 * sum(importance[at] for at in part) * width**2
@@ -206,7 +208,7 @@ def draws_of(
             ends[0][at], ends[1][at] = (low + limit * width for limit in limits)
         found.append((np.clip(ends[0], low, high), np.clip(ends[1], low, high)))
     shown = with_variance | equal | ~alike | exact
-    warned = with_variance & (unseen > UNSEEN_SHARE * variance)
+    warned = with_variance & (unseen > MAX_UNSEEN_SHARE * variance)
     mean = (ratings / inclusion).sum(1, keepdims=True) / (1 / inclusion).sum()
     spread = (np.square(ratings - mean) / inclusion).sum(1) / (1 / inclusion).sum() * size / (size - 1)
     ends = (high - inside) ** 2 + (inside - low) ** 2
@@ -220,7 +222,7 @@ def draws_of(
 
 def _uniform_labels(half: Array, spread: Array, ends: Array, size: int) -> Array:
     """As the product's :func:`uniform_labels`, for many draws at once."""
-    low, high = np.full(len(half), LEAST_UNIFORM), np.full(len(half), float(size))
+    low, high = np.full(len(half), MIN_UNIFORM_LABELS), np.full(len(half), float(size))
     for _ in range(40):
         labels = (low + high) / 2
         unseen = PSEUDO_LABELS / labels**2 * (1 - labels / size) * ends
@@ -273,7 +275,7 @@ def prove(all_of: Sequence[Population], draws: int) -> float:
             ends = (found.value[0], min(found.ends[0][0], found.value[0]), max(found.ends[1][0], found.value[0]))
             both = zip(ends, (outcome.value, outcome.low, outcome.high), strict=True)
             worst = max(worst, *(abs(one - other) / (population.high - population.low) for one, other in both))
-            assert (Warn.UNSEEN_ANSWERS in outcome.warnings) is bool(found.warned[0])
+            assert (EstimateWarning.UNSEEN_ANSWERS in outcome.warnings) is bool(found.warned[0])
             if np.isfinite(found.effective[0]):
                 assert abs(found.effective[0] / outcome.effective_labels - 1) < 1e-4
     assert worst < 1e-9, worst
@@ -293,7 +295,9 @@ def _product(population: Population, stratum: Array, counts: list[int], taken: s
         )
         for at, of in enumerate(stratum)
     ]
-    return corrected(Component("x", frame_of(answers), population.low, population.high, yes_no=population.yes_no))
+    return corrected_component(
+        Component("x", frame_of(answers), population.low, population.high, yes_no=population.yes_no)
+    )
 
 
 def _rows(path: Path) -> list[dict]:

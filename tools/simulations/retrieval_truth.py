@@ -26,7 +26,7 @@ import numpy as np
 
 from review.statistics.retrieval_truth.drawing import PassageDraw, draw_passages
 from review.statistics.retrieval_truth.estimating import estimate
-from review.statistics.retrieval_truth.pool import Metric, Pool
+from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric
 
 SYSTEMS = (
     "Olz-gpt4o",
@@ -165,13 +165,13 @@ def _outcome(data: Labelled, pool: Pool, drawn: PassageDraw, truth: Array) -> tu
 def _values(pool: Pool, drawn: PassageDraw, rated: Array) -> Array:
     """Value, low and high by metric and cell."""
     figures = estimate(pool, drawn, rated).figures
-    return np.array([[one.value, one.low, one.high] for one in figures]).T.reshape(3, len(Metric), -1)
+    return np.array([[one.value, one.low, one.high] for one in figures]).T.reshape(3, len(RetrievalMetric), -1)
 
 
 def compare(ours: Results, alone: Results) -> list[dict[str, float]]:
     """A row a metric: mean and least coverage, and width and error over those of uniform draws, mean and largest."""
     rows = []
-    for metric in range(len(Metric)):
+    for metric in range(len(RetrievalMetric)):
         covered = ours.covered[:, metric].mean(0)
         width, error = ours.width[:, metric].mean(0), np.sqrt(ours.error[:, metric].mean(0))
         against = (
@@ -201,23 +201,23 @@ def main() -> None:
         alone = simulate(data, case, None, asked.repairs, asked.ratings, asked.seed)
         for judge in JUDGES:
             ours = simulate(data, case, judge, asked.repairs, asked.ratings, asked.seed + 1)
-            for at, (metric, row) in enumerate(zip(Metric, compare(ours, alone), strict=True)):
+            for at, (metric, row) in enumerate(zip(RetrievalMetric, compare(ours, alone), strict=True)):
                 shares = f"{row['mean']:.3f} | {row['least']:.3f} | {alone.covered[:, at].mean():.3f}"
                 ratios = " | ".join(f"{row[name]:.2f}" for name in ("width", "largest width", "error", "largest error"))
                 print(f"| {case} | {judge} | {metric} | {shares} | {ratios} |", flush=True)
-                narrow = metric is Metric.RECALL or row["largest width"] <= NARROW
+                narrow = metric is RetrievalMetric.RECALL or row["largest width"] <= NARROW
                 misses += row["mean"] < LEAST_MEAN or row["least"] < LEAST_CELL or not narrow
-                least_recall = min(least_recall, row["least"] if metric is Metric.RECALL else 1.0)
+                least_recall = min(least_recall, row["least"] if metric is RetrievalMetric.RECALL else 1.0)
     print(f"\n{misses} rows miss 92% in the least cell, 94% in the mean, or the width promised")
     print("\n| labels | judge | repairs | metric | mean | least | width |\n" + "|---" * 7 + "|")
     for case in CASES:
         for judge in JUDGES:
             found = simulate_few_known(data, case, judge, asked.repairs, asked.seed + 1)
-            for at, metric in enumerate(Metric):
+            for at, metric in enumerate(RetrievalMetric):
                 covered, width = found.covered[:, at].mean(0), found.width[:, at].mean()
                 shares = f"{covered.mean():.3f} | {covered.min():.3f} | {width:.2f}"
                 print(f"| {case} | {judge} | {len(found.covered)} | {metric} | {shares} |", flush=True)
-                least_recall = min(least_recall, covered.min() if metric is Metric.RECALL else 1.0)
+                least_recall = min(least_recall, covered.min() if metric is RetrievalMetric.RECALL else 1.0)
     reached = "met" if least_recall >= LEAST_CELL else "missed"
     print(f"\nleast cell of recall in both tables: {100 * least_recall:.1f}%; goal {100 * LEAST_CELL:.0f}%: {reached}")
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from review.statistics.correction.corrected import corrected
-from review.statistics.correction.frame import Component, Frame, ReviewState
+from review.statistics.correction.corrected import corrected_component
+from review.statistics.correction.frame import Component, ReviewState, SamplingFrame
 from review.statistics.correction.outcome import Estimate
 from tools.simulations.coverage import DESIGNS, Population, populations, strata
 
@@ -49,7 +49,7 @@ def simulate(population: Population, design: str, skipped: int, draws: int) -> C
         taken = [random.choice(own, count, replace=False) for own, count in zip(members, counts, strict=True)]
         served = random.permutation(np.concatenate(taken))
         silent = served[np.argsort(population.expert[served], kind="stable")[:skipped]]
-        outcome = corrected(_component(population, stratum, counts, served, silent))
+        outcome = corrected_component(_component(population, stratum, counts, served, silent))
         if isinstance(outcome, Estimate):
             worst, best = outcome.response_bounds or (outcome.value, outcome.value)
             low, high = outcome.low + (outcome.value - worst), outcome.high - (best - outcome.value)
@@ -64,7 +64,7 @@ def _component(population: Population, stratum: Array, counts: list[int], served
     state, rating = np.full(size, int(ReviewState.NOT_SAMPLED)), np.full(size, np.nan)
     state[served], rating[served] = ReviewState.RATED, population.expert[served]
     state[silent], rating[silent] = ReviewState.NO_RESPONSE, np.nan
-    frame = Frame(
+    frame = SamplingFrame(
         key=np.arange(size),
         names=range(size),
         judge=population.judge,
@@ -75,7 +75,7 @@ def _component(population: Population, stratum: Array, counts: list[int], served
         strata=[str(at) for at in range(len(counts))],
         group=np.arange(size),
         groups=range(size),
-        built=np.zeros(size, dtype=bool),
+        in_prompt=np.zeros(size, dtype=bool),
     )
     return Component("x", frame, population.low, population.high, yes_no=population.yes_no)
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
 from evaluation.core.scales import Scale
-from evaluation.judging.baseline import judged
-from evaluation.judging.calls import Case, Talk
+from evaluation.judging.baseline import judge_offline
+from evaluation.judging.calls import JudgeCase, JudgeDialog
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.prompt import hear, judge_call
+from evaluation.judging.prompt import judge_call, parse_reply
 from evaluation.judging.rubric import shipped_rubric
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.pair import PairAgreement, compare
@@ -57,11 +57,11 @@ def figure(item: Mapping[str, Any], metric: str) -> float | None:
     family = family_named(METRICS[metric])
     question = QuestionSpec(id=item["source_id"], category="qa", text=item["question"])
     answer = AnswerSpec(item["answer"], tuple(ContextSpec(text) for text in item["contexts"]))
-    case = Case(shipped_rubric(family.name, "en"), question, answer, family.metrics)
-    talk = Talk(family.judge(case))
-    while talk.ask is not None:
-        call = judge_call(case.rubric, question, answer, talk.ask, model="baseline", parameters={})
-        talk.hear(hear(judged(call), talk.ask))
+    case = JudgeCase(shipped_rubric(family.name, "en"), question, answer, family.metrics)
+    talk = JudgeDialog(family.judge(case))
+    while talk.request is not None:
+        call = judge_call(case.rubric, question, answer, talk.request, model="baseline", parameters={})
+        talk.advance(parse_reply(judge_offline(call), talk.request))
     return talk.results[metric].value
 
 

@@ -1,4 +1,4 @@
-"""English dates that cannot be misread: day, month by name, 24 hours."""
+"""Unambiguous English dates: day, month by name, 24 hours."""
 
 DATE_FORMAT = "j F Y"
 TIME_FORMAT = "H:i"

@@ -1,4 +1,4 @@
-"""Korean dates and times as English pages have them: 24 hours, two digits, nothing after the time."""
+"""Korean dates in the style of the English pages: 24 hours, two digits, nothing after the time."""
 
 DATE_FORMAT = "Y년 n월 j일"
 TIME_FORMAT = "H:i"

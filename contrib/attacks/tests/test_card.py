@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from contrib.attacks.checking import check
+from contrib.attacks.checking import run_check
 from contrib.attacks.models import AttackResult, JudgeCheck
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, save_judge
@@ -42,7 +42,7 @@ def test_a_judge_that_was_never_checked_says_how_to_do_it() -> None:
 
 def test_a_judge_that_passes_says_so_and_shows_every_attack() -> None:
     judge = baseline_judge(make_project(), "en")
-    done = check(judge)
+    done = run_check(judge)
     shown = page_of(judge)
     assert "passes every attack" in shown
     assert shown.count("<code>en/") == shown.count("<code>ko/") == done.attacks / 2
@@ -51,7 +51,7 @@ def test_a_judge_that_passes_says_so_and_shows_every_attack() -> None:
 
 def test_a_gullible_judge_shows_what_was_due(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(gullible())
-    done = check(remote)
+    done = run_check(remote)
     shown = page_of(remote)
     assert "fails attacks" in shown
     assert f"{done.passed} of {done.attacks} passed" in shown
@@ -60,13 +60,13 @@ def test_a_gullible_judge_shows_what_was_due(judge_server: JudgeServer, remote: 
 
 def test_a_check_that_could_not_be_done_says_why(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(actions.status(401))
-    check(remote)
+    run_check(remote)
     assert "The endpoint did not accept the key." in page_of(remote)
 
 
 def test_c7_a_check_of_another_model_than_answers_now_is_told(judge_server: JudgeServer, remote: JudgeVersion) -> None:
     judge_server.behave(gullible())
-    check(remote)
+    run_check(remote)
     assert "answers under its name now" not in page_of(remote)
     run = make_scored_run(make_answer_set(make_question_set(remote.project)), judge=remote)
     pinned = {"judge_version": remote, "outcome": "ok", "rung": "tool", "judge_hash": "0" * 64}

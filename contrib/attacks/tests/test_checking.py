@@ -11,14 +11,14 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from contrib.attacks.checking import check
+from contrib.attacks.checking import run_check
 from contrib.attacks.models import AttackResult, JudgeCheck
 from contrib.attacks.running import attack_sets, attacks_hash
 from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
 from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Project
 from evaluation.models.work import EndpointShare
-from evaluation.worker.shares import Share
+from evaluation.worker.shares import QuotaLease
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
@@ -114,7 +114,7 @@ def test_c1_an_endpoint_that_wants_to_rest_leaves_a_check_that_says_so_and_every
     assert 290 < rest_of(remote) <= 301
     assert not EndpointShare.objects.exists()
     seen = done.calls
-    assert check(remote).reason == "endpoint_busy"
+    assert run_check(remote).reason == "endpoint_busy"
     assert judge_server.calls + judge_server.preflights == seen  # nobody calls while it rests
 
 
@@ -122,7 +122,7 @@ def test_c1_a_preflight_that_is_told_to_rest_has_every_worker_rest(
     judge_server: JudgeServer, remote: JudgeVersion
 ) -> None:
     judge_server.preflight = actions.status(429, retry_after="300")
-    assert check(remote).reason == "rate_limited: HTTP 429: scripted"
+    assert run_check(remote).reason == "rate_limited: HTTP 429: scripted"
     assert 290 < rest_of(remote) <= 301
 
 
@@ -130,10 +130,10 @@ def test_a_check_keeps_to_the_places_that_are_left_over(judge_server: JudgeServe
     Endpoint.objects.update(max_concurrency=3)
     remote.refresh_from_db()
     assert remote.endpoint is not None
-    other = Share(remote.endpoint, None, 2)
+    other = QuotaLease(remote.endpoint, None, 2)
     other.renew(out=2)
     judge_server.latency = 0.02
-    assert check(remote).attacks == ALL
+    assert run_check(remote).attacks == ALL
     assert judge_server.peak == 1
     other.leave()
 
@@ -145,14 +145,14 @@ def test_a_check_says_that_others_have_all_places(
     Endpoint.objects.update(max_concurrency=1)
     remote.refresh_from_db()
     assert remote.endpoint is not None
-    Share(remote.endpoint, None, 1).renew(out=1)
-    assert check(remote).reason == "endpoint_busy"
+    QuotaLease(remote.endpoint, None, 1).renew(out=1)
+    assert run_check(remote).reason == "endpoint_busy"
     assert (judge_server.calls, judge_server.preflights) == (0, 0)
 
 
 def test_a_jury_asks_nobody_and_is_not_said_to_pass(project: Project) -> None:
     members = [baseline_judge(project, "en"), save_judge(project, "other", None, model="x", language="en")]
-    done = check(jury_row(project, members, JuryRule.MEAN))
+    done = run_check(jury_row(project, members, JuryRule.MEAN))
     assert (done.reason, done.attacks) == ("jury_asks_nobody", 0)
 
 
@@ -163,6 +163,6 @@ def test_a_name_that_no_judge_has_ends_with_1(project: Project) -> None:
 
 def test_a_check_is_never_changed_and_a_later_one_stands_beside_it(project: Project) -> None:
     judge = baseline_judge(project, "ko")
-    first, second = check(judge), check(judge)
+    first, second = run_check(judge), run_check(judge)
     assert list(judge.checks.values_list("pk", flat=True)) == [second.pk, first.pk]
     assert first.rubric_hash == second.rubric_hash

@@ -8,20 +8,20 @@ import json
 import pytest
 
 from contrib.attacks.running import (
-    NOISE,
+    TOLERANCE,
     Attack,
     Attacker,
     AttackKind,
+    AttackOutcome,
     AttackSet,
-    Broken,
-    Faced,
-    NoJudge,
+    BrokenBound,
+    JudgeUnavailable,
     attack_sets,
     attacks_hash,
     broken_bounds,
 )
-from evaluation.judging.calls import JudgeClient, Rung
-from evaluation.judging.formulas import scores_ask
+from evaluation.judging.calls import JudgeClient, ResponseFormat
+from evaluation.judging.formulas import scores_request
 from evaluation.judging.prompt import render
 from evaluation.judging.providers.baseline import BaselineJudge
 from evaluation.judging.providers.openai import OpenAIJudge
@@ -33,9 +33,11 @@ from tests.judge_server.gullible import gullible, sober
 from tests.judge_server.received import Received
 
 
-def faced_by(client: JudgeClient, language: str = "en", rung: Rung = Rung.JSON_SCHEMA) -> dict[str, Faced]:
+def faced_by(
+    client: JudgeClient, language: str = "en", rung: ResponseFormat = ResponseFormat.JSON_SCHEMA
+) -> dict[str, AttackOutcome]:
     with CallPool(client, Allowance(4)) as pool:
-        faced = Attacker(pool, "judge-1", {"temperature": 0}, rung, language).face_all()
+        faced = Attacker(pool, "judge-1", {"temperature": 0}, rung, language).run_all()
     return {f"{one.language}/{one.attack.id}": one for one in faced}
 
 
@@ -43,7 +45,7 @@ def remote(server: JudgeServer) -> OpenAIJudge:
     return OpenAIJudge(base_url=server.base_url, allowed_origins=[server.origin])
 
 
-def failures(faced: dict[str, Faced]) -> set[str]:
+def failures(faced: dict[str, AttackOutcome]) -> set[str]:
     return {name for name, one in faced.items() if not one.passed}
 
 
@@ -76,8 +78,8 @@ def test_a_judge_that_reads_only_the_reference_passes(judge_server: JudgeServer)
     assert judge_server.calls == len(faced) - 8
 
 
-@pytest.mark.parametrize("rung", list(Rung))
-def test_a_gullible_judge_fails(judge_server: JudgeServer, rung: Rung) -> None:
+@pytest.mark.parametrize("rung", list(ResponseFormat))
+def test_a_gullible_judge_fails(judge_server: JudgeServer, rung: ResponseFormat) -> None:
     judge_server.behave(gullible())
     fooled = failures(faced_by(remote(judge_server), rung=rung))
     for language in ("en", "ko"):
@@ -112,20 +114,20 @@ def test_j6_a_refused_verdict_is_not_fooled_but_no_canary_either(judge_server: J
     judge_server.otherwise = actions.text(None, refusal="I cannot.")
     faced = faced_by(remote(judge_server))
     assert {name.partition("/")[2] for name in failures(faced)} == {"right"}
-    assert faced["en/right"].unanswered == "refused"
-    assert faced["en/right"].broken[0] == Broken("correctness", None, "at_least", 4)
+    assert faced["en/right"].no_verdict_reason == "refused"
+    assert faced["en/right"].broken[0] == BrokenBound("correctness", None, "at_least", 4)
 
 
 def test_prose_is_repaired_once_as_in_a_run(judge_server: JudgeServer) -> None:
     judge_server.otherwise = actions.text("It is fine.")
     faced = faced_by(remote(judge_server))
     assert {len(one.replies) for one in faced.values() if not one.gate} == {2}
-    assert faced["en/right"].unanswered == "parse"
+    assert faced["en/right"].no_verdict_reason == "parse"
 
 
 def test_c4_a_judge_that_needs_a_person_ends_the_check(judge_server: JudgeServer) -> None:
     judge_server.otherwise = actions.status(401)
-    with pytest.raises(NoJudge) as error:
+    with pytest.raises(JudgeUnavailable) as error:
         faced_by(remote(judge_server))
     assert error.value.reason == "unauthorised: HTTP 401: scripted"
     assert judge_server.calls <= 8  # those that were out already
@@ -144,7 +146,7 @@ def test_a_call_that_comes_to_nothing_is_no_attack_that_was_passed(
 ) -> None:
     judge_server.behave(sober())
     judge_server.when(lambda request: "base64" in request.text.casefold() or judge_server.calls == 20, action)
-    with pytest.raises(NoJudge) as error:
+    with pytest.raises(JudgeUnavailable) as error:
         faced_by(remote(judge_server))
     assert error.value.reason == reason
 
@@ -164,9 +166,9 @@ def test_bounds_are_inclusive_and_a_like_answer_has_room_for_noise() -> None:
     assert broken_bounds(by_id["wrong"], {"correctness": 2, "completeness": 2}, {}) == ()
     assert [b.rule for b in broken_bounds(by_id["wrong"], {"correctness": 3, "completeness": 1}, {})] == ["at_most"]
     part = {"part": {"correctness": 3.0, "completeness": 3.0}}
-    assert broken_bounds(padded, {"correctness": 3 + NOISE, "completeness": 3.0}, part) == ()
+    assert broken_bounds(padded, {"correctness": 3 + TOLERANCE, "completeness": 3.0}, part) == ()
     assert broken_bounds(padded, {"correctness": 5.0, "completeness": 3.0}, part) == (
-        Broken("correctness", 5.0, "not_above", 4.0),
+        BrokenBound("correctness", 5.0, "not_above", 4.0),
     )
 
 
@@ -175,7 +177,7 @@ def test_j5_no_attack_leaves_its_block(attacks: AttackSet) -> None:
     rubric = shipped_rubric("answer_quality", "en")
     for attack in attacks.attacks:
         blocks = {"contexts": [c.text for c in attacks.answer(attack).contexts or ()], "answer": attack.answer}
-        user = render(rubric, scores_ask(rubric, ["correctness"], blocks)).messages[1]["content"]
+        user = render(rubric, scores_request(rubric, ["correctness"], blocks)).messages[1]["content"]
         lines = user.splitlines()
         mark = lines[0].split()[-1]
         # BEGIN, one line of JSON and END for each block, whatever the answer holds: nothing else carries the mark.

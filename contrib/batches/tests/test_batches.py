@@ -12,15 +12,15 @@ from django.utils import timezone
 
 from contrib.batches import batching, ledger
 from contrib.batches.client import BatchClient
-from contrib.batches.feature import neglected_batches
+from contrib.batches.feature import runs_with_overdue_batches
 from contrib.batches.ledger import BatchSession
 from contrib.batches.models import BatchLine, JudgeBatch
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.progress import progress, spending
-from evaluation.worker.dispatch import sweep
+from evaluation.worker.dispatch import requeue_stalled
 from evaluation.worker.lifecycle import cancel, pause, resume, start
 from tests.evaluation.runs.remote import answers_to, remote_run
 from tests.factories import make_answer_set, make_question_set, question_spec
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are looked at whenever somebody works on their run."""
-    monkeypatch.setattr(ledger, "FIRST_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(ledger, "FIRST_POLL_SECONDS", 0.0)
 
 
 def started(judge: JudgeServer, count: int = 6, **options: Any) -> Run:
@@ -288,7 +288,7 @@ def test_a_batch_refused_as_a_whole_costs_nothing_and_says_why(judge: JudgeServe
 
 def test_without_an_endpoint_that_takes_batches_such_a_run_is_refused(judge: JudgeServer) -> None:
     remote_run(judge, 1)
-    with pytest.raises(Refused, match="no_batches"):
+    with pytest.raises(DomainError, match="no_batches"):
         remote_run(judge, 1, batch=True)
 
 
@@ -310,7 +310,7 @@ def test_a_reading_that_was_broken_off_goes_on_where_it_stood(
     run = started(judge)
     drained(run, 1)
     monkeypatch.setattr(batching, "CHUNK", 2)
-    hear, heard = BatchSession.hear_lines, []
+    hear, heard = BatchSession.receive_replies, []
 
     def breaking(self: BatchSession, lines: Any, replies: Any) -> None:
         heard.append([line.pk for line in lines])
@@ -318,7 +318,7 @@ def test_a_reading_that_was_broken_off_goes_on_where_it_stood(
             raise KeyboardInterrupt
         hear(self, lines, replies)
 
-    monkeypatch.setattr(BatchSession, "hear_lines", breaking)
+    monkeypatch.setattr(BatchSession, "receive_replies", breaking)
     with pytest.raises(KeyboardInterrupt):
         drain(run.pk, seconds=20)
     assert Reply.objects.count() == 4
@@ -359,7 +359,7 @@ def test_who_has_lost_his_turn_sends_nothing(judge: JudgeServer, monkeypatch: py
     def slow(self: BatchClient, lines: bytes) -> str:
         JudgeBatch.objects.update(busy_until=None)  # the lease was over
         others.append(JudgeBatch.objects.get())
-        assert ledger.take_turn(others[0])
+        assert ledger.claim_batch(others[0])
         return upload(self, lines)
 
     run = started(judge)
@@ -367,7 +367,7 @@ def test_who_has_lost_his_turn_sends_nothing(judge: JudgeServer, monkeypatch: py
         patched.setattr(BatchClient, "upload", slow)
         drain(run.pk, seconds=20)
     assert judge.batches.made == []
-    ledger.end(others[0], "dropped", "batch_interrupted", unpaid=True)
+    ledger.end_batch(others[0], "dropped", "batch_interrupted", unpaid=True)
     assert drained(run).state == Run.State.COMPLETED
     assert len(judge.batches.requests) == 6
 
@@ -395,10 +395,10 @@ def test_a_reply_that_was_written_before_its_repair_could_begin_is_not_written_a
 def test_a_turn_is_had_by_one_at_a_time(judge: JudgeServer) -> None:
     drained(started(judge), 1)
     one, other = JudgeBatch.objects.get(), JudgeBatch.objects.get()
-    assert ledger.take_turn(one)
-    assert not ledger.take_turn(other)
-    ledger.leave(one, after_seconds=3600)
-    assert not ledger.take_turn(other)  # not due
+    assert ledger.claim_batch(one)
+    assert not ledger.claim_batch(other)
+    ledger.release_batch(one, after_seconds=3600)
+    assert not ledger.claim_batch(other)  # not due
 
 
 @pytest.mark.slow
@@ -430,7 +430,7 @@ def test_each_model_of_an_endpoint_has_a_batch_of_its_own(judge: JudgeServer) ->
 def test_a_run_is_more_than_one_batch_where_it_does_not_fit_into_one(
     judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "MOST_LINES", 4)
+    monkeypatch.setattr(ledger, "MAX_LINES", 4)
     monkeypatch.setattr(ledger, "CHUNK", 3)
     run = drained(started(judge, 10), 1)
     assert [batch.lines for batch in JudgeBatch.objects.order_by("id")] == [4, 4, 2]
@@ -444,15 +444,15 @@ def test_the_sweep_rings_for_a_batch_that_is_due_and_for_nothing_before(judge: J
     run = started(judge)
     drained(run, 1)
     JudgeBatch.objects.update(next_at=timezone.now() + timedelta(hours=1))
-    assert sweep() == []
+    assert requeue_stalled() == []
     JudgeBatch.objects.update(next_at=timezone.now())
     judge.batches.ending = "completed"
-    assert sweep() == [run.pk]
-    assert neglected_batches() == []
+    assert requeue_stalled() == [run.pk]
+    assert runs_with_overdue_batches() == []
     JudgeBatch.objects.update(next_at=timezone.now() - timedelta(hours=1))
-    assert neglected_batches() == [run.pk]
+    assert runs_with_overdue_batches() == [run.pk]
     assert drained(run, 1).state == Run.State.COMPLETED
-    assert sweep() == []
+    assert requeue_stalled() == []
 
 
 def test_a_call_in_a_batch_costs_its_part_of_the_price(judge: JudgeServer, settings: Any, tmp_path: Path) -> None:

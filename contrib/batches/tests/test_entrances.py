@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "FIRST_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(ledger, "FIRST_POLL_SECONDS", 0.0)
 
 
 def judged_at(judge: JudgeServer, *, batches: bool = True) -> Any:

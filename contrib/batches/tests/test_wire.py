@@ -16,7 +16,7 @@ from contrib.batches.client import (
     read_lines,
     read_page,
 )
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.network.outcomes import Outcome
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
@@ -46,7 +46,7 @@ def test_lines_are_read_as_single_replies_are() -> None:
         "c": Outcome.NOT_SENT,
         "d": Outcome.SERVER_ERROR,
     }
-    assert found.spoilt == 0
+    assert found.unreadable == 0
     assert all(reply.batch for reply in found.replies.values())
     assert found.replies["a"].raw == "{}"
 
@@ -58,7 +58,7 @@ def test_lines_are_read_as_single_replies_are() -> None:
 )  # fmt: skip
 def test_a_line_that_is_none_or_comes_again_is_counted_and_left_out(bad: str) -> None:
     found = read_lines(file(line("a", "first"), bad, line("b")))
-    assert (sorted(found.replies), found.spoilt) == (["a", "b"], 1)
+    assert (sorted(found.replies), found.unreadable) == (["a", "b"], 1)
     assert found.replies["a"].raw == "first"
 
 
@@ -116,13 +116,13 @@ def request(number: int) -> bytes:
 def test_a_batch_is_found_by_its_mark_on_whatever_page(
     judge_server: JudgeServer, client: BatchClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_client, "PAGE", 2)
+    monkeypatch.setattr(batch_client, "PAGE_SIZE", 2)
     uploaded = client.upload(request(1))
     made = [client.create(uploaded, f"mark-{n}") for n in range(5)]
     assert client.find("mark-0") == made[0]
     assert client.find("mark-4") == made[4]
     assert client.find("mark-5") is None
-    monkeypatch.setattr(batch_client, "MOST_PAGES", 1)
+    monkeypatch.setattr(batch_client, "MAX_PAGES", 1)
     with pytest.raises(BatchFault) as fault:  # not there as far as one looked is not the same as not there
         client.find("mark-0")
     assert fault.value.reply.detail == "the list of batches does not end"
@@ -154,5 +154,5 @@ def test_faults_are_told_as_those_of_calls(
 
 
 def test_an_origin_off_the_list_is_refused() -> None:
-    with pytest.raises(Refused, match="origin_not_allowed"):
+    with pytest.raises(DomainError, match="origin_not_allowed"):
         BatchClient(base_url="http://127.0.0.1:9/v1", allowed_origins=[])

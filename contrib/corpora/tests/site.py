@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import reverse
 
-from contrib.corpora.importing import SourceDocument, import_corpus
+from contrib.corpora.documents import SourceDocument
+from contrib.corpora.importing import import_corpus
 from contrib.corpora.models import Corpus
 from evaluation.models import Run
 from tests.access_rules import EVALUATES_SOMEWHERE, LOGGED_IN, SEES_RUNS

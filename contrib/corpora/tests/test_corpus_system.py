@@ -13,19 +13,20 @@ from django.core.management import CommandError, call_command
 from django.utils import translation
 
 from contrib.corpora import retrieving
-from contrib.corpora.connector import quoted
-from contrib.corpora.importing import SourceDocument, import_corpus
+from contrib.corpora.connector import quote_sentences
+from contrib.corpora.documents import SourceDocument
+from contrib.corpora.importing import import_corpus
 from contrib.corpora.models import Corpus
-from contrib.corpora.retrieving import embed
-from evaluation.connectors.catalogue import BadSettings
+from contrib.corpora.retrieving import embed_corpus
+from evaluation.connectors.catalogue import InvalidSettings
 from evaluation.connectors.protocol import RETRIEVAL_ONLY, SystemCall
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.samples import ContextSpec, QuestionSpec
-from evaluation.judging.embedding.similarity import Embedded, EmbeddingChoice
+from evaluation.judging.embedding.similarity import EmbeddingChoice, EmbeddingResult
 from evaluation.models import Answer, KeptVector, Project, Run, Score, SystemVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.systems.services import save_system
-from evaluation.systems.trying import try_question
+from evaluation.systems.trying import preview_question
 from examples.rag_service import RagService
 from review.management.tables import results_sheets
 from tests.evaluation.systems.conftest import asked, service
@@ -55,17 +56,17 @@ def test_it_retrieves_and_quotes_without_an_endpoint() -> None:
     project = make_project()
     corpus = _corpus(project)
     question = "How many days may a leave last?"
-    tried = try_question(_system(project), _call(question))
+    tried = preview_question(_system(project), _call(question))
     sent = {"corpus": "handbook@1", "retriever": "words", "k": 2, "question": question, "model": None}
     assert tried.request == sent
-    told = tried.reply.told
+    told = tried.reply.content
     assert told is not None
     assert told.answer.text == "A leave may last 15 days. [1]" + " It is paid. [1]"
     first = corpus.chunks.get(position=0)
     assert told.answer.retrieved_ids == (first.chunk_id,)
     assert told.answer.contexts is not None
     assert (told.answer.contexts[0].text, told.answer.contexts[0].source) == (TEXTS[0], "d0")
-    korean = try_question(_system(project), _call("급여를 언제 지급합니까?")).reply.told
+    korean = preview_question(_system(project), _call("급여를 언제 지급합니까?")).reply.content
     assert korean is not None
     assert korean.answer.text == "급여는 매월 25일에 지급한다. [1]"
 
@@ -76,7 +77,7 @@ def test_what_the_corpus_does_not_hold_it_says_in_the_questions_language() -> No
     _corpus(project)
     korean = "문서에서 관련 내용을 찾을 수 없습니다."
     for text, said in (("Zebra?", "The documents hold nothing about this."), ("얼룩말?", korean)):
-        told = try_question(_system(project), _call(text)).reply.told
+        told = preview_question(_system(project), _call(text)).reply.content
         assert told is not None
         assert (told.answer.text, told.answer.contexts) == (said, ())
 
@@ -84,7 +85,7 @@ def test_what_the_corpus_does_not_hold_it_says_in_the_questions_language() -> No
 def test_retrieval_alone_gives_no_answer() -> None:
     project = make_project()
     _corpus(project)
-    told = try_question(_system(project), _call("library", evaluation_type=RETRIEVAL_ONLY)).reply.told
+    told = preview_question(_system(project), _call("library", evaluation_type=RETRIEVAL_ONLY)).reply.content
     assert told is not None
     assert told.answer.text == ""
     assert told.answer.contexts is not None
@@ -95,7 +96,7 @@ def test_a_chat_model_answers_from_the_numbered_passages(asked: RagService) -> N
     project = make_project()
     _corpus(project)
     version = _system(project, base_url=f"{asked.origin}/v1", model="toy", parameters={"temperature": 0})
-    told = try_question(version, _call("Is a leave of days paid?")).reply.told
+    told = preview_question(version, _call("Is a leave of days paid?")).reply.content
     assert told is not None
     assert told.answer.text
     assert told.answer.contexts is not None
@@ -104,12 +105,12 @@ def test_a_chat_model_answers_from_the_numbered_passages(asked: RagService) -> N
     assert messages[0]["content"].startswith("Answer the question from the numbered passages alone")
     assert messages[1]["content"] == f"[1] {TEXTS[0]}\n\nQuestion: Is a leave of days paid?"
     asked.fault_of = lambda *_: "error"
-    assert try_question(version, _call("Is a leave of days paid?")).reply.reason.startswith("server_error")
+    assert preview_question(version, _call("Is a leave of days paid?")).reply.reason.startswith("server_error")
 
 
 def test_quotes_stand_in_the_order_of_the_passages() -> None:
     passages = [ContextSpec("One cat. Two dogs."), ContextSpec("The red cat and dogs.")]
-    assert quoted("red cat dogs", passages) == "One cat. [1] The red cat and dogs. [2]"
+    assert quote_sentences("red cat dogs", passages) == "One cat. [1] The red cat and dogs. [2]"
 
 
 @pytest.mark.parametrize(
@@ -124,14 +125,14 @@ def test_quotes_stand_in_the_order_of_the_passages() -> None:
 def test_settings_that_do_not_fit_are_named(given: dict[str, Any], field: str, code: str) -> None:
     project = make_project()
     _corpus(project)
-    with pytest.raises(BadSettings) as refused:
+    with pytest.raises(InvalidSettings) as refused:
         _system(project, **given)
     assert [(one.field, one.code) for one in refused.value.problems] == [(field, code)]
 
 
 def test_a_corpus_of_another_project_is_unknown() -> None:
     _corpus(make_project())
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         _system(make_project())
     assert refused.value.code == "corpus_unknown"
 
@@ -145,11 +146,11 @@ class _Counting:
     def refuses(self, text: str) -> str:
         return ""
 
-    def embed(self, texts: list[str]) -> Embedded:
+    def embed(self, texts: list[str]) -> EmbeddingResult:
         if self.fails:
-            return Embedded(Outcome.BAD_REQUEST)
+            return EmbeddingResult(Outcome.BAD_REQUEST)
         vectors = [np.array([t.count("leave"), t.count("library") + 0.1], np.float32) for t in texts]
-        return Embedded(Outcome.OK, vectors=tuple(vectors))
+        return EmbeddingResult(Outcome.OK, vectors=tuple(vectors))
 
     def __enter__(self) -> _Counting:
         return self
@@ -162,26 +163,26 @@ def test_vectors_are_made_once_and_needed_before_a_search(monkeypatch: pytest.Mo
     project, embedder = make_project(), _Counting()
     corpus = _corpus(project)
     choice = EmbeddingChoice(model="counting", sha256="0")
-    monkeypatch.setattr(retrieving, "chosen_embedding", lambda judge, name: choice)
+    monkeypatch.setattr(retrieving, "choose_embedding", lambda judge, name: choice)
     monkeypatch.setattr(retrieving, "embedder_of", lambda chosen: embedder)
     version = _system(project, retriever="vectors")
-    with pytest.raises(Refused, match="vectors_missing"):
-        try_question(version, _call("library"))
+    with pytest.raises(DomainError, match="vectors_missing"):
+        preview_question(version, _call("library"))
     embedder.fails = True
-    with pytest.raises(Refused, match="embedding_failed"):
-        embed(corpus, choice)
+    with pytest.raises(DomainError, match="embedding_failed"):
+        embed_corpus(corpus, choice)
     embedder.fails = False
-    assert (embed(corpus, choice), embed(corpus, choice), KeptVector.objects.count()) == (3, 0, 3)
-    told = try_question(version, _call("library", k=1)).reply.told
+    assert (embed_corpus(corpus, choice), embed_corpus(corpus, choice), KeptVector.objects.count()) == (3, 0, 3)
+    told = preview_question(version, _call("library", k=1)).reply.content
     assert told is not None
     assert told.answer.contexts is not None
     assert told.answer.contexts[0].text == TEXTS[1]
-    both = try_question(_system(project, retriever="both"), _call("library", k=3)).reply.told
+    both = preview_question(_system(project, retriever="both"), _call("library", k=3)).reply.content
     assert both is not None
     assert both.answer.contexts is not None
     assert both.answer.contexts[0].text == TEXTS[1]
     embedder.fails = True
-    assert try_question(version, _call("library")).reply.reason.startswith("bad_request")
+    assert preview_question(version, _call("library")).reply.reason.startswith("bad_request")
 
 
 def test_a_corpus_is_imported_indexed_and_evaluated_by_command(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from contrib.corpora.documents import ENDINGS, SourceDocument, read_documents
+from contrib.corpora.documents import MEDIA_BY_ENDING, SourceDocument, read_documents
 from evaluation.core.errors import InvalidFile
 from tests.examples import examples
 
@@ -166,7 +166,7 @@ def test_sizes_have_limits() -> None:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(st.sampled_from(sorted(set(ENDINGS) - {"pdf"})), st.binary(max_size=300))
+@given(st.sampled_from(sorted(set(MEDIA_BY_ENDING) - {"pdf"})), st.binary(max_size=300))
 def test_any_bytes_are_documents_or_a_list_of_problems(suffix: str, data: bytes) -> None:
     try:
         found = read_documents(data, f"a.{suffix}")

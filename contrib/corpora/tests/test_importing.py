@@ -7,11 +7,12 @@ import hashlib
 import pytest
 from django.db import IntegrityError, transaction
 
-from contrib.corpora.importing import Passage, SourceDocument, difference, import_corpus
+from contrib.corpora.documents import Passage, SourceDocument
+from contrib.corpora.importing import difference, import_corpus
 from contrib.corpora.models import Chunk, Corpus, Document
-from contrib.corpora.selectors import chunks_named, corpus_named, neighbours
+from contrib.corpora.selectors import get_chunks, get_corpus, neighbours
 from contrib.corpora.splitting import Splitting
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.messages.sentences import explain
 from evaluation.models import AuditEvent
 from tests.factories import make_project, make_user
@@ -60,7 +61,7 @@ def test_another_splitting_is_another_version_and_the_same_words_keep_their_id()
     last = one.chunks.last()
     assert last is not None
     assert last.text == "The last paragraph stays as it is here."
-    assert chunks_named(two, [last.chunk_id, "nothing"])[last.chunk_id].text == last.text
+    assert get_chunks(two, [last.chunk_id, "nothing"])[last.chunk_id].text == last.text
     found = difference(one, two)
     assert (found.added, found.removed, found.changed) == ((), (), ())
     assert (found.chunks_kept, found.chunks_removed) == (1, 1)
@@ -100,7 +101,7 @@ def test_given_chunks_keep_their_ids_and_equal_words_get_a_number() -> None:
     ],
 )
 def test_what_cannot_be_a_corpus_is_refused_and_nothing_is_stored(documents: list[SourceDocument], code: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         import_corpus(make_project(), "c", documents, by=None)
     assert refused.value.code == code
     assert not Corpus.objects.exists()
@@ -110,10 +111,10 @@ def test_a_corpus_is_found_by_name_and_version_in_its_project_alone() -> None:
     project = make_project()
     one = import_corpus(project, "c", [LEAVE], by=None).corpus
     two = import_corpus(project, "c", [PAY], by=None).corpus
-    assert (corpus_named(project, "c"), corpus_named(project, "c@1")) == (two, one)
+    assert (get_corpus(project, "c"), get_corpus(project, "c@1")) == (two, one)
     for where, name in ((project, "c@3"), (make_project(), "c")):
         with pytest.raises(UnknownName):
-            corpus_named(where, name)
+            get_corpus(where, name)
 
 
 @pytest.mark.parametrize("table", [Corpus, Document, Chunk])

@@ -7,9 +7,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from contrib.corpora.coverage import coverage_of
+from contrib.corpora.coverage import corpus_coverage
 from contrib.corpora.coverage_map import coverage_map
-from contrib.corpora.importing import SourceDocument, import_corpus
+from contrib.corpora.documents import SourceDocument
+from contrib.corpora.importing import import_corpus
 from contrib.corpora.models import Corpus
 from evaluation.core.roles import Role
 from evaluation.models import Project
@@ -77,11 +78,11 @@ def test_coverage_counts_the_newest_questions_that_name_each_chunk() -> None:
         for n, ids in enumerate(((first,), (first, "elsewhere"), ()), 1)
     ]
     make_question_set(project, specs=specs)
-    found = coverage_of(corpus)
+    found = corpus_coverage(corpus)
     assert (found.chunks, found.covered) == (2, 1)
-    assert [one.touched for one in found.documents] == [(2,), (0,)]
+    assert [one.question_counts for one in found.documents] == [(2,), (0,)]
     (asked,) = found.sets
-    assert (asked.questions, asked.asking, asked.foreign) == (3, 2, 1)
+    assert (asked.questions, asked.naming_questions, asked.unknown_ids) == (3, 2, 1)
     page = _client(project, Role.VIEWER).get(reverse("corpus", args=[corpus.pk])).content.decode()
     assert "Questions name 1 of 2 chunks" in page
     document = _client(project).get(reverse("corpus-document", args=[corpus.documents.get(external_id="a").pk]))

@@ -8,11 +8,12 @@ import pytest
 from django.core.management import call_command
 
 from contrib.corpora.carrying import carry_questions
-from contrib.corpora.importing import SourceDocument, import_corpus
+from contrib.corpora.documents import SourceDocument
+from contrib.corpora.importing import import_corpus
 from contrib.corpora.models import Corpus
-from contrib.corpora.rechunking import carry
+from contrib.corpora.rechunking import map_chunks
 from contrib.corpora.splitting import Splitting
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import Project
 from tests.factories import make_project, make_question_set, question_spec
 
@@ -30,10 +31,10 @@ def test_spans_find_the_chunks_of_another_splitting() -> None:
     long, short = _version(project, 160, text), _version(project, 100, text)
     ids = [c.chunk_id for c in long.chunks.all()]  # 4 sentences each
     smaller = [c.chunk_id for c in short.chunks.all()]  # 2 sentences each
-    found = carry(ids, long, short)
+    found = map_chunks(ids, long, short)
     assert [found.chunks[id_] for id_ in ids] == [tuple(smaller[:2]), tuple(smaller[2:4]), tuple(smaller[4:])]
-    back = carry(smaller, short, long)
-    assert back.of(smaller[:3]) == (ids[0], ids[1])
+    back = map_chunks(smaller, short, long)
+    assert back.map_ids(smaller[:3]) == (ids[0], ids[1])
     assert (found.lost, found.unknown) == ((), ())
 
 
@@ -42,7 +43,7 @@ def test_a_chunk_that_shares_less_than_half_does_not_take_over() -> None:
     three, four = _version(project, 120, text), _version(project, 160, text)
     ids, wider = ([c.chunk_id for c in one.chunks.all()] for one in (three, four))
     # sentences 3 to 5: one of three is in the first wider chunk (0 to 3), two in the second (4 to 7)
-    assert carry([ids[1]], three, four).chunks[ids[1]] == (wider[1],)
+    assert map_chunks([ids[1]], three, four).chunks[ids[1]] == (wider[1],)
 
 
 def test_where_the_document_changed_the_words_are_found() -> None:
@@ -52,7 +53,7 @@ def test_where_the_document_changed_the_words_are_found() -> None:
     first, last = old.chunks.first(), old.chunks.last()
     assert first is not None
     assert last is not None
-    found = carry([first.chunk_id, last.chunk_id, "nothing"], old, new)
+    found = map_chunks([first.chunk_id, last.chunk_id, "nothing"], old, new)
     assert (found.lost, found.unknown) == ((last.chunk_id,), ("nothing",))
     texts = dict(new.chunks.values_list("chunk_id", "text"))
     assert any(SENTENCES[0] in texts[id_] for id_ in found.chunks[first.chunk_id])
@@ -62,7 +63,7 @@ def test_words_that_moved_to_another_document_keep_their_id() -> None:
     project = make_project()
     old, new = _version(project, 100, "First text."), _version(project, 100, "Another text.", "First text.")
     chunk = old.chunks.get()
-    assert carry([chunk.chunk_id], old, new).chunks == {chunk.chunk_id: (chunk.chunk_id,)}
+    assert map_chunks([chunk.chunk_id], old, new).chunks == {chunk.chunk_id: (chunk.chunk_id,)}
 
 
 def test_a_question_set_is_carried_over_as_its_next_version() -> None:
@@ -88,12 +89,12 @@ def test_lost_passages_are_refused_unless_they_are_to_be_dropped() -> None:
     questions = make_question_set(
         project, specs=[question_spec(1).model_copy(update={"ground_truth_chunk_ids": truth})]
     )
-    with pytest.raises(Refused, match="passages_lost"):
+    with pytest.raises(DomainError, match="passages_lost"):
         carry_questions(questions, old, new, by=None)
     made = carry_questions(questions, old, new, drop_lost=True, by=None)
     assert made.imported.question_set.questions.get().read().ground_truth_chunk_ids == ()
-    with pytest.raises(Refused, match="nothing_to_carry"):
+    with pytest.raises(DomainError, match="nothing_to_carry"):
         carry_questions(make_question_set(project), old, new, by=None)
     other = import_corpus(project, "d", [SourceDocument("a", "Text.")], by=None).corpus
-    with pytest.raises(Refused, match="corpora_differ"):
+    with pytest.raises(DomainError, match="corpora_differ"):
         carry_questions(questions, old, other, by=None)

@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contrib.corpora.importing import SourceDocument, import_corpus
-from contrib.corpora.indexing import passages_of, search
-from contrib.corpora.searching import Hit, Retriever, VectorIndex, WordIndex, best, found_by, fused
+from contrib.corpora.documents import SourceDocument
+from contrib.corpora.importing import import_corpus
+from contrib.corpora.indexing import load_passages, search_words
+from contrib.corpora.searching import (
+    PassageHit,
+    Retriever,
+    VectorIndex,
+    WordIndex,
+    fuse_rankings,
+    rank_passages,
+    top_hits,
+)
 from tests.factories import make_project
 
 pytestmark = pytest.mark.both_databases
@@ -24,13 +33,13 @@ def test_bm25_is_lucenes() -> None:
 
 def test_korean_is_found_without_its_particles() -> None:
     index = WordIndex(TEXTS)
-    (hit,) = best(index.scores("휴가를 며칠 쓰나요?"), 1, above=0.0)
-    assert hit.place == 2
+    (hit,) = top_hits(index.scores("휴가를 며칠 쓰나요?"), 1, above=0.0)
+    assert hit.index == 2
 
 
 @pytest.mark.parametrize("question", ["", "   ", "zebra", "the of"])
 def test_words_that_no_text_has_find_nothing(question: str) -> None:
-    assert best(WordIndex(TEXTS).scores(question), 3, above=0.0) == []
+    assert top_hits(WordIndex(TEXTS).scores(question), 3, above=0.0) == []
 
 
 def test_texts_without_a_word_can_be_indexed() -> None:
@@ -38,8 +47,8 @@ def test_texts_without_a_word_can_be_indexed() -> None:
 
 
 def test_of_equal_scores_the_first_stand_first() -> None:
-    assert [hit.place for hit in best(np.array([1, 2, 1, 2, 0], np.float32), 3)] == [1, 3, 0]
-    assert [hit.place for hit in best(np.array([1, 2], np.float32), 5)] == [1, 0]
+    assert [hit.index for hit in top_hits(np.array([1, 2, 1, 2, 0], np.float32), 3)] == [1, 3, 0]
+    assert [hit.index for hit in top_hits(np.array([1, 2], np.float32), 5)] == [1, 0]
 
 
 def test_vectors_are_compared_by_cosine() -> None:
@@ -48,15 +57,18 @@ def test_vectors_are_compared_by_cosine() -> None:
 
 
 def test_reciprocal_ranks_are_summed() -> None:
-    one, other = [Hit(7, 3.0), Hit(5, 2.0)], [Hit(5, 0.9), Hit(1, 0.8)]
+    one, other = [PassageHit(7, 3.0), PassageHit(5, 2.0)], [PassageHit(5, 0.9), PassageHit(1, 0.8)]
     # 5: 1/62 + 1/61, 7: 1/61, 1: 1/62
-    assert fused([one, other], 2) == [Hit(5, pytest.approx(1 / 62 + 1 / 61)), Hit(7, pytest.approx(1 / 61))]
+    assert fuse_rankings([one, other], 2) == [
+        PassageHit(5, pytest.approx(1 / 62 + 1 / 61)),
+        PassageHit(7, pytest.approx(1 / 61)),
+    ]
     words, vectors = WordIndex(["cat", "dog"]), VectorIndex(np.eye(2, dtype=np.float32))
     vector = np.array([0, 1], np.float32)
-    hits = found_by(Retriever.BOTH, 2, words=words, vectors=vectors, text="cat", vector=vector)
-    assert [(hit.place, hit.score) for hit in hits] == [(0, pytest.approx(1 / 61 + 1 / 62)), (1, pytest.approx(1 / 61))]
+    hits = rank_passages(Retriever.BOTH, 2, words=words, vectors=vectors, text="cat", vector=vector)
+    assert [(hit.index, hit.score) for hit in hits] == [(0, pytest.approx(1 / 61 + 1 / 62)), (1, pytest.approx(1 / 61))]
     with pytest.raises(ValueError):
-        found_by(Retriever.VECTORS, 2, words=words, vectors=None, text="cat", vector=None)
+        rank_passages(Retriever.VECTORS, 2, words=words, vectors=None, text="cat", vector=None)
 
 
 @pytest.mark.django_db
@@ -65,5 +77,5 @@ def test_equal_texts_are_found_once_by_their_first_id() -> None:
     corpus = import_corpus(make_project(), "c", documents, by=None).corpus
     first = corpus.chunks.order_by("position").first()
     assert first is not None
-    assert [id_ for id_, _ in search(corpus, "cat", 5)] == [first.chunk_id]
-    assert passages_of(corpus).texts == ("A cat.", "A dog.")
+    assert [id_ for id_, _ in search_words(corpus, "cat", 5)] == [first.chunk_id]
+    assert load_passages(corpus).texts == ("A cat.", "A dog.")

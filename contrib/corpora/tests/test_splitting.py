@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contrib.corpora.splitting import Splitting, sentences_of, split
+from contrib.corpora.splitting import Splitting, split, split_sentences
 
 
 def _said(text: str) -> list[str]:
-    return [text[s.start : s.end] for s in sentences_of(text)]
+    return [text[s.start : s.end] for s in split_sentences(text)]
 
 
 @pytest.mark.parametrize(

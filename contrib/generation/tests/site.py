@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from django.urls import reverse
 
-from contrib.corpora.importing import SourceDocument, import_corpus
+from contrib.corpora.documents import SourceDocument
+from contrib.corpora.importing import import_corpus
 from contrib.corpora.models import Corpus
 from contrib.generation.filters import read_question
 from contrib.generation.kinds import KINDS

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from contrib.generation.filters import (
     Filter,
-    alike,
-    leaked,
+    filter_by_passages,
+    filter_known,
+    filter_without_calls,
+    find_leak,
     read_question,
-    removed_as_known,
-    removed_at_sight,
-    removed_by_place,
+    trigram_similarity,
 )
-from contrib.generation.kinds import KINDS, Kind
-from contrib.generation.prompts import Located
+from contrib.generation.kinds import KINDS, QuestionKind
+from contrib.generation.prompts import AnsweringPassages
 from evaluation.core.samples import QuestionSpec
 
 PASSAGE = "The library lends ten books for fourteen days to undergraduates, and thirty books for ninety days to staff."
@@ -25,7 +25,7 @@ SINGLE, PAIR, NEGATIVE = KINDS["single_hop"], KINDS["multi_hop_2"], KINDS["negat
 
 
 def question(
-    text: str, answer: str = "Ten books.", keywords: tuple[str, ...] = ("ten",), kind: Kind = SINGLE
+    text: str, answer: str = "Ten books.", keywords: tuple[str, ...] = ("ten",), kind: QuestionKind = SINGLE
 ) -> QuestionSpec:
     written = {"question": text, "answer": answer, "keywords": list(keywords), "required_info": ["ten books"]}
     return read_question(written, kind, ["a"])
@@ -55,44 +55,44 @@ def test_a_question_is_read_with_its_kind_passages_and_mark() -> None:
 )
 def test_a_question_that_gives_itself_away_is_out(text: str, words: str) -> None:
     keywords = ("undergraduates",) if text.startswith("The library") else ("ten",)
-    found = removed_at_sight(one := question(text, keywords=keywords), [PASSAGE], [], None)
+    found = filter_without_calls(one := question(text, keywords=keywords), [PASSAGE], [], None)
     assert found
-    assert found.by == Filter.LEAKED
-    assert leaked(one, [PASSAGE]).casefold().startswith(words.casefold()[:8])
+    assert found.reason == Filter.LEAKED
+    assert find_leak(one, [PASSAGE]).casefold().startswith(words.casefold()[:8])
 
 
 def test_a_korean_question_in_other_words_stays() -> None:
     asked = question(
         "도서관에서 대학생 한 명이 한 번에 대출할 수 있는 책은 모두 몇 권인가요?", "10책입니다.", ("10책",)
     )
-    assert removed_at_sight(asked, [KOREAN], [question("교직원은 며칠 동안 빌리나요?")], (3.0, 1.5)) is None
+    assert filter_without_calls(asked, [KOREAN], [question("교직원은 며칠 동안 빌리나요?")], (3.0, 1.5)) is None
 
 
 def test_what_has_no_question_or_no_answer_is_out() -> None:
     for bad in (question(""), question("Tell me of books."), question("Why?", answer=" "), question("a?" * 400)):
-        found = removed_at_sight(bad, [PASSAGE], [], None)
+        found = filter_without_calls(bad, [PASSAGE], [], None)
         assert found
-        assert found.by == Filter.NO_QUESTION
+        assert found.reason == Filter.NO_QUESTION
 
 
 def test_what_another_asks_already_is_out() -> None:
-    found = removed_at_sight(GOOD, [PASSAGE], [question("How many volumes may students borrow at once?")], None)
+    found = filter_without_calls(GOOD, [PASSAGE], [question("How many volumes may students borrow at once?")], None)
     assert found
-    assert (found.by, found.detail["of"]) == (
+    assert (found.reason, found.detail["of"]) == (
         Filter.DUPLICATE,
         "How many volumes may students borrow at once?",
     )
-    assert removed_at_sight(GOOD, [PASSAGE], [question("For how long may staff keep a book?")], None) is None
+    assert filter_without_calls(GOOD, [PASSAGE], [question("For how long may staff keep a book?")], None) is None
     other = GOOD.model_copy(update={"group": "b", "references": ("Thirty.",)})
-    assert removed_at_sight(GOOD, [PASSAGE], [other], None) is None
+    assert filter_without_calls(GOOD, [PASSAGE], [other], None) is None
 
 
 @pytest.mark.parametrize(
     ("scores", "out"), [((6.0, 2.0), True), ((5.9, 2.0), False), ((0.0, 0.0), False), ((2.0, 0.0), True), (None, False)]
 )
 def test_what_its_words_alone_find_is_out(scores: tuple[float, float] | None, out: bool) -> None:
-    found = removed_at_sight(GOOD, [PASSAGE], [], scores)
-    assert (found is not None and found.by == Filter.TRIVIAL) == out
+    found = filter_without_calls(GOOD, [PASSAGE], [], scores)
+    assert (found is not None and found.reason == Filter.TRIVIAL) == out
 
 
 # Own passages are at places 1 (and 2); what the model said of five.
@@ -114,21 +114,21 @@ def test_what_its_words_alone_find_is_out(scores: tuple[float, float] | None, ou
     ],
 )
 def test_where_it_is_answered_decides(
-    kind: Kind, own: set[int], answerable: bool, needed: set[int], alone: set[int], out: str | None
+    kind: QuestionKind, own: set[int], answerable: bool, needed: set[int], alone: set[int], out: str | None
 ) -> None:
-    found = removed_by_place(GOOD, kind, Located(answerable, frozenset(needed), frozenset(alone)), own)
-    assert (found.by if found else None) == out
+    found = filter_by_passages(GOOD, kind, AnsweringPassages(answerable, frozenset(needed), frozenset(alone)), own)
+    assert (found.reason if found else None) == out
 
 
 def test_what_a_model_knows_by_heart_is_out_where_it_says_every_keyword() -> None:
     two = question("How many books, and for how long?", keywords=("ten", "fourteen days"))
-    assert removed_as_known(two, True, "Ten books for fourteen days") is not None
-    assert removed_as_known(two, True, "Ten books for a month") is None
-    assert removed_as_known(two, False, "Ten books for fourteen days") is None
-    assert removed_as_known(question("Which?", keywords=()), True, "anything") is None
+    assert filter_known(two, True, "Ten books for fourteen days") is not None
+    assert filter_known(two, True, "Ten books for a month") is None
+    assert filter_known(two, False, "Ten books for fourteen days") is None
+    assert filter_known(question("Which?", keywords=()), True, "anything") is None
 
 
 @given(st.text(), st.text())
 def test_likeness_is_a_share_that_does_not_mind_the_order(one: str, other: str) -> None:
-    assert 0 <= alike(one, other) == alike(other, one) <= 1
-    assert alike(one, one) == 1
+    assert 0 <= trigram_similarity(one, other) == trigram_similarity(other, one) <= 1
+    assert trigram_similarity(one, one) == 1

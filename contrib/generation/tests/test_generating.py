@@ -26,14 +26,21 @@ from contrib.generation.models import (
     GenerationResult,
 )
 from contrib.generation.selectors import acceptance_by_writer, overview
-from contrib.generation.services import Wanted, decide, edited, make_set, open_generation, plan_of
+from contrib.generation.services import (
+    GenerationSpec,
+    create_question_set,
+    decide,
+    edit_content,
+    open_generation,
+    plan_generation,
+)
 from contrib.generation.tests.writing import BAD, corpus_of, facts, writer
-from contrib.generation.working import ask_for, step, write_questions
-from evaluation.core.errors import Refused
+from contrib.generation.working import enqueue_generation, process_generation, write_questions
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
 from evaluation.models import Endpoint, Job, JudgeVersion, Project, Question, QuestionSet
-from evaluation.worker.jobs import ring_due
+from evaluation.worker.jobs import enqueue_due
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_project, make_user
 from tests.jobs import catch_rings, work
@@ -41,7 +48,7 @@ from tests.judge_server import JudgeServer
 from tests.judge_server.actions import status
 
 pytestmark = pytest.mark.django_db
-SINGLE = Wanted("asked", "en", kinds=("single_hop",), passages=20, per_passage=2, seed=1)
+SINGLE = GenerationSpec("asked", "en", kinds=("single_hop",), passages=20, per_passage=2, seed=1)
 Filter = DraftQuestion.Filter
 
 
@@ -69,9 +76,9 @@ def corpus(project: Project) -> Corpus:
     return corpus_of(project)
 
 
-def generated(corpus: Corpus, judge: JudgeVersion, wanted: Wanted = SINGLE) -> Generation:
+def generated(corpus: Corpus, judge: JudgeVersion, wanted: GenerationSpec = SINGLE) -> Generation:
     made = open_generation(corpus, judge, wanted, by=None)
-    while not step(made):
+    while not process_generation(made):
         pass
     return made
 
@@ -100,7 +107,7 @@ def test_every_planted_bad_question_is_out_by_its_filter_and_every_good_one_wait
 
 
 def test_kinds_take_turns_and_several_passages_are_linked(corpus: Corpus, judge: JudgeVersion) -> None:
-    wanted = Wanted("mixed", "en", passages=18, seed=3)
+    wanted = GenerationSpec("mixed", "en", passages=18, seed=3)
     made = generated(corpus, judge, wanted)
     kinds = Counter(draft.kind for draft in made.drafts.all())
     assert kinds == dict.fromkeys(wanted.kinds, 3)
@@ -119,14 +126,14 @@ def test_the_same_command_goes_on_and_asks_nothing_twice(
 ) -> None:
     made = open_generation(corpus, judge, SINGLE, by=None)
     server.when(lambda request: "question" in request.block and not request.is_preflight, status(401))
-    with pytest.raises(Refused, match="judge_away"):
-        step(made)
+    with pytest.raises(DomainError, match="judge_away"):
+        process_generation(made)
     written = GenerationReply.objects.filter(outcome="ok").count()
     assert written == 20
     server.reset()
     server.behave(writer())
     assert open_generation(corpus, judge, SINGLE, by=None) == made
-    while not step(made):
+    while not process_generation(made):
         pass
     assert (
         Counter(GenerationCall.objects.filter(step__startswith="write").values_list("step")).most_common(1)[0][1] == 1
@@ -140,17 +147,17 @@ def test_the_budget_ends_it_and_what_could_not_be_checked_says_so(
     file = tmp_path / "prices.yaml"
     file.write_text("prices:\n- {model: writer-1, since: 2025-01-01, input: '1000', output: '1000'}\n")
     settings.CONCORD_PRICES = str(file)
-    whole = plan_of(corpus, judge, SINGLE)
+    whole = plan_generation(corpus, judge, SINGLE)
     assert whole.calls == 20 + 2 * 40
     assert whole.cost
-    made = generated(corpus, judge, Wanted(**{**vars_of(SINGLE), "budget": Decimal("0.0001")}))
+    made = generated(corpus, judge, GenerationSpec(**{**vars_of(SINGLE), "budget": Decimal("0.0001")}))
     assert GenerationResult.objects.get(generation=made).outcome == "budget"
     assert overview(made).written <= 2 * 9  # what was out at once, and no more
     assert {draft.removed_by for draft in made.drafts.all()} <= {*map(str, BAD[:2]), str(Filter.UNCHECKED)}
 
 
-def vars_of(wanted: Wanted) -> dict[str, Any]:
-    return {name: getattr(wanted, name) for name in Wanted.__dataclass_fields__}
+def vars_of(wanted: GenerationSpec) -> dict[str, Any]:
+    return {name: getattr(wanted, name) for name in GenerationSpec.__dataclass_fields__}
 
 
 @pytest.mark.parametrize(
@@ -166,8 +173,8 @@ def vars_of(wanted: Wanted) -> dict[str, Any]:
 def test_what_cannot_be_is_refused_before_anything_is_asked(
     corpus: Corpus, judge: JudgeVersion, server: JudgeServer, changes: dict[str, Any], code: str
 ) -> None:
-    with pytest.raises(Refused, match=code):
-        open_generation(corpus, judge, Wanted(**{**vars_of(SINGLE), **changes}), by=None)
+    with pytest.raises(DomainError, match=code):
+        open_generation(corpus, judge, GenerationSpec(**{**vars_of(SINGLE), **changes}), by=None)
     assert server.calls == 0
     assert not Generation.objects.exists()
 
@@ -176,12 +183,12 @@ def test_a_lead_accepts_edits_and_rejects_and_the_accepted_ones_become_a_set(
     corpus: Corpus, judge: JudgeVersion
 ) -> None:
     made, lead = generated(corpus, judge), make_user()
-    with pytest.raises(Refused, match="generation_nothing_accepted"):
-        make_set(made, by=lead)
+    with pytest.raises(DomainError, match="generation_nothing_accepted"):
+        create_question_set(made, by=lead)
     waiting = list(made.drafts.filter(removed_by=""))
     for draft in waiting[:8]:
         decide(draft, "accepted", by=lead)
-    decide(waiting[8], "accepted", by=lead, content=edited(waiting[8], {"text": "In other words?"}))
+    decide(waiting[8], "accepted", by=lead, content=edit_content(waiting[8], {"text": "In other words?"}))
     decide(waiting[9], "rejected", by=lead)
     decide(waiting[0], "rejected", by=lead)  # the latest counts
     leaked = made.drafts.filter(removed_by=Filter.LEAKED)[0]
@@ -196,13 +203,13 @@ def test_a_lead_accepts_edits_and_rejects_and_the_accepted_ones_become_a_set(
     )
     (by_writer,) = acceptance_by_writer(made.corpus.project)
     assert (by_writer.writer, by_writer.decided) == (made.writer, 11)
-    first = make_set(made, by=lead)
+    first = create_question_set(made, by=lead)
     questions = Question.objects.filter(question_set=first.question_set)
     assert questions.count() == 9
     assert all("synthetic" in one.read().tags for one in questions)
     assert questions.filter(text="In other words?").count() == 1
     assert first.question_set.metadata["corpus_hash"] == corpus.content_hash
-    assert make_set(made, by=lead).created is False
+    assert create_question_set(made, by=lead).created is False
 
 
 def test_nothing_is_decided_while_it_is_written_and_decisions_stay(corpus: Corpus, judge: JudgeVersion) -> None:
@@ -211,8 +218,8 @@ def test_nothing_is_decided_while_it_is_written_and_decisions_stay(corpus: Corpu
     made_decision = decide(draft, "accepted", by=lead)
     with pytest.raises(IntegrityError), transaction.atomic():
         type(made_decision).objects.filter(pk=made_decision.pk).update(verb="rejected")
-    with pytest.raises(Refused, match="draft_empty"):
-        edited(draft, {"text": " "})
+    with pytest.raises(DomainError, match="draft_empty"):
+        edit_content(draft, {"text": " "})
 
 
 def test_the_command_says_what_it_takes_and_then_does_it(corpus: Corpus, judge: JudgeVersion) -> None:
@@ -246,12 +253,12 @@ def test_the_command_says_what_it_takes_and_then_does_it(corpus: Corpus, judge: 
 def test_workers_take_turns_and_a_sweep_wakes_them(corpus: Corpus, judge: JudgeVersion, monkeypatch: Any) -> None:
     rung = catch_rings(monkeypatch)
     made = open_generation(corpus, judge, SINGLE, by=None)
-    ask_for(made)
-    ring_due()
+    enqueue_generation(made)
+    enqueue_due()
     assert rung == [made.pk, made.pk]
     work(write_questions, made.pk)
     assert GenerationResult.objects.filter(generation=made).exists()
-    ring_due()
+    enqueue_due()
     assert len(rung) == 2
     assert Job.objects.get().state == "done"
 
@@ -267,7 +274,7 @@ def test_korean_questions_over_pages_and_rest(project: Project, judge: JudgeVers
     page = client.post(reverse("generation-new"), form | {"begin": "1"})
     made = Generation.objects.get()
     assert page.headers["Location"] == reverse("generation", args=[made.pk])
-    while not step(made):
+    while not process_generation(made):
         pass
     draft = made.drafts.filter(removed_by="")[0]
     accept = reverse("draft-decide", args=[draft.pk])

@@ -21,8 +21,8 @@ from contrib.corpora.documents import read_documents
 from contrib.corpora.importing import import_corpus
 from contrib.generation.models import DraftQuestion, Generation
 from contrib.generation.selectors import overview
-from contrib.generation.services import Wanted, open_generation
-from contrib.generation.working import step
+from contrib.generation.services import GenerationSpec, open_generation
+from contrib.generation.working import process_generation
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import save_judge
 from evaluation.metrics.normalise import content_tokens
@@ -105,9 +105,9 @@ def written(language: str, server: JudgeServer, settings: Any) -> Generation:
     server.behave(Remembering(list(corpus.chunks.values_list("text", flat=True))))
     endpoint = Endpoint.objects.create(name="local", base_url=server.base_url)
     judge = save_judge(project, "writer", endpoint, model="writer-1", language="en")
-    wanted = Wanted("asked", language, ("single_hop",), passages=60, per_passage=3, seed=5)
+    wanted = GenerationSpec("asked", language, ("single_hop",), passages=60, per_passage=3, seed=5)
     generation = open_generation(corpus, judge, wanted, by=None)
-    while not step(generation):
+    while not process_generation(generation):
         pass
     return generation
 

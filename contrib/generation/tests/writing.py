@@ -9,7 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
-from contrib.corpora.importing import SourceDocument, import_corpus
+from contrib.corpora.documents import SourceDocument
+from contrib.corpora.importing import import_corpus
 from contrib.corpora.models import Corpus
 from contrib.generation.models import DraftQuestion
 from evaluation.models import Project

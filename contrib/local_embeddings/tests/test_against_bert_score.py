@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from contrib.local_embeddings.model import local_model
-from evaluation.judging.embedding.similarity import matched
+from evaluation.judging.embedding.similarity import match_tokens
 from tests.evaluation.judging.embedding.pairs import CLOSE, FIGURES, PAIRS
 from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 
@@ -27,7 +27,7 @@ def test_precision_recall_and_f1_agree_on_every_layer(tmp_path: Path, layer: int
     said, expected = zip(*PAIRS, strict=True)
     theirs = [tuple(row) for row in zip(*(t.tolist() for t in scorer.score(said, expected, batch_size=1)), strict=True)]
     model = local_model(str(folder))
-    pairs = [matched(*model.tokens(pair, layer)) for pair in PAIRS]
+    pairs = [match_tokens(*model.tokens(pair, layer)) for pair in PAIRS]
     for pair, package, kept in zip(pairs, theirs, FIGURES[layer], strict=True):
         assert (pair.precision, pair.recall, pair.f1) == pytest.approx(package, abs=CLOSE)
         assert package == pytest.approx(kept, abs=CLOSE)

@@ -9,7 +9,7 @@ import pytest
 
 from contrib.local_embeddings.model import local_model
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result
-from evaluation.judging.embedding.similarity import Matched, TokenModel, Tokens, bert_score_f1, matched
+from evaluation.judging.embedding.similarity import TokenEmbeddings, TokenMatch, TokenModel, bert_score_f1, match_tokens
 from tests.evaluation.judging.embedding.pairs import CLOSE, FIGURES, PAIRS
 from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 
@@ -23,14 +23,14 @@ def question(*references: str) -> QuestionSpec:
     return QuestionSpec(id="q", category="c", text="?", references=references)
 
 
-def tokens(*rows: tuple[float, float], marks: bool = False) -> Tokens:
+def tokens(*rows: tuple[float, float], marks: bool = False) -> TokenEmbeddings:
     counts = [not marks or 0 < place < len(rows) - 1 for place in range(len(rows))]
-    return Tokens(np.array(rows, dtype=np.float32), counts, False)
+    return TokenEmbeddings(np.array(rows, dtype=np.float32), counts, False)
 
 
 def test_each_token_is_matched_with_the_nearest_one_of_the_other_text() -> None:
     said, expected = tokens((1, 0), (0.6, 0.8)), tokens((1, 0), (0, 1), (0.8, 0.6))
-    pair = matched(said, expected)
+    pair = match_tokens(said, expected)
     # precision: (1 + max(.6, .8, .48 + .48)) / 2; recall: (1 + .8 + .96) / 3
     assert pair.precision == pytest.approx((1 + 0.96) / 2)
     assert pair.recall == pytest.approx((1 + 0.8 + 0.96) / 3)
@@ -41,18 +41,18 @@ def test_the_marks_around_a_text_may_be_found_but_do_not_count() -> None:
     said = tokens((1, 0), (0, 1), (1, 0), marks=True)
     expected = tokens((0, 1), (1, 0), (0, 1), marks=True)
     # the one token that counts, (0, 1), finds a mark of the other text
-    assert matched(said, expected).precision == pytest.approx(1.0)
+    assert match_tokens(said, expected).precision == pytest.approx(1.0)
 
 
 def test_where_nothing_matches_f1_is_0() -> None:
-    assert Matched(0.0, 0.0).f1 == 0.0
+    assert TokenMatch(0.0, 0.0).f1 == 0.0
 
 
 @pytest.mark.parametrize("layer", range(1, LAYERS + 1))
 def test_the_figures_are_those_of_the_authors_package_on_the_same_model(folder: Path, layer: int) -> None:
     model = local_model(str(folder))
     for (said, expected), figures in zip(PAIRS, FIGURES[layer], strict=True):
-        pair = matched(*model.tokens([said, expected], layer))
+        pair = match_tokens(*model.tokens([said, expected], layer))
         assert (pair.precision, pair.recall, pair.f1) == pytest.approx(figures, abs=CLOSE)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contrib.local_embeddings.model import LocalModel, digest_of, layers_of, local_model
-from evaluation.core.errors import Refused
+from contrib.local_embeddings.model import LocalModel, layer_count, local_model, model_digest
+from evaluation.core.errors import DomainError
 from evaluation.judging.embedding.similarity import cosine
 from tests.evaluation.judging.embedding.tiny import LAYERS, SIZE, WORDS, tiny_model
 
@@ -66,15 +66,15 @@ def test_korean_is_refused_unless_the_vocabulary_holds_it(tmp_path: Path) -> Non
 
 
 def test_other_weights_are_another_model(folder: Path, tmp_path: Path) -> None:
-    assert digest_of(folder) == digest_of(tiny_model(tmp_path / "same"))
-    assert digest_of(folder) != digest_of(tiny_model(tmp_path / "other", seed=12))
-    assert layers_of(folder) == LAYERS
+    assert model_digest(folder) == model_digest(tiny_model(tmp_path / "same"))
+    assert model_digest(folder) != model_digest(tiny_model(tmp_path / "other", seed=12))
+    assert layer_count(folder) == LAYERS
 
 
 def test_a_folder_that_holds_no_model_is_refused_with_what_is_missing(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
-    for read in (LocalModel, digest_of):
-        with pytest.raises(Refused) as refused:
+    for read in (LocalModel, model_digest):
+        with pytest.raises(DomainError) as refused:
             read(folder)
         assert refused.value.code == "local_model_unreadable"
 
@@ -82,6 +82,6 @@ def test_a_folder_that_holds_no_model_is_refused_with_what_is_missing(folder: Pa
 def test_another_architecture_is_refused(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "roberta"}))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         LocalModel(folder)
     assert refused.value.params["detail"] == "roberta"

@@ -1,7 +1,6 @@
 """Fill a fresh database with pairs and a judge: ``python -m contrib.pairs.tests.prepare_faults N URL``."""
 
 # ruff: noqa: E402 -- the imports need Django set up
-
 from __future__ import annotations
 
 import os

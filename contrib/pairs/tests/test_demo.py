@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from contrib.pairs.feature import FILE, NAME
+from contrib.pairs.feature import DEMO_NAME, PREFERENCES_FILE
 from contrib.pairs.figures import pair_figures
 from contrib.pairs.models import PairSet, Preference
 from evaluation.models import User
-from review.comparisons.summaries import attention
-from review.management.demo.loading import demo_project, load_demo, set_people
+from review.comparisons.summaries import load_open_work
+from review.management.demo.loading import create_demo_users, demo_project, load_demo
 from tests.review.test_demo_content import answers, records
 
-PAIRS = Path(FILE).parent
+PAIRS = Path(PREFERENCES_FILE).parent
 
 
 @pytest.mark.django_db
@@ -23,10 +23,10 @@ PAIRS = Path(FILE).parent
 def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     project = demo_project()
-    set_people(project)
+    create_demo_users(project)
     for _ in range(2):
         load_demo(project)
-    found = PairSet.objects.get(name=NAME)
+    found = PairSet.objects.get(name=DEMO_NAME)
     assert found.pairs.count() == 12
     figures = pair_figures(found)["preference"]
     # of the 12 pairs one goes to the vector system (single-05), two are ties (single-04, agg-04)
@@ -38,9 +38,9 @@ def test_the_comparison_is_rated_in_part_judged_whole_and_loaded_once(settings: 
     assert judged.n == 12
     assert Preference.objects.filter(by_judge=False).count() == 17
     people = ("reviewer1", "reviewer2", "lead")
-    waiting = {name: attention(User.objects.get(username=name)).others for name in people}
+    waiting = {name: load_open_work(User.objects.get(username=name)).todos for name in people}
     left = {name: {(one.name, one.count) for one in found} for name, found in waiting.items()}
-    assert left == {"reviewer1": {(NAME, 4)}, "reviewer2": {(NAME, 3)}, "lead": set()}
+    assert left == {"reviewer1": {(DEMO_NAME, 4)}, "reviewer2": {(DEMO_NAME, 3)}, "lead": set()}
 
 
 def test_preferences_come_with_a_pair_of_their_own_and_follow_the_faults() -> None:

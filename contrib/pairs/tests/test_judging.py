@@ -15,12 +15,12 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from contrib.pairs.figures import pair_figures
-from contrib.pairs.judging import Compared, judge_pairs, spending_on
+from contrib.pairs.judging import ComparisonResult, judge_pairs, judge_spending
 from contrib.pairs.making import make_pairs
 from contrib.pairs.models import Pair, PairAttempt, PairJudging, PairPreflight, PairReply, PairSet, Preference
-from contrib.pairs.session import Turn
+from contrib.pairs.session import JudgingLease
 from contrib.pairs.tests.test_pairing import compared, two_runs
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
 from evaluation.judging.formulas import JuryRule
@@ -63,17 +63,17 @@ def shown_first(request: Received) -> str:
 def test_every_call_stands_in_the_ledger_with_what_it_used(server: JudgeServer) -> None:
     found = compared()
     judge = judge_of(found, server)
-    assert judge_pairs(found, judge) == Compared(6)
+    assert judge_pairs(found, judge) == ComparisonResult(6)
     assert (server.preflights, server.calls) == (1, 12)
     assert (PairAttempt.objects.count(), outcomes()) == (12, {"ok": 12})
     assert set(PairAttempt.objects.values_list("round", "number")) == {(0, 1), (0, 2)}
     reply = PairReply.objects.first()
     assert reply is not None
     assert (reply.tokens_in, reply.tokens_out, reply.model_returned, reply.cost) == (900, 60, "m", None)
-    spent = spending_on(found, judge)
+    spent = judge_spending(found, judge)
     assert (spent.calls, spent.tokens_in, spent.unknown_calls) == (13, 13 * 900, 13)  # with the preflight
     assert Preference.objects.filter(pair__pair_set=found, value__isnull=False).count() == 6
-    assert judge_pairs(found, judge) == Compared(0)
+    assert judge_pairs(found, judge) == ComparisonResult(0)
     assert server.calls == 12
 
 
@@ -92,12 +92,12 @@ def test_a_reply_without_a_verdict_is_repaired_once_then_fails_and_is_asked_agai
     server.otherwise = actions.text("both are nice")
     found = compared()
     judge = judge_of(found, server)
-    assert judge_pairs(found, judge) == Compared(6)
+    assert judge_pairs(found, judge) == ComparisonResult(6)
     assert (server.calls, outcomes()) == (12, {"parse": 12})  # one try and one repair of the first order
     figures = pair_figures(found)["preference"].judges[str(judge)]
     assert (figures.n, figures.failed) == (0, 6)
     server.reset()
-    assert judge_pairs(found, judge) == Compared(6)
+    assert judge_pairs(found, judge) == ComparisonResult(6)
     assert server.calls == 12
     assert pair_figures(found)["preference"].judges[str(judge)].failed == 0
     assert Counter(PairAttempt.objects.values_list("round", flat=True)) == {0: 12, 1: 12}
@@ -106,7 +106,7 @@ def test_a_reply_without_a_verdict_is_repaired_once_then_fails_and_is_asked_agai
 def test_a_passing_fault_is_tried_again_and_counted(server: JudgeServer) -> None:
     server.enqueue(actions.status(429, retry_after="0.05"), actions.disconnect())
     found = compared()
-    assert judge_pairs(found, judge_of(found, server)) == Compared(6)
+    assert judge_pairs(found, judge_of(found, server)) == ComparisonResult(6)
     assert outcomes() == {"ok": 12, "rate_limited": 1, "connection": 1}
     assert PairAttempt.objects.count() == server.calls == 14
 
@@ -136,10 +136,10 @@ def test_a_judge_that_cannot_be_asked_is_told_before_a_pair_is_sent(
     server.preflight = action
     found = compared()
     judge = judge_of(found, server)
-    assert judge_pairs(found, judge) == Compared(0, 6, reason)
+    assert judge_pairs(found, judge) == ComparisonResult(0, 6, reason)
     assert (server.calls, PairAttempt.objects.count()) == (0, 0)
     server.preflight = actions.fitting()
-    assert judge_pairs(found, judge) == Compared(6)
+    assert judge_pairs(found, judge) == ComparisonResult(6)
 
 
 def test_where_a_person_is_needed_it_stops_and_goes_on_without_paying_twice(server: JudgeServer) -> None:
@@ -148,11 +148,11 @@ def test_where_a_person_is_needed_it_stops_and_goes_on_without_paying_twice(serv
     server.when(lambda request: server.calls == 9, actions.status(401))
     stopped = judge_pairs(found, judge)
     assert stopped.reason == "unauthorised: HTTP 401: scripted"
-    assert stopped.done + stopped.left == 12
-    assert stopped.left > 0
+    assert stopped.compared + stopped.remaining == 12
+    assert stopped.remaining > 0
     answered = outcomes()["ok"]
     server.reset()
-    assert judge_pairs(found, judge) == Compared(stopped.left)
+    assert judge_pairs(found, judge) == ComparisonResult(stopped.remaining)
     assert answered + server.calls == 24  # each order of each pair once
     assert outcomes()["ok"] == 24
     assert Preference.objects.filter(by_judge=True).values("pair").distinct().count() == 12
@@ -173,10 +173,10 @@ def test_an_order_that_was_answered_is_not_asked_again(server: JudgeServer) -> N
 
 def test_c1_an_endpoint_that_wants_to_be_left_alone_is(server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (retrying, sessions):
-        monkeypatch.setattr(module, "LONGEST_WAIT_IN_WORKER", 0.2)
+        monkeypatch.setattr(module, "MAX_WORKER_WAIT_SECONDS", 0.2)
     server.enqueue(actions.status(429, retry_after="0.6"))
     found = compared(size=2)
-    assert judge_pairs(found, judge_of(found, server, at_once=1)) == Compared(2)
+    assert judge_pairs(found, judge_of(found, server, at_once=1)) == ComparisonResult(2)
     assert {name: outcomes()[name] for name in ("rate_limited", "ok")} == {"rate_limited": 1, "ok": 4}
     refused, *later = (request.at for request in server.requests)
     assert min(later) - refused >= 0.6
@@ -187,32 +187,32 @@ def test_one_process_at_a_time(server: JudgeServer) -> None:
     judge = judge_of(found, server)
     judge_pairs(found, judge)
     Pair.objects.create(pair_set=found, external_id="new", position=99, question_text="?", text_a="a", text_b="b")
-    other = Turn(PairJudging.objects.get())
-    assert other.begin()
-    with pytest.raises(Refused, match="comparison_in_work"):
+    other = JudgingLease(PairJudging.objects.get())
+    assert other.acquire()
+    with pytest.raises(DomainError, match="comparison_in_work"):
         judge_pairs(found, judge)
     PairJudging.objects.update(lease_until=Now() - timedelta(seconds=1))  # the other one was killed
-    assert judge_pairs(found, judge) == Compared(1)
-    assert not other.holds()
+    assert judge_pairs(found, judge) == ComparisonResult(1)
+    assert not other.keep_alive()
 
 
 def test_a_turn_that_is_lost_ends_the_work_without_a_second_preference(server: JudgeServer) -> None:
     found = compared(questions=12, size=12)
     judge = judge_of(found, server, at_once=1)
 
-    taken: list[Turn] = []
+    taken: list[JudgingLease] = []
 
     def told(done: int, of: int) -> None:
         if not taken:
             PairJudging.objects.update(lease_until=Now() - timedelta(seconds=1))
-            taken.append(Turn(PairJudging.objects.get()))
-            assert taken[0].begin()
+            taken.append(JudgingLease(PairJudging.objects.get()))
+            assert taken[0].acquire()
 
     server.latency = 0.05
-    stopped = judge_pairs(found, judge, told=told)
-    assert (stopped.reason, stopped.left > 0) == ("turn_lost", True)
-    assert taken[0].holds()  # not ended by the one who lost it
-    taken[0].end()
+    stopped = judge_pairs(found, judge, on_progress=told)
+    assert (stopped.reason, stopped.remaining > 0) == ("turn_lost", True)
+    assert taken[0].keep_alive()  # not ended by the one who lost it
+    taken[0].release()
     judge_pairs(found, judge)
     assert Preference.objects.filter(by_judge=True).count() == 12
 
@@ -223,10 +223,10 @@ def test_the_same_pair_in_another_comparison_is_not_paid_for_again(server: Judge
     judge = judge_of(first, server)
     judge_pairs(first, judge)
     again = compared_again(a, b, "again")
-    assert judge_pairs(again, judge) == Compared(3)
+    assert judge_pairs(again, judge) == ComparisonResult(3)
     assert server.calls == 6
     assert outcomes() == {"ok": 6, "cached": 6}
-    spent = spending_on(again, judge)
+    spent = judge_spending(again, judge)
     assert (spent.calls, spent.hits) == (1, 6)  # its own preflight
     assert values_of(again) == values_of(first)
     judge_pairs(compared_again(a, b, "anew"), judge, use_cache=False)
@@ -260,19 +260,19 @@ def with_a_new_pair(server: JudgeServer) -> tuple[PairSet, JudgeVersion, Pair]:
 def test_a_pair_whose_calls_died_with_their_process_is_asked_about_again(server: JudgeServer) -> None:
     found, judge, pair = with_a_new_pair(server)
     lose_attempts(found, judge, pair, 4)
-    assert judge_pairs(found, judge) == Compared(1)
+    assert judge_pairs(found, judge) == ComparisonResult(1)
     assert len(server.requests) == 2
     assert list(pair.attempts.order_by("number").values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
-    assert spending_on(found, judge).unknown_calls == server.calls + server.preflights + 4  # may have been billed
+    assert judge_spending(found, judge).unknown_calls == server.calls + server.preflights + 4  # may have been billed
 
 
 def test_after_five_times_it_is_given_up(server: JudgeServer) -> None:
     found, judge, pair = with_a_new_pair(server)
     lose_attempts(found, judge, pair, 5)
-    assert judge_pairs(found, judge) == Compared(1)
+    assert judge_pairs(found, judge) == ComparisonResult(1)
     assert server.requests == []
     assert Preference.objects.get(pair=pair).failure == "crash_loop"
-    assert judge_pairs(found, judge) == Compared(1)  # asked for again by a person: the next round
+    assert judge_pairs(found, judge) == ComparisonResult(1)  # asked for again by a person: the next round
     assert Preference.objects.filter(pair=pair, value__isnull=False).count() == 1
 
 
@@ -300,11 +300,11 @@ def test_an_interruption_marks_what_was_out_and_costs_no_try(server: JudgeServer
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        judge_pairs(found, judge, told=interrupt)
+        judge_pairs(found, judge, on_progress=interrupt)
     assert not PairAttempt.objects.filter(reply__isnull=True).exists()
     assert set(outcomes()) <= {"interrupted", "not_sent", "ok"}
     server.latency = 0.0
-    assert judge_pairs(found, judge).left == 0
+    assert judge_pairs(found, judge).remaining == 0
     assert Preference.objects.filter(by_judge=True, value__isnull=False).count() == 12
 
 
@@ -324,8 +324,8 @@ def test_the_baseline_compares_without_a_call_and_says_once_what_it_cannot(serve
     found = compared()
     Pair.objects.create(pair_set=found, external_id="n", position=9, question_text="?", text_a="a", text_b="b")
     judge = baseline_judge(found.project, "en")
-    assert judge_pairs(found, judge) == Compared(7)
-    assert judge_pairs(found, judge) == Compared(0)
+    assert judge_pairs(found, judge) == ComparisonResult(7)
+    assert judge_pairs(found, judge) == ComparisonResult(0)
     figures = pair_figures(found)["preference"]
     assert figures.judges[str(judge)].mean == -2.0  # the answers of A name the expected city
     assert (figures.judges[str(judge)].failed, figures.disagreeing_orders[str(judge)]) == (1, 0.0)
@@ -335,7 +335,7 @@ def test_the_baseline_compares_without_a_call_and_says_once_what_it_cannot(serve
 def test_a_jury_compares_nothing(server: JudgeServer) -> None:
     found = compared()
     baseline = baseline_judge(found.project, "en")
-    with pytest.raises(Refused, match="jury_compares_nothing"):
+    with pytest.raises(DomainError, match="jury_compares_nothing"):
         judge_pairs(found, jury_row(found.project, [baseline, judge_of(found, server)], JuryRule.MEAN))
 
 

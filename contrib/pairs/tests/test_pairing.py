@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from contrib.pairs.figures import pair_figures
-from contrib.pairs.making import card_of, import_pairs, is_swapped, last_rated, make_pairs, prefer
+from contrib.pairs.making import import_pairs, is_swapped, last_rated_pair, make_pairs, pair_card, store_preference
 from contrib.pairs.models import PairSet, Preference
-from evaluation.core.errors import InvalidFile, Refused
+from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user
@@ -47,14 +47,14 @@ def test_a_set_draws_questions_that_both_runs_answered() -> None:
 def test_what_cannot_be_compared_is_refused() -> None:
     a, b = two_runs(2)
     person = make_user(Role.REVIEWER, a.project)
-    with pytest.raises(Refused, match="pairs_same_answers"):
+    with pytest.raises(DomainError, match="pairs_same_answers"):
         make_pairs(a, a, name="x", reviewers=[person])
-    with pytest.raises(Refused, match="no_reviewers"):
+    with pytest.raises(DomainError, match="no_reviewers"):
         make_pairs(a, b, name="x", reviewers=[])
-    with pytest.raises(Refused, match="not_in_project"):
+    with pytest.raises(DomainError, match="not_in_project"):
         make_pairs(a, b, name="x", reviewers=[make_user()])
     make_pairs(a, b, name="x", reviewers=[person])
-    with pytest.raises(Refused, match="pair_set_exists"):
+    with pytest.raises(DomainError, match="pair_set_exists"):
         make_pairs(a, b, name="x", reviewers=[person])
 
 
@@ -66,7 +66,7 @@ def test_sides_are_drawn_for_each_person_and_stay() -> None:
     assert sides == [is_swapped(found, pair, one) for pair in pairs]
     assert sides != [is_swapped(found, pair, other) for pair in pairs]
     assert 8 <= sum(sides) <= 32  # 40 fair coins: outside with probability below 0.0002
-    card = card_of(found, one)
+    card = pair_card(found, one)
     assert card is not None
     assert {card.left, card.right} == {card.pair.text_a, card.pair.text_b}
 
@@ -75,9 +75,9 @@ def test_a_preference_is_kept_towards_b_whatever_the_side() -> None:
     found = compared(questions=20, people=1, size=20)
     (me,) = members(found)
     seen = set()
-    while card := card_of(found, me):
+    while card := pair_card(found, me):
         left_is_right_answer = card.left == card.pair.text_a
-        prefer(found, card.pair, me, -2 if left_is_right_answer else 2)  # A is the right one, each time
+        store_preference(found, card.pair, me, -2 if left_is_right_answer else 2)  # A is the right one, each time
         seen.add(card.swapped)
     assert seen == {True, False}
     assert {row.value for row in Preference.objects.all()} == {-2.0}
@@ -88,18 +88,18 @@ def test_a_preference_is_kept_towards_b_whatever_the_side() -> None:
 def test_the_same_decision_twice_is_one_and_another_one_counts_instead() -> None:
     found = compared(people=1)
     (me,) = members(found)
-    card = card_of(found, me)
+    card = pair_card(found, me)
     assert card is not None
     for _ in range(2):
-        prefer(found, card.pair, me, 1)
+        store_preference(found, card.pair, me, 1)
     assert Preference.objects.count() == 1
-    prefer(found, card.pair, me, 0, reason="on second thought")
+    store_preference(found, card.pair, me, 0, reason="on second thought")
     assert [row.round for row in Preference.objects.order_by("id")] == [0, 1]
     assert pair_figures(found)["preference"].experts.ties == 1
-    assert last_rated(found, me) == card.pair.pk
-    again = card_of(found, me, card.pair.pk)
+    assert last_rated_pair(found, me) == card.pair.pk
+    again = pair_card(found, me, card.pair.pk)
     assert again is not None
-    assert (again.chosen, again.reason) == (0, "on second thought")
+    assert (again.preference, again.reason) == (0, "on second thought")
 
 
 def test_a_closed_set_and_a_value_off_the_scale_are_refused() -> None:
@@ -107,11 +107,11 @@ def test_a_closed_set_and_a_value_off_the_scale_are_refused() -> None:
     (me,) = members(found)
     pair = found.pairs.first()
     assert pair is not None
-    with pytest.raises(Refused, match="preference_range"):
-        prefer(found, pair, me, 3)
+    with pytest.raises(DomainError, match="preference_range"):
+        store_preference(found, pair, me, 3)
     PairSet.objects.update(closed_at=found.created_at)
-    with pytest.raises(Refused, match="pairs_closed"):
-        prefer(found, pair, me, 1)
+    with pytest.raises(DomainError, match="pairs_closed"):
+        store_preference(found, pair, me, 1)
 
 
 def row(pair: str, value: Any, author: str, **fields: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from contrib.practice.items import Expected, Passage, practice_items
+from contrib.practice.items import ExpectedRating, Passage, practice_items
 from evaluation.core.metric_specs import Bilingual
 from tests.pages.test_hostile_text import ALL, CORPUS
 from tests.pages.test_hostile_text_of_criteria import inert, reviewed
@@ -20,7 +20,7 @@ def test_practice_items_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
             update={
                 **dict.fromkeys(("question", "answer", "expected", "advice"), both),
                 "passages": (Passage(source=both, text=both),),
-                "ratings": {name: Expected(level=3, why=both) for name in one.ratings},
+                "ratings": {name: ExpectedRating(level=3, why=both) for name in one.ratings},
             }
         )
         for one in practice_items()

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from contrib.practice.items import FAMILY, METRICS, PracticeItem, Tally, practice_items, tally, told
+from contrib.practice.items import (
+    FAMILY,
+    METRICS,
+    PracticeItem,
+    Tally,
+    practice_feedback,
+    practice_items,
+    tally_ratings,
+)
 from evaluation.core.metric_specs import Bilingual
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.messages.markdown import language_of
@@ -51,7 +59,7 @@ def test_every_example_is_complete_in_both_languages() -> None:
 
 def test_what_differs_comes_first_and_the_furthest_at_the_top() -> None:
     phone = next(item for item in practice_items() if item.id == "phone")  # expected: 5, 1, 5
-    found = told(phone, {"correctness": 4, "faithfulness": 5, "completeness": 5})
+    found = practice_feedback(phone, {"correctness": 4, "faithfulness": 5, "completeness": 5})
     assert [(one.metric, one.distance) for one in found] == [
         ("faithfulness", 4), ("correctness", 1), ("completeness", 0),
     ]  # fmt: skip
@@ -59,8 +67,8 @@ def test_what_differs_comes_first_and_the_furthest_at_the_top() -> None:
 
 def test_a_criterion_that_was_not_judged_is_told_first_and_never_the_same() -> None:
     loan = practice_items()[0]
-    found = told(loan, {"correctness": 5, "faithfulness": 5, "completeness": None})
-    assert (found[0].metric, found[0].distance, found[0].same) == ("completeness", None, False)
+    found = practice_feedback(loan, {"correctness": 5, "faithfulness": 5, "completeness": None})
+    assert (found[0].metric, found[0].distance, found[0].is_same) == ("completeness", None, False)
 
 
 def test_the_tally_counts_what_was_judged() -> None:
@@ -71,10 +79,10 @@ def test_the_tally_counts_what_was_judged() -> None:
         "phone": {"correctness": 5, "faithfulness": 2, "completeness": None},
         "summer-fee": {"correctness": 2, "faithfulness": 5, "completeness": 5},
     }
-    correctness, faithfulness, completeness = tally(practice_items(), given)
-    assert correctness == Tally("correctness", given=3, same=3, near=3, higher=0, lower=0)
-    assert faithfulness == Tally("faithfulness", given=3, same=1, near=2, higher=2, lower=0)
-    assert completeness == Tally("completeness", given=2, same=1, near=2, higher=0, lower=1)
+    correctness, faithfulness, completeness = tally_ratings(practice_items(), given)
+    assert correctness == Tally("correctness", given=3, same=3, within_one=3, higher=0, lower=0)
+    assert faithfulness == Tally("faithfulness", given=3, same=1, within_one=2, higher=2, lower=0)
+    assert completeness == Tally("completeness", given=2, same=1, within_one=2, higher=0, lower=1)
 
 
 def test_the_categories_of_the_examples_have_names() -> None:

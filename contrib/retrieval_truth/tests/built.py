@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from contrib.retrieval_truth.models import RetrievalRepair
 from contrib.retrieval_truth.pooling import make_repair
-from contrib.retrieval_truth.rating import card_of, rate
+from contrib.retrieval_truth.rating import next_card, rate_passage
 from evaluation.core.roles import Role
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score, System, SystemVersion, User
 from tests.factories import (
@@ -72,10 +72,10 @@ def grade_of(chunk: str) -> str:
 def rate_all(found: RetrievalRepair, person: User, most: int = 1000) -> int:
     """Rate what is left for the person, as one who knows does."""
     for done in range(most):
-        card = card_of(found, person)
+        card = next_card(found, person)
         if card is None:
             return done
-        rate(found, card.passage, person, grade_of(card.passage.text.rstrip(".")))
+        rate_passage(found, card.passage, person, grade_of(card.passage.text.rstrip(".")))
     return most
 
 

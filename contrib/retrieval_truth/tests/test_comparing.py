@@ -11,16 +11,16 @@ from django.urls import reverse
 
 from contrib.retrieval_truth.accepting import accept_labels
 from contrib.retrieval_truth.models import RetrievalRepair
-from contrib.retrieval_truth.results import results
+from contrib.retrieval_truth.results import compute_results
 from contrib.retrieval_truth.tests.built import RANKINGS, members, rate_all, repair, run_over
 from evaluation.core.roles import Role
 from evaluation.models import Answer, QuestionSet, Run
 from review.comparisons.difference import MetricDifference, RunDifference, difference
-from review.comparisons.gating import gate_of
-from review.comparisons.values import sides
+from review.comparisons.gating import run_gate
+from review.comparisons.values import load_sides
 from review.comparisons.verdict import lead_sentence, next_sentence, other_sentence
 from review.comparisons.whole import compare, comparison_json
-from review.reports.gate import Check, GateAsked, gate_reasons
+from review.reports.gate import GateCheck, GateRequest, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.factories import make_profile, make_user
 from tests.review import builders
@@ -64,7 +64,7 @@ def accepted(most: int = 40) -> tuple[RetrievalRepair, QuestionSet]:
 
 
 def compared(ours: Run, baseline: Run) -> RunDifference:
-    theirs, mine = sides([baseline, ours])
+    theirs, mine = load_sides([baseline, ours])
     return difference(mine, theirs)
 
 
@@ -72,8 +72,8 @@ def metric(found: RunDifference, name: str) -> MetricDifference:
     return next(one for one in found.metrics if one.name == name)
 
 
-def check_of(run: Run, asked: GateAsked) -> Check:
-    found = gate_of(run, asked)
+def check_of(run: Run, asked: GateRequest) -> GateCheck:
+    found = run_gate(run, asked)
     assert found is not None
     return found.checks[0]
 
@@ -83,7 +83,9 @@ def test_the_difference_of_two_runs_is_corrected_beside_that_by_labels_alone() -
     found, version = accepted()
     a, b = (scored(version, name, ranking) for name, ranking in zip("AB", RANKINGS, strict=True))
     told = compared(b, a)
-    whole = {row.metric: row.value for row in results(found).figures if row.minus}  # A minus B, of the same pool
+    whole = {
+        row.metric: row.value for row in compute_results(found).figures if row.minus
+    }  # A minus B, of the same pool
     for name in ("precision_at_k", "recall_at_k", "ndcg_at_k"):
         one = metric(told, name)
         assert one.labels_missing
@@ -136,7 +138,7 @@ def test_a_run_with_passages_outside_the_pool_has_no_corrected_difference_and_sa
     told = compared(c, a)
     assert {metric(told, name).corrected.withheld for name in ("precision_at_k", "ndcg_at_k")} == {"outside_pool"}
     assert "not in the pool of the repair" in lead_sentence(told, {"run": "C", "baseline": "A"})
-    check = check_of(c, GateAsked(fail_under=0.1, gate_on="recall_at_k"))
+    check = check_of(c, GateRequest(fail_under=0.1, gate_on="recall_at_k"))
     assert (check.verdict, check.reason, check.value) == (GateVerdict.UNDECIDED, "outside_pool", None)
 
 
@@ -144,7 +146,7 @@ def test_a_run_on_the_old_version_is_compared_by_the_repair_with_one_on_the_new(
     found, version = accepted()
     old = [scored(found.question_set, f"{name} old", ranking) for name, ranking in zip("AB", RANKINGS, strict=True)]
     new = scored(version, "B", RANKINGS[1])
-    whole = {row.metric: row.value for row in results(found).figures if row.minus}
+    whole = {row.metric: row.value for row in compute_results(found).figures if row.minus}
     for ours in (old[1], new):
         assert metric(compared(ours, old[0]), "recall_at_k").corrected.value == pytest.approx(
             -(whole["recall_at_k"] or 0)
@@ -156,22 +158,22 @@ def test_a_gate_on_a_retrieval_metric_decides_on_the_corrected_figure() -> None:
     """Precision of B by labels alone is below .6; by the pool it is .6 in every question."""
     found, version = accepted(most=40)
     a, b = (scored(version, name, ranking) for name, ranking in zip("AB", RANKINGS, strict=True))
-    check = check_of(b, GateAsked(fail_under=0.3, gate_on="precision_at_k"))
+    check = check_of(b, GateRequest(fail_under=0.3, gate_on="precision_at_k"))
     whole = next(
-        row for row in results(found).figures if row.metric == "precision_at_k" and row.system == "System B v1"
+        row for row in compute_results(found).figures if row.metric == "precision_at_k" and row.system == "System B v1"
     )
     assert check.value == pytest.approx(whole.value)
     alone = [sum(gains) / 5 for gains, _ in (_gains(one, RANKINGS[1]) for one in builders.answer_rows(b))]
     assert check.labels_alone == pytest.approx(sum(alone) / 10)
     assert check.low is not None
     assert check.verdict is (GateVerdict.PASSED if check.low >= 0.3 else GateVerdict.UNDECIDED)
-    assert check_of(b, GateAsked(fail_under=0.99, gate_on="precision_at_k")).verdict is GateVerdict.FAILED
-    often = check_of(b, GateAsked(fail_under=0.3, gate_on="precision_at_k", looks=10))
+    assert check_of(b, GateRequest(fail_under=0.99, gate_on="precision_at_k")).verdict is GateVerdict.FAILED
+    often = check_of(b, GateRequest(fail_under=0.3, gate_on="precision_at_k", looks=10))
     assert often.low is not None
     assert often.low < check.low
-    drop = check_of(b, GateAsked(baseline=a, max_drop=0.9, gate_on="precision_at_k"))
+    drop = check_of(b, GateRequest(baseline=a, max_drop=0.9, gate_on="precision_at_k"))
     assert (drop.verdict, drop.labels_alone is not None) == (GateVerdict.PASSED, True)
-    gate = gate_of(b, GateAsked(fail_under=0.3, gate_on="precision_at_k"))
+    gate = run_gate(b, GateRequest(fail_under=0.3, gate_on="precision_at_k"))
     assert gate is not None
     assert "By the labels alone, where relevant passages without one count as misses: " in gate_reasons(gate)[0]
     assert json.loads(json.dumps(gate.to_dict()))["checks"][0]["labels_alone"] == pytest.approx(check.labels_alone)
@@ -183,22 +185,22 @@ def test_a_gate_on_a_retrieval_metric_of_complete_labels_takes_it_as_computed() 
     found = repair()
     run = builders.run_over(found.systems.first().run.answer_set, judged=False)  # type: ignore[union-attr]
     builders.score_all(run, {"recall_at_k": [1.0, 0.0] * 5})
-    check = check_of(run, GateAsked(fail_under=0.1, gate_on="recall_at_k"))
+    check = check_of(run, GateRequest(fail_under=0.1, gate_on="recall_at_k"))
     assert (check.value, check.low, check.labels_alone) == (0.5, pytest.approx(0.5 - 0.3770, abs=1e-4), None)
     assert check.verdict is GateVerdict.PASSED
-    assert check_of(run, GateAsked(fail_under=0.1, gate_on="ndcg_at_k")).reason == "no_values"
+    assert check_of(run, GateRequest(fail_under=0.1, gate_on="ndcg_at_k")).reason == "no_values"
 
 
 def test_no_gate_passes_on_a_score_that_counts_unrated_passages_as_misses() -> None:
     _, version = accepted()
     a, b = (scored(version, name, ranking, **SCORED) for name, ranking in zip("AB", RANKINGS, strict=True))
     for on in ("", "corrected", "judge_only"):
-        for asked in (GateAsked(fail_under=0.0, gate_on=on), GateAsked(baseline=a, max_drop=1.0, gate_on=on)):
+        for asked in (GateRequest(fail_under=0.0, gate_on=on), GateRequest(baseline=a, max_drop=1.0, gate_on=on)):
             check = check_of(b, asked)
             assert (check.verdict, check.reason) == (GateVerdict.UNDECIDED, "unrated_passages")
-    gate = gate_of(b, GateAsked(fail_under=0.0))
+    gate = run_gate(b, GateRequest(fail_under=0.0))
     assert gate is not None
     assert gate.exit_code == 100
     plain = builders.run_over(b.answer_set, judged=False)  # a profile without a part that reads labels
     builders.score_all(plain, {"keyword_hit": [1.0, 0.0] * 5})
-    assert check_of(plain, GateAsked(fail_under=0.0)).reason != "unrated_passages"
+    assert check_of(plain, GateRequest(fail_under=0.0)).reason != "unrated_passages"

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from contrib.retrieval_truth.models import PassageRating, RetrievalRepair
-from contrib.retrieval_truth.rating import card_of
+from contrib.retrieval_truth.rating import next_card
 from contrib.retrieval_truth.tests.built import grade_of, members, rate_all, repair, two_runs
 from evaluation.core.roles import Role
 from evaluation.models import User
@@ -55,7 +55,7 @@ def test_a_reviewer_sees_question_and_passage_alone() -> None:
     client = browser(expert)
     assert client.get(reverse("truth", args=[found.pk])).url == reverse("truth-rate", args=[found.pk])
     page = client.get(reverse("truth-rate", args=[found.pk])).content.decode()
-    card = card_of(found, expert)
+    card = next_card(found, expert)
     assert card is not None
     assert card.passage.text in page
     assert card.question in page
@@ -68,7 +68,7 @@ def test_a_grade_is_stored_and_the_next_passage_comes() -> None:
     found = repair(size=2)
     (expert,) = members(found)
     client, save = browser(expert), reverse("truth-save", args=[found.pk])
-    card = card_of(found, expert)
+    card = next_card(found, expert)
     assert card is not None
     refused = client.post(save, {"passage": card.passage.pk, "reason": "why"})
     assert refused.status_code == 400

@@ -17,14 +17,14 @@ from django.utils import translation
 from contrib.retrieval_truth.accepting import accept_labels, corrected_retrieval, repaired_retrieval
 from contrib.retrieval_truth.models import PassageRating, PooledPassage, RetrievalRepair
 from contrib.retrieval_truth.pooling import NOT_RELEVANT, make_repair
-from contrib.retrieval_truth.rating import card_of, last_rated, left_for, rate, set_open
-from contrib.retrieval_truth.results import RepairedFigure, RepairResult, export_repair, results, results_for
+from contrib.retrieval_truth.rating import last_rated_passage, next_card, rate_passage, remaining_passages, set_open
+from contrib.retrieval_truth.results import RepairedFigure, RepairResult, compute_results, export_repair, results_for
 from contrib.retrieval_truth.tests.built import RANKINGS, members, rate_all, repair, run_over, two_runs, verdict
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.datasets.importing import import_question_set
 from evaluation.models import Answer, QuestionSet, User
-from review.figure_cache.making import differing
+from review.figure_cache.making import differing_kinds
 from review.reports.exporting import export
 from review.reports.retrieval import unrated_in_words
 from tests.evaluation.datasets.sources import question_file
@@ -39,7 +39,7 @@ def figure(found: RepairResult, metric: str, at: int = 0, *, difference: bool = 
 
 def waiting(person: User) -> int:
     """How many passages of the one repair wait for the person."""
-    (row,) = left_for(person)
+    (row,) = remaining_passages(person)
     return row.passages
 
 
@@ -84,17 +84,17 @@ def test_what_cannot_be_repaired_is_refused() -> None:
         ([a, a], "pairs_same_answers"),
         ([a, make_scored_run()], "several_projects"),
     ):
-        with pytest.raises(Refused, match=code):
+        with pytest.raises(DomainError, match=code):
             make_repair(runs, name="x", reviewers=[person])
-    with pytest.raises(Refused, match="no_reviewers"):
+    with pytest.raises(DomainError, match="no_reviewers"):
         make_repair([a, b], name="x", reviewers=[])
-    with pytest.raises(Refused, match="not_in_project"):
+    with pytest.raises(DomainError, match="not_in_project"):
         make_repair([a, b], name="x", reviewers=[make_user(Role.REVIEWER, make_project())])
-    with pytest.raises(Refused, match="too_few_for_first"):
+    with pytest.raises(DomainError, match="too_few_for_first"):
         make_repair([a, b], name="x", reviewers=[person], size=3, first_relevant=True)
     assert not RetrievalRepair.objects.exists()
     make_repair([a, b], name="x", reviewers=[person], size=3)
-    with pytest.raises(Refused, match="repair_exists"):
+    with pytest.raises(DomainError, match="repair_exists"):
         make_repair([a, b], name="x", reviewers=[person])
 
 
@@ -109,7 +109,7 @@ def test_passages_without_a_text_are_refused_by_name() -> None:
             )
         ]
     )  # fmt: skip
-    with pytest.raises(Refused, match="passages_without_text") as told:
+    with pytest.raises(DomainError, match="passages_without_text") as told:
         make_repair([a, b], name="x", reviewers=[make_user(Role.REVIEWER, a.project)], size=3, k=5)
     assert told.value.params == {"count": 1, "chunk": "elsewhere-9"}
 
@@ -117,39 +117,39 @@ def test_passages_without_a_text_are_refused_by_name() -> None:
 def test_two_people_share_one_stack_in_orders_of_their_own() -> None:
     found = repair(people=2)
     one, other = members(found)
-    first = card_of(found, one)
+    first = next_card(found, one)
     assert first is not None
-    assert first.passage.pk != getattr(card_of(found, other), "passage", first.passage).pk  # by this seed
-    rate(found, first.passage, one, "relevant")
-    assert card_of(found, one) != first
+    assert first.passage.pk != getattr(next_card(found, other), "passage", first.passage).pk  # by this seed
+    rate_passage(found, first.passage, one, "relevant")
+    assert next_card(found, one) != first
     assert waiting(other) == 39
-    assert last_rated(found, one) == first.passage.pk
+    assert last_rated_passage(found, one) == first.passage.pk
     assert rate_all(found, other) == 39
-    assert card_of(found, one) is None
+    assert next_card(found, one) is None
 
 
 def test_who_cannot_judge_leaves_a_passage_to_the_others() -> None:
     found = repair(people=2)
     one, other = members(found)
-    first = card_of(found, one)
+    first = next_card(found, one)
     assert first is not None
-    rate(found, first.passage, one, "cannot")
+    rate_passage(found, first.passage, one, "cannot")
     assert waiting(one) == 39
     assert waiting(other) == 40
-    assert results(found).cannot == 1
+    assert compute_results(found).cannot == 1
 
 
 def test_changing_ones_mind_is_a_new_row_and_the_same_grade_is_none() -> None:
     found = repair()
     (one,) = members(found)
-    first = card_of(found, one)
+    first = next_card(found, one)
     assert first is not None
-    rate(found, first.passage, one, "relevant")
-    rate(found, first.passage, one, "relevant")
-    rate(found, first.passage, one, "not", reason="Another city.")
+    rate_passage(found, first.passage, one, "relevant")
+    rate_passage(found, first.passage, one, "relevant")
+    rate_passage(found, first.passage, one, "not", reason="Another city.")
     rows = PassageRating.objects.order_by("round").values_list("round", "grade")
     assert list(rows) == [(0, "relevant"), (1, "not")]
-    again = card_of(found, one, first.passage.pk)
+    again = next_card(found, one, first.passage.pk)
     assert again is not None
     assert (again.grade, again.reason) == ("not", "Another city.")
     with pytest.raises(DatabaseError), transaction.atomic():
@@ -163,31 +163,31 @@ def test_ratings_that_do_not_fit_are_refused() -> None:
     drawn = found.passages.filter(sampled=True).first()
     assert labelled is not None
     assert drawn is not None
-    with pytest.raises(Refused, match="not_drawn"):
-        rate(found, labelled, one, "relevant")
-    with pytest.raises(Refused, match="unknown_grade"):
-        rate(found, drawn, one, "perhaps")
-    with pytest.raises(Refused, match="reason_too_long"):
-        rate(found, drawn, one, "not", reason="x" * 5001)
+    with pytest.raises(DomainError, match="not_drawn"):
+        rate_passage(found, labelled, one, "relevant")
+    with pytest.raises(DomainError, match="unknown_grade"):
+        rate_passage(found, drawn, one, "perhaps")
+    with pytest.raises(DomainError, match="reason_too_long"):
+        rate_passage(found, drawn, one, "not", reason="x" * 5001)
     set_open(found, is_open=False, by=one)
-    with pytest.raises(Refused, match="repair_closed"):
-        rate(found, drawn, one, "relevant")
+    with pytest.raises(DomainError, match="repair_closed"):
+        rate_passage(found, drawn, one, "relevant")
     set_open(found, is_open=True, by=one)
-    assert rate(found, drawn, one, "relevant")
+    assert rate_passage(found, drawn, one, "relevant")
 
 
 def test_figures_are_withheld_then_estimated_then_known() -> None:
     found = repair(size=70)
     (one,) = members(found)
     rate_all(found, one, most=19)
-    assert {row.withheld for row in results(found).figures} == {"too_few_labels"}
+    assert {row.withheld for row in compute_results(found).figures} == {"too_few_labels"}
     rate_all(found, one, most=20)
-    told = figure(results(found), "precision_at_k")
+    told = figure(compute_results(found), "precision_at_k")
     assert told.low is not None
     assert told.high is not None
     assert told.low < 0.4 < told.high  # two of A's five places are right
     rate_all(found, one)
-    whole = results(found)
+    whole = compute_results(found)
     # A: places 1 and 2 of 5, of 3 relevant in the pool: recall 2/3; B: 1, 2 and 5: recall 1
     assert [row.value for row in whole.figures if row.metric == "precision_at_k"] == pytest.approx([0.4, 0.6, -0.2])
     assert [row.value for row in whole.figures if row.metric == "recall_at_k"] == pytest.approx([2 / 3, 1, -1 / 3])
@@ -204,8 +204,8 @@ def test_partly_stands_on_the_side_that_was_said() -> None:
         found = repair(size=70, partly_counts=counts, name=f"x{counts}")
         (one,) = members(found)
         for passage in found.passages.filter(sampled=True):
-            rate(found, passage, one, "partly")
-        assert figure(results(found), "precision_at_k").value == pytest.approx(value)
+            rate_passage(found, passage, one, "partly")
+        assert figure(compute_results(found), "precision_at_k").value == pytest.approx(value)
 
 
 def test_hit_and_mrr_need_the_passages_above_the_first_relevant_one() -> None:
@@ -213,17 +213,17 @@ def test_hit_and_mrr_need_the_passages_above_the_first_relevant_one() -> None:
     # A has its known one first; B has four unknown places above it, in ten questions
     certain = found.passages.filter(stratum=PooledPassage.Stratum.CERTAIN)
     assert certain.count() >= 40
-    told = results(found).first
+    told = compute_results(found).first
     assert [(one.hit_at_k, one.undecided) for one in told] == [(1.0, 0), (None, 10)]
     rate_all(found, members(found)[0])
-    assert [one.reciprocal_rank for one in results(found).first] == [1.0, 1.0]
+    assert [one.reciprocal_rank for one in compute_results(found).first] == [1.0, 1.0]
 
 
 def test_a_lead_who_rates_sees_figures_after_the_last_own_passage() -> None:
     lead_run = two_runs()
     lead = make_user(Role.LEAD, lead_run[0].project)
     found = make_repair(lead_run, name="x", reviewers=[lead], size=25, k=5)
-    with pytest.raises(Refused, match="passages_left"):
+    with pytest.raises(DomainError, match="passages_left"):
         results_for(found, lead)
     rate_all(found, lead)
     assert results_for(found, lead).rated == 25
@@ -232,7 +232,7 @@ def test_a_lead_who_rates_sees_figures_after_the_last_own_passage() -> None:
 def test_accepted_labels_make_the_next_version_that_says_what_is_unrated() -> None:
     found = repair(size=40)
     (one,) = members(found)
-    with pytest.raises(Refused, match="no_new_labels"):
+    with pytest.raises(DomainError, match="no_new_labels"):
         accept_labels(found, by=one)
     rate_all(found, one)
     made = accept_labels(found, by=one)
@@ -248,10 +248,10 @@ def test_accepted_labels_make_the_next_version_that_says_what_is_unrated() -> No
     assert sum(named) == 10 + right
     refused = [len(question.metadata.get(NOT_RELEVANT, [])) for question in version.questions.all()]
     assert sum(refused) == 40 - right
-    with pytest.raises(Refused, match="no_new_labels"):
+    with pytest.raises(DomainError, match="no_new_labels"):
         accept_labels(found, by=one)
     assert QuestionSet.objects.filter(name=source.name).count() == 2
-    assert results(found).rated == 40  # goes on by the stored probabilities
+    assert compute_results(found).rated == 40  # goes on by the stored probabilities
 
 
 def test_ratings_after_acceptance_make_a_further_version_when_a_lead_accepts_again() -> None:
@@ -280,7 +280,7 @@ def test_ratings_after_acceptance_make_a_further_version_when_a_lead_accepts_aga
         == "The pool of “first” is rated as a whole, but this version has the labels of before."
     )
     import_question_set(found.project, first.name, question_file({"question": "Another?", "category": "c"}), by=one)
-    with pytest.raises(Refused, match="newer_question_set"):
+    with pytest.raises(DomainError, match="newer_question_set"):
         accept_labels(found, by=one)
 
 
@@ -296,7 +296,7 @@ def test_a_run_on_the_version_before_is_corrected_too_once_labels_were_accepted(
     assert (told.older, told.unrated) == (True, 30)
     # its own labels know the first of three relevant passages a question, of which A has two among five
     assert [row.labels_alone for row in told.figures[:2]] == pytest.approx([0.2, 1.0])
-    whole = {row.metric: row for row in results(found).figures if not row.minus and row.system == "System A v1"}
+    whole = {row.metric: row for row in compute_results(found).figures if not row.minus and row.system == "System A v1"}
     assert [row.value for row in told.figures] == [whole[row.metric].value for row in told.figures]
     assert unrated_in_words(told).startswith("A later version of the question set has the labels of “first”")
     rate_all(found, one)
@@ -316,7 +316,7 @@ def test_a_run_on_accepted_labels_is_corrected_by_the_stored_probabilities() -> 
     told = corrected_retrieval(again)
     assert told is not None
     assert (told.repair, told.k, told.questions, told.unrated, told.outside) == (found.pk, 5, 10, 30, 0)
-    whole = {row.metric: row for row in results(found).figures if not row.minus and row.system == "System A v1"}
+    whole = {row.metric: row for row in compute_results(found).figures if not row.minus and row.system == "System A v1"}
     for row in told.figures:
         of = whole[row.metric]
         assert (row.value, row.low, row.high) == pytest.approx((of.value, of.low, of.high))
@@ -360,7 +360,7 @@ def test_report_and_pages_of_such_a_run_say_so_and_follow_the_ratings() -> None:
     assert (told["repair"], told["unrated"], len(told["figures"])) == (found.pk, 30, 3)
     rate_all(found, one, most=10)
     assert "20 passages of the pool" in lead.get(reverse("run", args=[a.pk])).content.decode()
-    assert differing(a) == []
+    assert differing_kinds(a) == []
     rate_all(found, one)
     told = json.loads(b"".join(export(a, "json").chunks))["retrieval"]
     assert (told["unrated"], told["figures"][0]["value"]) == (0, pytest.approx(0.4))

@@ -17,8 +17,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from contrib.second_factor.views import Adapter, code_at
-from evaluation.accounts.logging_in import BY_PROVIDER, new_token, password_link
-from evaluation.accounts.purging import erase
+from evaluation.accounts.logging_in import PROVIDER_SESSION_KEY, new_token, password_link
+from evaluation.accounts.purging import erase_person
 from evaluation.core.roles import Role
 from evaluation.models import ApiToken, AuditEvent, RoleGrant, User
 from tests.factories import make_project, make_user
@@ -336,7 +336,7 @@ def test_tokens_and_whoever_a_provider_vouches_for_are_not_asked(settings: Any) 
     browser = Client()
     browser.force_login(who)
     session = browser.session
-    session[BY_PROVIDER] = True
+    session[PROVIDER_SESSION_KEY] = True
     session.save()
     assert is_in(browser)
     browser.post("/logout/")
@@ -358,7 +358,7 @@ def test_another_secret_of_the_site_opens_it_while_the_old_one_is_named(settings
 def test_nothing_of_it_is_in_the_back_office_and_erasing_takes_it_away() -> None:
     assert Authenticator not in admin.site._registry
     who, _ = person_with_factor()
-    erase(who, by=None)
+    erase_person(who, by=None)
     assert not Authenticator.objects.exists()
 
 
@@ -369,6 +369,6 @@ def test_a_page_costs_one_more_query(settings: Any) -> None:
         with CaptureQueriesContext(connection) as asked:
             assert browser.get("/account/kept/").status_code == 200
         counts.append(len(asked))
-        settings.MIDDLEWARE = [one for one in settings.MIDDLEWARE if not one.endswith("GateMiddleware")]
+        settings.MIDDLEWARE = [one for one in settings.MIDDLEWARE if not one.endswith("SecondFactorMiddleware")]
         browser.handler.load_middleware()
     assert counts[0] == counts[1] + 1

@@ -47,7 +47,7 @@ def test_without_its_setting_nothing_of_it_is_there_or_asked(client: Client) -> 
     assert settings.CONCORD_SECOND_FACTOR == "off"
     assert client.get("/login/code/").status_code == 404
     assert client.get("/account/second-factor/").status_code == 404
-    assert "config.middleware.GateMiddleware" not in settings.MIDDLEWARE  # nor looked up with every request
+    assert "config.middleware.SecondFactorMiddleware" not in settings.MIDDLEWARE  # nor looked up with every request
     assert "allauth.mfa" not in settings.INSTALLED_APPS
 
 
@@ -61,4 +61,4 @@ def test_a_setting_that_cannot_work_is_named_at_the_start(
     if not there:
         monkeypatch.setattr(environment, "find_spec", lambda _: None)
     with pytest.raises(ImproperlyConfigured, match=named):
-        environment.second_factor()
+        environment.second_factor_mode()

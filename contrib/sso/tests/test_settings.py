@@ -52,9 +52,9 @@ def test_without_a_provider_its_address_is_not_there(client: Client) -> None:
 def test_settings_of_a_provider_that_cannot_work_are_named_at_the_start(
     monkeypatch: pytest.MonkeyPatch, told: dict[str, str], named: str
 ) -> None:
-    assert environment.oidc(debug=False) == {}
+    assert environment.oidc_settings(debug=False) == {}
     monkeypatch.setattr(environment, "find_spec", lambda _: None)
     for name, value in told.items():
         monkeypatch.setenv(f"CONCORD_OIDC_{name}", value)
     with pytest.raises(ImproperlyConfigured, match=named):
-        environment.oidc(debug=False)
+        environment.oidc_settings(debug=False)

@@ -6,7 +6,7 @@ import json
 
 from django.urls import reverse
 
-from contrib.traces.importing import Sampling, keep_traces
+from contrib.traces.importing import Sampling, store_upload
 from evaluation.core.roles import Role
 from evaluation.models import ImportBatch, Project, Run, User
 from tests.access_rules import EVALUATES, EVALUATES_SOMEWHERE, LOGGED_IN
@@ -30,7 +30,7 @@ def trace_batch(project: Project) -> ImportBatch:
     span = {"traceId": "1" * 32, "attributes": attributes}
     data = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
     by = User.objects.filter(grants__project=project, grants__role=Role.EVALUATOR).first()
-    return keep_traces(project, "uploaded", data, "t.json", Sampling(), name="", by=by)
+    return store_upload(project, "uploaded", data, "t.json", Sampling(), name="", by=by)
 
 
 SUBJECTS = dict.fromkeys(("traces-preview", "traces-confirm"), lambda world: trace_batch(world.project).uuid)

@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from contrib.traces.importing import Sampling, import_received, import_traces, receive, waiting
-from evaluation.core.errors import Refused
+from contrib.traces.importing import Sampling, import_received, import_traces, pending_traces, store_received
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import Answer, ImportBatch, Project, Question, Run
 from tests.evaluation.rest.clients import API, Caller, token_for, viewer
@@ -47,13 +47,13 @@ def project() -> Project:
 
 
 def test_what_is_sent_waits_and_becomes_answers_once(project: Project) -> None:
-    receive(project, request(asked(1), asked(2)), None)
-    receive(project, request(span(3, "GET /health")), None)  # asks nothing
-    (told,) = waiting(project)
+    store_received(project, request(asked(1), asked(2)), None)
+    store_received(project, request(span(3, "GET /health")), None)  # asks nothing
+    (told,) = pending_traces(project)
     assert (told["system"], told["traces"]) == ("my-rag", 3)
-    with pytest.raises(Refused, match="no_traces"):  # a span may still come
+    with pytest.raises(DomainError, match="no_traces"):  # a span may still come
         import_received(project, "my-rag")
-    with pytest.raises(Refused, match="no_traces"):
+    with pytest.raises(DomainError, match="no_traces"):
         import_received(project, "another", quiet_seconds=0)
     done = import_received(project, "my-rag", quiet_seconds=0)
     run = done.answers.run
@@ -64,33 +64,33 @@ def test_what_is_sent_waits_and_becomes_answers_once(project: Project) -> None:
     rows = Answer.objects.order_by("question__external_id").values_list("question__text", "text", "latency_seconds")
     assert list(rows) == [("How long may a leave be?", "1 days.", 1.0), ("How long may a leave be?", "2 days.", 2.0)]
     assert {one.read().tags for one in Question.objects.all()} == {("from a trace",)}
-    assert waiting(project) == []
+    assert pending_traces(project) == []
     assert not any(bytes(batch.content) for batch in ImportBatch.objects.all())
-    with pytest.raises(Refused, match="no_traces"):
+    with pytest.raises(DomainError, match="no_traces"):
         import_received(project, "my-rag", quiet_seconds=0)
 
 
 def test_spans_of_one_trace_may_come_in_several_requests_and_of_several_services(project: Project) -> None:
     said = {"retrieval_documents_0_document_content": "Fifteen days.", "openinference_span_kind": "RETRIEVER"}
     root = asked(1)
-    receive(project, request(span(1, "retrieve", parent=root["spanId"], **said), service="retriever"), None)
-    receive(project, request(root), None)
-    assert [one["system"] for one in waiting(project)] == ["my-rag", "retriever"]
+    store_received(project, request(span(1, "retrieve", parent=root["spanId"], **said), service="retriever"), None)
+    store_received(project, request(root), None)
+    assert [one["system"] for one in pending_traces(project)] == ["my-rag", "retriever"]
     import_received(project, "my-rag", quiet_seconds=0)
     assert [context.text for context in Answer.objects.get().contexts.all()] == ["Fifteen days."]
-    assert waiting(project) == []
+    assert pending_traces(project) == []
 
 
 def test_a_trace_to_which_spans_are_still_added_waits(project: Project) -> None:
-    receive(project, request(asked(1), asked(2)), None)
+    store_received(project, request(asked(1), asked(2)), None)
     ImportBatch.objects.update(created_at=timezone.now() - timedelta(minutes=5))
-    receive(project, request(span(2, "late")), None)
+    store_received(project, request(span(2, "late")), None)
     assert import_received(project, "my-rag").read == 1
-    assert waiting(project)[0]["traces"] == 1
+    assert pending_traces(project)[0]["traces"] == 1
 
 
 def test_secrets_are_masked_before_anything_is_kept(project: Project) -> None:
-    receive(project, request(asked(1, "Why does sk-abcdefghijklmnop1234 fail?")), None)
+    store_received(project, request(asked(1, "Why does sk-abcdefghijklmnop1234 fail?")), None)
     assert b"abcdefghijklmnop1234" not in bytes(ImportBatch.objects.get().content)
 
 
@@ -116,21 +116,21 @@ def test_the_database_never_holds_a_secret_or_personal_data_that_were_sent(proje
         "events": [{"name": "error", "attributes": [{"key": "k", "value": {"stringValue": HELD[0]}}]}],
     }
     digits = span(2, input_value="How long?", output_value="Long.") | {"spanId": "4111111111111111"}
-    receive(project, request(one, service=f"rag of {HELD[1]}"), None)
-    receive(project, request(digits), None)
+    store_received(project, request(one, service=f"rag of {HELD[1]}"), None)
+    store_received(project, request(digits), None)
     for turn in range(2):  # while they wait, and when they are imported
         held = stored()
         assert b"[masked]" in held
         assert not [one for one in HELD if one.encode() in held]
         assert b"4111111111111111" in held or turn  # an id of sixteen digits is no card
-        for system in [one["system"] for one in waiting(project)]:
+        for system in [one["system"] for one in pending_traces(project)]:
             import_received(project, system, quiet_seconds=0)
     assert {answer.question.text for answer in Answer.objects.all()} == {"Is [masked] mine? [masked]", "How long?"}
 
 
 def test_what_is_masked_later_holds_for_what_waits_and_is_said_by_the_operator(project: Project, settings: Any) -> None:
     settings.CONCORD_TRACE_MASKS = []
-    receive(project, request(asked(1, "May EMP-1234, kim@uni.ac.kr, leave?")), None)
+    store_received(project, request(asked(1, "May EMP-1234, kim@uni.ac.kr, leave?")), None)
     assert b"kim@uni.ac.kr" in bytes(ImportBatch.objects.get().content)
     settings.CONCORD_TRACE_MASKS = ["email"]
     import_received(project, "my-rag", sampling=Sampling(masks=("EMP-####",)), quiet_seconds=0)
@@ -138,10 +138,10 @@ def test_what_is_masked_later_holds_for_what_waits_and_is_said_by_the_operator(p
 
 
 def test_traces_that_nobody_imports_are_gone_after_a_day(project: Project) -> None:
-    receive(project, request(asked(1)), None)
+    store_received(project, request(asked(1)), None)
     ImportBatch.objects.update(created_at=timezone.now() - timedelta(days=1, seconds=1))
-    receive(project, request(asked(2)), None)
-    assert waiting(project)[0]["traces"] == 1
+    store_received(project, request(asked(2)), None)
+    assert pending_traces(project)[0]["traces"] == 1
 
 
 def test_rules_take_all_they_find_and_the_rate_a_share_of_the_rest(project: Project) -> None:
@@ -152,9 +152,9 @@ def test_rules_take_all_they_find_and_the_rate_a_share_of_the_rest(project: Proj
     assert not again.answers.created  # the same ones
     slow = import_traces(project, "s", data, name="b", sampling=Sampling(0, ("latency_seconds > `190`",)))
     assert (slow.read, slow.answers.run.answer_set.answers.count()) == (200, 10)
-    with pytest.raises(Refused, match="no_traces"):
+    with pytest.raises(DomainError, match="no_traces"):
         import_traces(project, "s", data, sampling=Sampling(0, ("error != ''",)))
-    with pytest.raises(Refused, match="rule_invalid"):
+    with pytest.raises(DomainError, match="rule_invalid"):
         Sampling(0, ("error !=",))
 
 
@@ -190,7 +190,7 @@ def test_protobuf_is_answered_in_protobuf(project: Project) -> None:
     assert (reply.status_code, reply["Content-Type"]) == (200, "application/x-protobuf")
     told = service.ExportTraceServiceResponse.FromString(reply.content)
     assert told.partial_success.rejected_spans == 1
-    assert waiting(project)[0]["traces"] == 1
+    assert pending_traces(project)[0]["traces"] == 1
 
 
 def test_rest_imports_what_waits(project: Project) -> None:
@@ -213,7 +213,7 @@ def test_commands_import_a_file_or_what_waits(project: Project, tmp_path: Path) 
     assert (told["read"], Answer.objects.count(), told["status"]) == (2, 1, Run.State.COMPLETED)
     with pytest.raises(CommandError, match="my-rag"):
         call_command("import_traces", *asked_for, "--quiet", "0")
-    receive(project, request(asked(3)), None)
+    store_received(project, request(asked(3)), None)
     call_command("import_traces", *asked_for, "--quiet", "0", stdout=io.StringIO())
     assert Answer.objects.count() == 2
 
@@ -236,7 +236,7 @@ def test_open_telemetrys_own_exporter_sends_what_open_inference_recorded(live_se
     written.rows_by_openinference(provider, "chain")
     assert provider.force_flush()
     provider.shutdown()
-    (told,) = waiting(project)
+    (told,) = pending_traces(project)
     assert (told["system"], told["traces"]) == ("my-rag", 3)
     answers = import_received(project, "my-rag", quiet_seconds=0).answers.run.answer_set.answers.all()
     assert sorted(answers.values_list("question__text", "text")) == sorted(

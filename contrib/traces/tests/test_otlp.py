@@ -227,7 +227,7 @@ def test_large_files_of_traces_are_not_read_row_by_row(monkeypatch: pytest.Monke
     monkeypatch.setattr(streaming, "SMALL_BYTES", 0)
     as_json, as_protobuf = written(gen_ai)
     data, name = (as_json + b"\n" + as_json, "t.jsonl") if form == "lines" else (as_protobuf, "t.pb")
-    rows = list(streaming.AnswerStream(streaming.Content(data), name))
+    rows = list(streaming.AnswerStream(streaming.MemorySource(data), name))
     assert [row.question for row in rows] == ["How long may a leave be?", "How long may a break be?"]
 
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from contrib.traces.forms import PERSONAL_TITLES
-from contrib.traces.importing import receive, waiting
+from contrib.traces.importing import pending_traces, store_received
 from contrib.traces.otlp import PERSONAL
 from contrib.traces.tests.test_importing import asked, request
 from contrib.traces.tests.test_otlp import ROWS, exported, rows_by_openinference
@@ -96,7 +96,7 @@ def test_rules_a_rate_and_masks_are_kept_with_the_upload(client: Client) -> None
 
 @pytest.mark.django_db
 def test_what_a_system_sent_is_previewed_and_imported_once(client: Client, project: Project) -> None:
-    receive(project, request(asked(1), asked(2)), None)
+    store_received(project, request(asked(1), asked(2)), None)
     page = client.get(reverse("traces-new")).content.decode()
     assert f'href="?project={project.pk}&amp;system=my-rag"' in page
     fields = {"system": "my-rag", "rate": "1", "project": project.pk, "personal": "email"}
@@ -106,10 +106,10 @@ def test_what_a_system_sent_is_previewed_and_imported_once(client: Client, proje
     ImportBatch.objects.update(created_at=timezone.now() - timedelta(minutes=5))
     first, second = (client.post(address, fields).headers["Location"] for _ in range(2))
     assert "2 of them are taken." in client.get(first).content.decode()
-    receive(project, request(asked(3)), None)  # after the preview: it goes on waiting
+    store_received(project, request(asked(3)), None)  # after the preview: it goes on waiting
     client.post(first + "confirm/")
     assert AnswerSet.objects.get().answers.count() == 2
-    assert [one["traces"] for one in waiting(project)] == [1]
+    assert [one["traces"] for one in pending_traces(project)] == [1]
     refused = client.post(second + "confirm/", follow=True)  # of what was imported meanwhile
     assert "There is no trace of" in refused.content.decode()
     assert AnswerSet.objects.count() == 1

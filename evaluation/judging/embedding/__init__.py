@@ -1,6 +1,3 @@
-"""Similarity of meaning: the endpoint's client, local models, and the metrics made of vectors. No Django, no table.
+"""Embedding metrics: the endpoint client, the interface of local models and the metrics. No Django.
 
-Above ``judging``, whose transport it uses.
-
-Door: ``similarity.EmbeddingChoice``, ``Embedder`` and ``EMBEDDING_METRICS``.
-"""
+Public: ``similarity.EmbeddingChoice``, ``Embedder`` and ``EMBEDDING_METRICS``."""

@@ -1,6 +1,4 @@
-"""Embeddings of an OpenAI-compatible endpoint: one call is one HTTP request over the guarded transport, and a
-response's body is read with suspicion.
-"""
+"""Embeddings of an OpenAI-compatible endpoint. One call is one HTTP request; response bodies are validated."""
 
 from __future__ import annotations
 
@@ -15,78 +13,82 @@ from typing import Any, Self
 import numpy as np
 
 from evaluation.core.canonical import content_hash
-from evaluation.judging.embedding.similarity import Embedded, Vector
+from evaluation.judging.embedding.similarity import EmbeddingResult, Vector
 from evaluation.judging.providers.openai import read_error
-from evaluation.network.outcomes import MOST_TOKENS, Outcome, excerpt, read_count, read_json, storable
+from evaluation.network.outcomes import MAX_TOKENS, Outcome, excerpt, read_count, read_json, replace_unstorable
 from evaluation.network.retrying import retry_after_seconds
 from evaluation.network.transport import Deadlines, GuardedTransport, TransportFault
 
-MOST_DIMENSIONS = 16_384
-MOST_BYTES = 64_000_000  # 64 vectors of 16,384 numbers of 20 characters would be 21 million
+MAX_DIMENSIONS = 16_384
+# 64 vectors of 16,384 numbers with 20 characters each are about 21 million bytes.
+MAX_BYTES = 64_000_000
 _OK = 200
 
 
 def request_body(model: str, texts: Sequence[str], dimensions: int | None = None) -> dict[str, Any]:
-    """The body of ``POST /embeddings``; floats rather than base64, which not every server knows."""
-    body: dict[str, Any] = {"model": model, "input": [storable(text) for text in texts], "encoding_format": "float"}
+    """Body of ``POST /embeddings``. Requests floats, because not every server supports base64."""
+    body: dict[str, Any] = {
+        "model": model,
+        "input": [replace_unstorable(text) for text in texts],
+        "encoding_format": "float",
+    }
     return body | ({"dimensions": dimensions} if dimensions else {})
 
 
-def read_embeddings(body: bytes, content_type: str, count: int) -> Embedded:
-    """The vectors of a response with status 200, in the order asked for.
+def read_embeddings(body: bytes, content_type: str, count: int) -> EmbeddingResult:
+    """Vectors of a 200 response, in the order of the texts.
 
-    ``wrong_content`` unless there is exactly one vector for each text, all of one length, finite and not null.
-    """
+    The outcome is ``wrong_content`` unless there is exactly one vector per text, all of one length, finite and not
+    zero."""
     value = read_json(body) if "json" in content_type.lower() else None
     vectors = _vectors(value.get("data"), count) if isinstance(value, Mapping) else None
     if vectors is None or not isinstance(value, Mapping):
-        return Embedded(Outcome.WRONG_CONTENT, http_status=200, raw=excerpt(body), detail=content_type[:80])
+        return EmbeddingResult(Outcome.WRONG_CONTENT, http_status=200, raw=excerpt(body), detail=content_type[:80])
     model = value.get("model")
     usage = value.get("usage")
-    return Embedded(
+    return EmbeddingResult(
         Outcome.OK,
         vectors=vectors,
         http_status=200,
-        model_returned=storable(model)[:200] if isinstance(model, str) else "",
-        tokens_in=read_count(usage.get("prompt_tokens"), MOST_TOKENS) if isinstance(usage, Mapping) else None,
+        model_returned=replace_unstorable(model)[:200] if isinstance(model, str) else "",
+        tokens_in=read_count(usage.get("prompt_tokens"), MAX_TOKENS) if isinstance(usage, Mapping) else None,
     )
 
 
 def _vectors(data: Any, count: int) -> tuple[Vector, ...] | None:
     if not isinstance(data, list) or len(data) != count:
         return None
-    found: dict[int, Vector] = {}
-    for place, item in enumerate(data):
+    vectors: dict[int, Vector] = {}
+    for position, item in enumerate(data):
         if not isinstance(item, Mapping):
             return None
-        index = item.get("index", place)
+        index = item.get("index", position)
         vector = _vector(item.get("embedding"))
-        if vector is None or not isinstance(index, int) or not 0 <= index < count or index in found:
+        if vector is None or not isinstance(index, int) or not 0 <= index < count or index in vectors:
             return None
-        found[index] = vector
-    if len({vector.shape for vector in found.values()}) > 1:
+        vectors[index] = vector
+    if len({vector.shape for vector in vectors.values()}) > 1:
         return None
-    return tuple(found[index] for index in range(count))
+    return tuple(vectors[index] for index in range(count))
 
 
 def _vector(value: Any) -> Vector | None:
-    if not isinstance(value, list) or not 0 < len(value) <= MOST_DIMENSIONS:
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_DIMENSIONS:
         return None
     if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in value):
         return None
     try:
         vector = np.array(value, dtype=np.float32)
-    except OverflowError:  # a whole number longer than any float
+    # An integer too large for a float.
+    except OverflowError:
         return None
     return vector if np.isfinite(vector).all() and vector.any() else None
 
 
 class EndpointEmbedder:
-    """Calls ``POST {base_url}/embeddings`` from synchronous code. Use as a context manager, as often as
-    there is something to embed.
+    """Call ``POST {base_url}/embeddings`` from synchronous code. Reusable context manager.
 
-    :raises Refused: ``origin_invalid``, ``origin_not_allowed`` when the base URL may not be called.
-    """
+    :raises Refused: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class EndpointEmbedder:
     ) -> None:
         self._base_url = base_url
         self._transport = GuardedTransport(
-            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, azure=azure, most_bytes=MOST_BYTES
+            base_url, key=key, allowed_origins=allowed_origins, deadlines=deadlines, azure=azure, max_bytes=MAX_BYTES
         )
         self._model, self._dimensions = model, dimensions
         self.space = content_hash(["endpoint", str(self._transport.origin), base_url, model, dimensions])
@@ -112,27 +114,27 @@ class EndpointEmbedder:
         } | ({"dimensions": dimensions} if dimensions else {})
 
     def refuses(self, text: str) -> str:
-        """Nothing: which languages a remote model knows is for whoever configured it to say."""
+        """Return an empty string: the languages of a remote model are unknown."""
         return ""
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
-        """One request, within the total deadline."""
+    def embed(self, texts: Sequence[str]) -> EmbeddingResult:
+        """Send one request within the total deadline."""
         started = time.monotonic()
         embedded = self._loop.run_until_complete(self._send(texts))
         return replace(embedded, elapsed_seconds=time.monotonic() - started)
 
-    async def _send(self, texts: Sequence[str]) -> Embedded:
+    async def _send(self, texts: Sequence[str]) -> EmbeddingResult:
         body = json.dumps(request_body(self._model, texts, self._dimensions), ensure_ascii=False).encode()
         try:
             response = await self._llm.post("/embeddings", body, self._model)
         except TransportFault as fault:
-            return Embedded(fault.outcome, detail=str(fault)[:200])
+            return EmbeddingResult(fault.outcome, detail=str(fault)[:200])
         if response.status == _OK:
             return read_embeddings(response.body, response.headers.get("content-type", ""), len(texts))
         error = read_error(response.status, response.body)
-        waiting = retry_after_seconds(response.headers, datetime.now(UTC))
-        return Embedded(
-            error.outcome, http_status=error.http_status, retry_after=waiting, detail=error.detail, raw=error.raw
+        retry_after = retry_after_seconds(response.headers, datetime.now(UTC))
+        return EmbeddingResult(
+            error.outcome, http_status=error.http_status, retry_after=retry_after, detail=error.detail, raw=error.raw
         )
 
     def __enter__(self) -> Self:

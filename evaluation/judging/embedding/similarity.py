@@ -1,15 +1,13 @@
-"""Embeddings and the metrics made of them.
+"""Embedding interfaces and metrics.
 
-Which models a run embeds with, what gives embeddings and what comes back: one call embeds a few texts, and every fault
-is an outcome. Vectors are compared by cosine and kept as bytes under the hash of their text.
+A call embeds a few texts, and every fault is an outcome. Vectors are compared by cosine and cached under the hash of
+their text.
 
-The metrics are source 001's: answer relevance compares the question with those that a judge wrote from the answer,
-semantic similarity the answer with the nearest expected one, BERTScore their tokens. Semantic similarity is no
-correctness: a sentence and its negation lie near each other, and what is near depends on the model. BERTScore is that
-of Zhang and others, "BERTScore: Evaluating Text Generation with BERT" (2020), without inverse document frequencies: the
-mean over the tokens of one text of the largest cosine with any token of the other. The marks around a text may be found
-but do not count, as in the authors' package.
-"""
+The metrics follow RAGAS. Answer relevance compares the question with questions that a judge wrote from the answer.
+Semantic similarity compares the answer with the nearest reference; it does not measure correctness, because a sentence
+and its negation are close. BERTScore follows Zhang et al., "BERTScore: Evaluating Text Generation with BERT" (2020),
+without inverse document frequencies: the mean over the tokens of one text of the largest cosine with a token of the
+other. Special tokens can be matched but are not averaged, as in the authors' package."""
 
 from __future__ import annotations
 
@@ -25,17 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from evaluation.core.metric_specs import Bilingual, Kind, MetricSpec
+from evaluation.core.metric_specs import Bilingual, MetricKind, MetricSpec
 from evaluation.core.samples import AnswerSpec, Finding, FrozenModel, QuestionSpec, Result
 from evaluation.core.scales import PERCENT, ReviewForm, Scale, ScaleKind
-from evaluation.judging.calls import Ended
+from evaluation.judging.calls import CallResult
 
-LOCAL, NONE = "local", "none"  # in place of an endpoint's name: the local model, and no embeddings
+# Values in place of an endpoint name: the local model, and no embeddings.
+LOCAL, NONE = "local", "none"
 
 
 class EmbeddingChoice(FrozenModel):
-    """The embeddings of a run: of an endpoint (its row) with a model, or without one of a local model by the hash of
-    its files, so that another model in its place is noticed."""
+    """Embeddings of a run: an endpoint (its row) with a model, or a local model identified by the hash of its files."""
 
     endpoint: int | None = None
     model: str = ""
@@ -43,8 +41,8 @@ class EmbeddingChoice(FrozenModel):
 
 
 class TokenChoice(FrozenModel):
-    """The local model of BERTScore by the hash of its files, the layer whose states are compared (from 1), and the
-    F1 of unrelated texts where scores are rescaled too."""
+    """Local model of BERTScore by the hash of its files, the compared layer (from 1), and the F1 of unrelated texts if
+    scores are rescaled."""
 
     sha256: str
     layer: int = Field(ge=1, le=200)
@@ -55,24 +53,25 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded(Ended):
-    """How one call ended. ``vectors`` are in the order of the texts and there only where the outcome is ``ok``."""
+class EmbeddingResult(CallResult):
+    """Result of one embedding call. ``vectors`` follow the order of the texts and are empty unless the outcome is
+    ``ok``."""
 
     vectors: tuple[Vector, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
-    """The token embeddings of one text, of length 1 each. ``counts`` is false for the marks around the text;
-    ``truncated`` says that the text was longer than the model reads."""
+class TokenEmbeddings:
+    """Unit-length token embeddings of one text. ``counted`` is false for special tokens; ``truncated``: the text
+    exceeded the model's input length."""
 
     states: NDArray[np.float32]
-    counts: Sequence[bool]
+    counted: Sequence[bool]
     truncated: bool
 
 
 class TokenEncoder(Protocol):
-    """A model whose token embeddings can be had. ``name`` and ``digest`` (of its files) say which it is."""
+    """Model with accessible token embeddings. ``name`` and ``digest`` (of its files) identify it."""
 
     @property
     def name(self) -> str: ...
@@ -81,20 +80,19 @@ class TokenEncoder(Protocol):
     def digest(self) -> str: ...
 
     def refuses(self, text: str) -> str:
-        """The reason code why the text is not for this model, or an empty text."""
+        """Reason code if the text is unsuitable for the model, else an empty string."""
         ...
 
-    def tokens(self, texts: Sequence[str], layer: int) -> list[Tokens]:
-        """The token embeddings of each text behind a layer (from 1)."""
+    def tokens(self, texts: Sequence[str], layer: int) -> list[TokenEmbeddings]:
+        """Token embeddings of each text after a layer (from 1)."""
         ...
 
 
 class Embedder(AbstractContextManager["Embedder"], Protocol):
-    """A source of embeddings, to be used as a context manager from one thread.
+    """Source of embeddings; a context manager for use in one thread.
 
-    ``space`` identifies the space its vectors lie in: vectors of one space may be compared and kept. ``provenance`` is
-    what stands on every score: kind, model, and where it runs.
-    """
+    Vectors of one ``space`` are comparable and cached together. ``provenance`` is stored with every score: kind, model
+    and origin."""
 
     @property
     def space(self) -> str: ...
@@ -103,21 +101,22 @@ class Embedder(AbstractContextManager["Embedder"], Protocol):
     def provenance(self) -> Mapping[str, Any]: ...
 
     def refuses(self, text: str) -> str:
-        """The reason code why the text is not for this model, or an empty text."""
+        """Reason code if the text is unsuitable for the model, else an empty string."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
-        """Exactly one call for these texts, at most one batch; never raises for a fault of the server."""
+    def embed(self, texts: Sequence[str]) -> EmbeddingResult:
+        """Make exactly one call for these texts, at most one batch. Server faults are outcomes, not exceptions."""
         ...
 
 
-MOST_TEXTS = 64
-MOST_CHARACTERS = 100_000  # of one call, unless a single text is longer
+MAX_TEXTS = 64
+# Per call, unless a single text is longer.
+MAX_CHARACTERS = 100_000
 _KOREAN_SHARE = 0.1
 
 
 def text_hash(text: str) -> str:
-    """SHA-256 of the text in NFC, as 64 hexadecimal digits: what its embedding is kept under."""
+    """SHA-256 of the text in NFC as 64 hexadecimal digits; the cache key of its embedding."""
     return hashlib.sha256(unicodedata.normalize("NFC", text).encode("utf-8", "replace")).hexdigest()
 
 
@@ -129,11 +128,11 @@ def is_korean(text: str) -> bool:
 
 
 def batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Distinct texts in calls of at most 64 texts and 100,000 characters."""
+    """Split distinct texts into calls of at most 64 texts and 100,000 characters."""
     batch: list[str] = []
     characters = 0
     for text in dict.fromkeys(texts):
-        if batch and (len(batch) >= MOST_TEXTS or characters + len(text) > MOST_CHARACTERS):
+        if batch and (len(batch) >= MAX_TEXTS or characters + len(text) > MAX_CHARACTERS):
             yield batch
             batch, characters = [], 0
         batch.append(text)
@@ -142,17 +141,17 @@ def batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
         yield batch
 
 
-_BYTES = np.dtype("<f4")  # little-endian, so that a database may move between machines
+# Little-endian, so that databases are portable between machines.
+_STORED_DTYPE = np.dtype("<f4")
 
 
-def cosine(one: Vector, other: Vector) -> float:
-    """The cosine of the angle between two vectors, between -1 and 1.
+def cosine(first: Vector, second: Vector) -> float:
+    """Cosine of the angle between two vectors, -1 to 1.
 
-    :raises ValueError: when they differ in length or one has none.
-    """
-    if one.shape != other.shape:
-        raise ValueError(f"vectors of {one.shape} and {other.shape} do not lie in one space")
-    a, b = one.astype(np.float64), other.astype(np.float64)
+    :raises ValueError: if the lengths differ or a vector is zero."""
+    if first.shape != second.shape:
+        raise ValueError(f"vectors of {first.shape} and {second.shape} do not lie in one space")
+    a, b = first.astype(np.float64), second.astype(np.float64)
     lengths = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
     if not lengths or not math.isfinite(lengths):
         raise ValueError("a vector without length has no direction")
@@ -160,27 +159,25 @@ def cosine(one: Vector, other: Vector) -> float:
 
 
 def percent(share: float) -> float:
-    """A cosine or F1 as the metrics give it: below 0 as 0, above 1 as 1, x 100."""
+    """Clamp a cosine or F1 to 0..1 and multiply by 100."""
     return 100 * max(0.0, min(1.0, share))
 
 
 def to_bytes(vector: Vector) -> bytes:
-    """Four bytes per dimension."""
-    return vector.astype(_BYTES).tobytes()
+    return vector.astype(_STORED_DTYPE).tobytes()
 
 
-def from_bytes(kept: bytes) -> Vector:
-    """The vector of :func:`to_bytes`.
+def from_bytes(data: bytes) -> Vector:
+    """Inverse of :func:`to_bytes`.
 
-    :raises ValueError: when the bytes are no vector.
-    """
-    return np.frombuffer(kept, dtype=_BYTES).astype(np.float32)
+    :raises ValueError: if the bytes are not a vector."""
+    return np.frombuffer(data, dtype=_STORED_DTYPE).astype(np.float32)
 
 
 BERT_SCORE = MetricSpec(
     name="bert_score_f1",
     version=1,
-    kind=Kind.EMBEDDING,
+    kind=MetricKind.EMBEDDING,
     scale=Scale(ScaleKind.REAL, 0, 100),
     title=Bilingual("BERTScore F1", "BERTScore F1"),
     formula=Bilingual(
@@ -189,7 +186,7 @@ BERT_SCORE = MetricSpec(
         "2PR / (P + R) x 100, 재조정 없음. P는 답변 토큰마다 기대 답변(여럿이면 가장 나은 것) 토큰과의 "
         "최대 코사인 평균, R은 그 반대. 같은 모델과 층의 점수끼리만 비교 가능",
     ),
-    source="001",
+    source="ragas",
     inputs=("reference",),
     review_form=ReviewForm.NONE,
 )
@@ -197,7 +194,7 @@ BERT_SCORE = MetricSpec(
 
 @dataclass(frozen=True, slots=True)
 class TokenModel:
-    """A model behind one of its layers. ``baseline`` is the F1 of unrelated texts, by which scores may be rescaled."""
+    """A model at one of its layers. ``baseline`` is the F1 of unrelated texts, used for rescaling."""
 
     model: TokenEncoder
     layer: int
@@ -205,29 +202,31 @@ class TokenModel:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What stands on every score."""
-        said = {"model": self.model.name, "sha256": self.model.digest, "layer": self.layer}
-        return said if self.baseline is None else {**said, "baseline": self.baseline}
+        """Model, files and layer, stored with every score."""
+        fields = {"model": self.model.name, "sha256": self.model.digest, "layer": self.layer}
+        return fields if self.baseline is None else {**fields, "baseline": self.baseline}
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
-    """Precision, recall and F1 of one pair, usually between 0 and 1."""
+class TokenMatch:
+    """Precision, recall and F1 of a text pair, usually between 0 and 1."""
 
     precision: float
     recall: float
 
     @property
     def f1(self) -> float:
-        """The harmonic mean; 0 where both are 0."""
+        """Harmonic mean of precision and recall; 0 if both are 0."""
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 
 
 def bert_score_f1(question: QuestionSpec, answer: AnswerSpec, tokens: TokenModel | None) -> Result:
-    """Between 0 and 100; precision, recall and, with a baseline, the rescaled values stand in the detail. Not
-    applicable without an expected answer (``no_reference``), a model (``no_token_model``) or in a language that the
-    model does not know (``language``); 0 for an empty answer."""
+    """BERTScore F1 from 0 to 100; 0 for an empty answer. The detail holds precision, recall and, with a baseline, the
+    rescaled values.
+
+    Not applicable without a reference (``no_reference``), a model (``no_token_model``), or in a language that the model
+    does not support (``language``)."""
     references = [reference for reference in question.references if reference.strip()]
     if not references:
         return Result.not_applicable("no_reference")
@@ -235,55 +234,66 @@ def bert_score_f1(question: QuestionSpec, answer: AnswerSpec, tokens: TokenModel
         return Result.not_applicable("no_token_model")
     if not answer.text.strip():
         return Result.scored(0.0, detail={"empty": True, "tokens": tokens.provenance})
-    if refused := next(filter(None, map(tokens.model.refuses, (answer.text, *references))), ""):
-        return Result.not_applicable(refused, detail={"tokens": tokens.provenance})
-    said, *expected = tokens.model.tokens([answer.text.strip(), *(r.strip() for r in references)], tokens.layer)
-    pairs = [matched(said, other) for other in expected]
-    best = max(range(len(pairs)), key=lambda place: pairs[place].f1)
-    return Result.scored(percent(pairs[best].f1), detail=_detail(tokens, pairs[best], best, (said, expected[best])))
+    if refusal := next(filter(None, map(tokens.model.refuses, (answer.text, *references))), ""):
+        return Result.not_applicable(refusal, detail={"tokens": tokens.provenance})
+    answer_tokens, *reference_tokens = tokens.model.tokens(
+        [answer.text.strip(), *(r.strip() for r in references)], tokens.layer
+    )
+    pairs = [match_tokens(answer_tokens, candidate) for candidate in reference_tokens]
+    best = max(range(len(pairs)), key=lambda index: pairs[index].f1)
+    return Result.scored(
+        percent(pairs[best].f1),
+        detail=_score_detail(tokens, pairs[best], best, (answer_tokens, reference_tokens[best])),
+    )
 
 
-def matched(candidate: Tokens, reference: Tokens) -> Matched:
-    """Greedy matching of the tokens of two texts."""
-    near = candidate.states @ reference.states.T
-    return Matched(_mean(near.max(axis=1), candidate.counts), _mean(near.max(axis=0), reference.counts))
+def match_tokens(candidate: TokenEmbeddings, reference: TokenEmbeddings) -> TokenMatch:
+    """Match the tokens of two texts greedily."""
+    similarities = candidate.states @ reference.states.T
+    return TokenMatch(
+        _counted_mean(similarities.max(axis=1), candidate.counted),
+        _counted_mean(similarities.max(axis=0), reference.counted),
+    )
 
 
-def _mean(best: Any, counts: Sequence[bool]) -> float:
-    kept = best[np.array(counts, dtype=bool)]
-    return float(kept.mean()) if len(kept) else 0.0
+def _counted_mean(best: Any, counted: Sequence[bool]) -> float:
+    counted_values = best[np.array(counted, dtype=bool)]
+    return float(counted_values.mean()) if len(counted_values) else 0.0
 
 
-def _detail(tokens: TokenModel, pair: Matched, reference: int, read: Sequence[Tokens]) -> dict[str, Any]:
+def _score_detail(
+    tokens: TokenModel, pair: TokenMatch, reference: int, texts: Sequence[TokenEmbeddings]
+) -> dict[str, Any]:
     figures = {"precision": pair.precision, "recall": pair.recall, "f1": pair.f1}
     detail: dict[str, Any] = {**figures, "reference": reference, "tokens": tokens.provenance}
     if tokens.baseline is not None:
         base = tokens.baseline
         detail["rescaled"] = {name: (value - base) / (1 - base) for name, value in figures.items()}
-    return detail | ({"truncated": True} if any(text.truncated for text in read) else {})
+    return detail | ({"truncated": True} if any(text.truncated for text in texts) else {})
 
 
 def answer_relevance(
-    question: str, written: Sequence[str], vectors: Mapping[str, Vector], provenance: Mapping[str, Any]
+    question: str, generated: Sequence[str], vectors: Mapping[str, Vector], provenance: Mapping[str, Any]
 ) -> Result:
-    """The mean cosine x 100, a mean below 0 as 0. The written questions are findings, each with its cosine.
+    """Mean cosine x 100, clamped at 0, between the question and the generated questions, which become findings.
 
-    :raises ValueError: when no question was written.
-    """
-    if not written:
+    :raises ValueError: if no question was generated."""
+    if not generated:
         raise ValueError("relevance needs at least one question")
-    cosines = [cosine(vectors[question], vectors[text]) for text in written]
+    cosines = [cosine(vectors[question], vectors[text]) for text in generated]
     mean = sum(cosines) / len(cosines)
     return Result.scored(
         percent(mean),
-        detail={"cosine": mean, "questions": len(written), "embeddings": dict(provenance)},
-        findings=tuple(Finding("question", text, f"{near:.4f}") for text, near in zip(written, cosines, strict=True)),
+        detail={"cosine": mean, "questions": len(generated), "embeddings": dict(provenance)},
+        findings=tuple(
+            Finding("question", text, f"{similarity:.4f}") for text, similarity in zip(generated, cosines, strict=True)
+        ),
     )
 
 
 SEMANTIC_SIMILARITY = MetricSpec(
     name="semantic_similarity",
-    kind=Kind.EMBEDDING,
+    kind=MetricKind.EMBEDDING,
     scale=PERCENT,
     title=Bilingual("Semantic similarity", "의미 유사도"),
     formula=Bilingual(
@@ -292,15 +302,15 @@ SEMANTIC_SIMILARITY = MetricSpec(
         "답변과 기대 답변(여럿이면 가장 가까운 것)의 임베딩 코사인(음수는 0) x 100. "
         "같은 임베딩 모델의 점수끼리만 비교 가능",
     ),
-    source="001",
+    source="ragas",
     inputs=("reference",),
     review_form=ReviewForm.NONE,
 )
 
 
-def texts_of(question: QuestionSpec, answer: AnswerSpec) -> tuple[str, ...] | Result:
-    """The answer and the expected answers, which are to be embedded; or the result that needs no embedding: not
-    applicable (``no_reference``) without an expected answer, 0 for an empty answer."""
+def texts_to_embed(question: QuestionSpec, answer: AnswerSpec) -> tuple[str, ...] | Result:
+    """Answer and references to embed, or the result if no embedding is needed: not applicable (``no_reference``)
+    without a reference, 0 for an empty answer."""
     references = tuple(reference for reference in question.references if reference.strip())
     if not references:
         return Result.not_applicable("no_reference")
@@ -310,9 +320,10 @@ def texts_of(question: QuestionSpec, answer: AnswerSpec) -> tuple[str, ...] | Re
 
 
 def semantic_similarity(texts: tuple[str, ...], vectors: Mapping[str, Vector], provenance: Mapping[str, Any]) -> Result:
-    """Between 0 and 100; the raw cosine and which expected answer was the nearest (from 0) stand in the detail."""
-    said, *references = texts
-    cosines = [cosine(vectors[said], vectors[reference]) for reference in references]
+    """Similarity to the nearest reference, 0 to 100. The detail holds the raw cosine and the index of that
+    reference."""
+    answer, *references = texts
+    cosines = [cosine(vectors[answer], vectors[reference]) for reference in references]
     nearest = max(range(len(cosines)), key=cosines.__getitem__)
     return Result.scored(
         percent(cosines[nearest]),

@@ -1,14 +1,14 @@
-"""Family ``answer_class``: whether an answer is correct, wrong, or admits not to know. The last is told by rule."""
+"""Family ``answer_class``: correct, wrong, or admits not knowing (decided by rule)."""
 
 from __future__ import annotations
 
 from evaluation.core.metric_specs import Bilingual, Direction, judged_spec
 from evaluation.core.samples import Result
 from evaluation.core.scales import ReviewForm, Scale, ScaleKind
-from evaluation.judging.calls import Ask, Case, Family, Judging
+from evaluation.judging.calls import Family, JudgeCase, JudgeRequest, Judging
 from evaluation.judging.formulas import read_scores
-from evaluation.judging.prompt import data_blocks, shown
-from evaluation.judging.rubric import TEXT, closed, one_of
+from evaluation.judging.prompt import data_blocks, declared_inputs
+from evaluation.judging.rubric import TEXT, choice_schema, object_schema
 from evaluation.metrics.phrases import dont_know
 
 NAME = "answer_class"
@@ -23,7 +23,7 @@ SPEC = judged_spec(
         "reference",
         "모른다고 인정하면 규칙에 따라 DONT_KNOW, 그 밖에는 기대 답변과 견주어 판정관이 CORRECT 또는 WRONG",
     ),
-    source="001",
+    source="ragas",
     direction=Direction.NONE,
     inputs=("reference",),
     review_form=ReviewForm.CLASS,
@@ -31,16 +31,19 @@ SPEC = judged_spec(
 )
 
 
-def judge(case: Case) -> Judging:
-    """The rule first; the judge is asked only about answers that do not admit ignorance."""
+def judge(case: JudgeCase) -> Judging:
+    """Apply the rule first; ask the judge only about answers that do not admit ignorance."""
     admits = dont_know(case.question, case.answer, case.settings)
     if admits.value:
         return {NAME: Result.labelled(DONT_KNOW, detail={"by": "rule"}, findings=admits.findings)}
-    schema = closed({NAME: closed({"reason": TEXT, "label": one_of((CORRECT, WRONG))})})
-    shape = closed({NAME: case.rubric.metric(NAME).verdict_shape})
-    heard = yield Ask(data_blocks(case.question, case.answer, shown(case)), schema, (NAME,), shape=shape)
-    result = read_scores(case, heard)[NAME]
-    if result.label == DONT_KNOW:  # the rule has decided that; a judge was not offered it
+    schema = object_schema({NAME: object_schema({"reason": TEXT, "label": choice_schema((CORRECT, WRONG))})})
+    accepted_schema = object_schema({NAME: case.rubric.metric(NAME).lenient_verdict_schema})
+    reply = yield JudgeRequest(
+        data_blocks(case.question, case.answer, declared_inputs(case)), schema, (NAME,), accepted_schema=accepted_schema
+    )
+    result = read_scores(case, reply)[NAME]
+    # The rule has decided this already, and the label was not offered to the judge.
+    if result.label == DONT_KNOW:
         result = Result.failed("scale", detail={"got": DONT_KNOW, "reason": result.reason})
     return {NAME: result}
 

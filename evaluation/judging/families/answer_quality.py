@@ -1,7 +1,6 @@
-"""Families of plain scores in one call: ``answer_quality`` (correctness, faithfulness and completeness from 1 to 5),
-and source 002's ``generation_faithfulness`` and ``answer_relevancy`` from 0 to 1. For the last one the judge sees
-neither passages nor reference.
-"""
+"""Families scored in one call: ``answer_quality`` (correctness, faithfulness and completeness from 1 to 5), and
+``generation_faithfulness`` and ``answer_relevancy`` of generation evaluation (0 to 1). For relevancy the judge sees
+neither passages nor reference."""
 
 from __future__ import annotations
 
@@ -10,10 +9,10 @@ from functools import partial
 from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.scales import Scale
 from evaluation.judging.calls import Family
-from evaluation.judging.formulas import scored_in_one_call
-from evaluation.judging.gates import bottom
+from evaluation.judging.formulas import score_in_one_call
+from evaluation.judging.gates import worst_result
 
-_quality = partial(judged_spec, scale=Scale.parse("levels 1..5"), source="000", rubric_family="answer_quality")
+_quality = partial(judged_spec, scale=Scale.parse("levels 1..5"), source="graphrag", rubric_family="answer_quality")
 
 _QUALITY = (
     _quality(
@@ -53,7 +52,7 @@ _FAITHFULNESS = judged_spec(
         "a judge's number from 0 to 1: how far the answer rests on the retrieved passages",
         "판정관이 매긴 0~1 값: 답변이 검색된 문단에 근거하는 정도",
     ),
-    source="002",
+    source="generation",
     inputs=("contexts",),
     rubric_family="generation_faithfulness",
 )
@@ -65,10 +64,10 @@ _RELEVANCY = judged_spec(
         "a judge's number from 0 to 1: how far the answer responds to the question, whatever its truth",
         "판정관이 매긴 0~1 값: 사실 여부와 별개로 답변이 질문에 응답하는 정도",
     ),
-    source="002",
+    source="generation",
     rubric_family="answer_relevancy",
 )
 
-ANSWER_QUALITY = Family("answer_quality", _QUALITY, scored_in_one_call, floor=bottom)
-GENERATION_FAITHFULNESS = Family("generation_faithfulness", (_FAITHFULNESS,), scored_in_one_call, floor=bottom)
-ANSWER_RELEVANCY = Family("answer_relevancy", (_RELEVANCY,), scored_in_one_call, floor=bottom)
+ANSWER_QUALITY = Family("answer_quality", _QUALITY, score_in_one_call, floor=worst_result)
+GENERATION_FAITHFULNESS = Family("generation_faithfulness", (_FAITHFULNESS,), score_in_one_call, floor=worst_result)
+ANSWER_RELEVANCY = Family("answer_relevancy", (_RELEVANCY,), score_in_one_call, floor=worst_result)

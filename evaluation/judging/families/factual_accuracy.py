@@ -1,4 +1,4 @@
-"""Family ``factual_accuracy`` (source 001): three judged steps in one call; we weigh them and give the grade."""
+"""Family ``factual_accuracy`` of RAGAS: three judged steps in one call, combined to a weighted score and a grade."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding, Result
 from evaluation.core.scales import PERCENT
-from evaluation.judging.calls import Ask, Case, Family, Judging, failed
-from evaluation.judging.gates import bottom
-from evaluation.judging.prompt import data_blocks, shown
-from evaluation.judging.rubric import ANYTHING, NUMBER, TEXT, closed
+from evaluation.judging.calls import Family, JudgeCase, JudgeRequest, Judging, failed_results
+from evaluation.judging.gates import worst_result
+from evaluation.judging.prompt import data_blocks, declared_inputs
+from evaluation.judging.rubric import ANY_VALUE, NUMBER, TEXT, object_schema
 
 NAME = "factual_accuracy"
 STEP, ASK = "step", "assess"
 CONFIDENCE = "confidence"
 WEIGHTS: Mapping[str, float] = MappingProxyType({"correctness": 0.5, "completeness": 0.3, "consistency": 0.2})
 GRADES = ((80.0, "A"), (60.0, "B"), (40.0, "C"), (20.0, "D"))
-_DIGITS = 9  # 79.9999999999 from adding up is an 80
+# Rounding, so that 79.9999999999 is an 80.
+_DIGITS = 9
 
 SPEC = judged_spec(
     name=NAME,
@@ -31,44 +32,46 @@ SPEC = judged_spec(
         "0.5 x 정확성 + 0.3 x 완전성 + 0.2 x 일관성(각각 판정관이 매긴 0~100). 등급은 80 이상 A, 60 이상 B, "
         "40 이상 C, 20 이상 D, 그 밖에 E",
     ),
-    source="001",
+    source="ragas",
     inputs=("reference",),
     rubric_family=NAME,
 )
 
 
-def judge(case: Case) -> Judging:
-    """Ask for the three steps at once; any step missing or off its scale fails the figure."""
-    asked, loose = (
-        closed({**dict.fromkeys(WEIGHTS, closed({"reason": TEXT, "score": number})), CONFIDENCE: number})
-        for number in (NUMBER, ANYTHING)
+def judge(case: JudgeCase) -> Judging:
+    """Request all steps at once. A missing or off-scale step fails the score."""
+    schema, accepted_schema = (
+        object_schema({**dict.fromkeys(WEIGHTS, object_schema({"reason": TEXT, "score": number})), CONFIDENCE: number})
+        for number in (NUMBER, ANY_VALUE)
     )
-    blocks = data_blocks(case.question, case.answer, shown(case))
-    heard = yield Ask(blocks, asked, (*WEIGHTS, CONFIDENCE), ASK, shape=loose, whole=True)
-    return failed(case, heard) if heard.failure else {NAME: figure(heard.parts)}
+    blocks = data_blocks(case.question, case.answer, declared_inputs(case))
+    reply = yield JudgeRequest(
+        blocks, schema, (*WEIGHTS, CONFIDENCE), ASK, accepted_schema=accepted_schema, all_parts_required=True
+    )
+    return failed_results(case, reply) if reply.failure else {NAME: weighted_score(reply.parts)}
 
 
-def figure(parts: Mapping[str, Any]) -> Result:
-    """The weighted figure of the three steps, which stand beside it with their reasons."""
+def weighted_score(parts: Mapping[str, Any]) -> Result:
+    """Weighted score of the three steps; the steps and their reasons are in the details."""
     scores = {name: parts[name]["score"] for name in WEIGHTS}
-    off = {name: str(score)[:80] for name, score in scores.items() if not _is_on(score)}
-    if off:
-        return Result.failed("scale", detail={"got": off})
+    off_scale = {name: str(score)[:80] for name, score in scores.items() if not _on_scale(score)}
+    if off_scale:
+        return Result.failed("scale", detail={"got": off_scale})
     value = round(sum(weight * scores[name] for name, weight in WEIGHTS.items()), _DIGITS)
-    detail: dict[str, Any] = {**scores, "grade": grade_of(value)}
-    if _is_on(parts[CONFIDENCE]):
+    detail: dict[str, Any] = {**scores, "grade": letter_grade(value)}
+    if _on_scale(parts[CONFIDENCE]):
         detail[CONFIDENCE] = parts[CONFIDENCE]
     findings = tuple(Finding(STEP, name, f"{scores[name]:g}", reason=parts[name]["reason"]) for name in WEIGHTS)
     return Result.scored(value, reason=parts["correctness"]["reason"], detail=detail, findings=findings)
 
 
-def grade_of(value: float) -> str:
-    """The letter of a figure: each starts at its lower end."""
+def letter_grade(value: float) -> str:
+    """Letter grade of a score; each grade includes its lower bound."""
     return next((letter for lower, letter in GRADES if round(value, _DIGITS) >= lower), "E")
 
 
-def _is_on(score: Any) -> bool:
-    return isinstance(score, int | float) and not isinstance(score, bool) and PERCENT.holds(score)
+def _on_scale(score: Any) -> bool:
+    return isinstance(score, int | float) and not isinstance(score, bool) and PERCENT.contains(score)
 
 
-FAMILY = Family(NAME, (SPEC,), judge, floor=bottom)
+FAMILY = Family(NAME, (SPEC,), judge, floor=worst_result)

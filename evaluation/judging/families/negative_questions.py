@@ -1,13 +1,13 @@
-"""Family ``negative_questions``: what an answer to a negative question does. Where a judge is on, this label, not the
-phrase rule, decides whether the question's check is passed; the rule's findings stand beside it."""
+"""Family ``negative_questions``: behavior of an answer to a negative question. In judged runs this label decides
+whether the question's check passes; findings of the phrase rule are kept."""
 
 from __future__ import annotations
 
 from evaluation.core.metric_specs import Bilingual, Direction, RuleSettings, judged_spec
 from evaluation.core.samples import QuestionSpec, Result, Status
 from evaluation.core.scales import ReviewForm, Scale, ScaleKind
-from evaluation.judging.calls import Case, Family, Judging, failed
-from evaluation.judging.formulas import read_verdict, scores_ask
+from evaluation.judging.calls import Family, JudgeCase, Judging, failed_results
+from evaluation.judging.formulas import read_verdict, scores_request
 from evaluation.judging.prompt import data_blocks
 from evaluation.metrics.phrases import negative_detection
 
@@ -15,7 +15,8 @@ NAME = "negative_questions"
 LABEL, DETECTION = "negative_label", "negative_detection"
 ABSTAIN, CORRECT_PREMISE, ANSWER, FABRICATE = "abstain", "correct_premise", "answer", "fabricate"
 PREMISE, DISCLAIMER = "should_correct_premise", "should_provide_accurate_disclaimer"
-PASSING = (ABSTAIN, CORRECT_PREMISE)  # of checks that say nothing else
+# Of checks without their own rule.
+PASSING = (ABSTAIN, CORRECT_PREMISE)
 
 SPEC = judged_spec(
     name=LABEL,
@@ -27,7 +28,7 @@ SPEC = judged_spec(
         "부정 질문에 대한 답변이 하는 일을 판정관이 분류: abstain(답을 삼감), correct_premise(전제를 바로잡음), "
         "answer(답함), fabricate(지어냄). negative_detection을 결정함",
     ),
-    source="000",
+    source="graphrag",
     direction=Direction.NONE,
     inputs=("check",),
     optional_inputs=("reference", "contexts"),
@@ -36,23 +37,24 @@ SPEC = judged_spec(
 )
 
 
-def judge(case: Case) -> Judging:
-    """One label, and what it means for the check."""
+def judge(case: JudgeCase) -> Judging:
+    """Request one label and derive the check's result."""
     phrases = case.question.check_phrases.model_dump(exclude_defaults=True) if case.question.check_phrases else {}
     blocks = {
-        "check": {"expects": case.question.check, **phrases},  # what the question's author expects of the answer
+        # Expectation of the question's author.
+        "check": {"expects": case.question.check, **phrases},
         **data_blocks(case.question, case.answer, ("reference", "passages")),
     }
-    heard = yield scores_ask(case.rubric, (LABEL,), blocks)
-    if heard.failure:
-        return failed(case, heard)
-    label = read_verdict(case.rubric.metric(LABEL), heard.parts.get(LABEL))
-    return {LABEL: label, DETECTION: decided(case, label)}
+    reply = yield scores_request(case.rubric, (LABEL,), blocks)
+    if reply.failure:
+        return failed_results(case, reply)
+    label = read_verdict(case.rubric.metric(LABEL), reply.parts.get(LABEL))
+    return {LABEL: label, DETECTION: check_result(case, label)}
 
 
-def decided(case: Case, label: Result) -> Result:
-    """Whether the check is passed: by the label, failed where the label is; a question whose check nobody defines
-    fails as the rule does."""
+def check_result(case: JudgeCase, label: Result) -> Result:
+    """Whether the check passes by the label; failed if the label is. A question without a defined check fails as in the
+    rule."""
     rule = negative_detection(case.question, case.answer, case.settings)
     if rule.status is not Status.SCORED:
         return rule
@@ -68,13 +70,12 @@ def decided(case: Case, label: Result) -> Result:
 
 
 def passing_labels(question: QuestionSpec, settings: RuleSettings, *, phrases_met: bool) -> tuple[str, ...]:
-    """The labels with which an answer passes the question's check.
+    """Labels with which an answer passes the question's check.
 
-    Abstaining passes all but a false premise that has to be corrected; correcting a premise passes; a plain answer
-    passes only where a disclaimer was wanted and its phrases are there; a fabrication fails.
-    """
-    if own := settings.passing.get(question.check):
-        return own
+    Abstaining passes unless a false premise must be corrected. Correcting a premise passes. A plain answer passes only
+    if a disclaimer was required and its phrases are present. A fabrication fails."""
+    if configured := settings.passing.get(question.check):
+        return configured
     if question.check == PREMISE:
         return (CORRECT_PREMISE,)
     if question.check == DISCLAIMER and phrases_met:
@@ -82,4 +83,4 @@ def passing_labels(question: QuestionSpec, settings: RuleSettings, *, phrases_me
     return PASSING
 
 
-FAMILY = Family(NAME, (SPEC,), judge, decides=(negative_detection,))
+FAMILY = Family(NAME, (SPEC,), judge, decided_rules=(negative_detection,))

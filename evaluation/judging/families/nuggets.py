@@ -1,15 +1,15 @@
-"""Family ``nuggets``: which of the facts an answer should hold it holds."""
+"""Family ``nuggets``: required facts that the answer contains."""
 
 from __future__ import annotations
 
 from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding
 from evaluation.core.scales import ReviewForm
-from evaluation.judging.calls import Ask, Case, Family, Judging, failed
+from evaluation.judging.calls import Family, JudgeCase, JudgeRequest, Judging, failed_results
 from evaluation.judging.formulas import nugget_support
-from evaluation.judging.gates import bottom
-from evaluation.judging.prompt import locate, placed
-from evaluation.judging.rubric import TEXT, closed, one_of
+from evaluation.judging.gates import worst_result
+from evaluation.judging.prompt import locate_quote, with_span
+from evaluation.judging.rubric import TEXT, choice_schema, object_schema
 
 NAME = "nuggets"
 NUGGET, ASSIGN = "nugget", "assign"
@@ -22,28 +22,32 @@ SPEC = judged_spec(
         "over the vital nuggets alone",
         "답변이 온전히 담은 핵심 사실 수 / 핵심 사실 수. 일부만 담으면 절반으로 센 값과 필수 사실만 센 값도 함께",
     ),
-    source="004",
+    source="phases",
     inputs=("nuggets",),
     review_form=ReviewForm.NUGGETS,
     rubric_family=NAME,
 )
 
 
-def judge(case: Case) -> Judging:
-    """One verdict per nugget, each with the words of the answer it rests on."""
+def judge(case: JudgeCase) -> Judging:
+    """Request one verdict per nugget, with a quote from the answer."""
     nuggets = case.question.nuggets or case.settings.nuggets
-    listed = {f"{NUGGET}_{i}": [one.name, *one.alternatives] for i, one in enumerate(nuggets, start=1)}
-    verdict = closed({"reason": TEXT, "verdict": one_of(case.rubric.metric("nugget_support").verdicts), "quote": TEXT})
+    listed = {f"{NUGGET}_{i}": [fact.name, *fact.alternatives] for i, fact in enumerate(nuggets, start=1)}
+    verdict = object_schema(
+        {"reason": TEXT, "verdict": choice_schema(case.rubric.metric("nugget_support").verdicts), "quote": TEXT}
+    )
     blocks = {"question": case.question.text, "nuggets": listed, "answer": case.answer.text}
-    heard = yield Ask(blocks, closed(dict.fromkeys(listed, verdict)), tuple(listed), ASSIGN, whole=True)
-    if heard.failure:
-        return failed(case, heard)
+    reply = yield JudgeRequest(
+        blocks, object_schema(dict.fromkeys(listed, verdict)), tuple(listed), ASSIGN, all_parts_required=True
+    )
+    if reply.failure:
+        return failed_results(case, reply)
     parts = []
     for nugget, key in zip(nuggets, listed, strict=True):
-        said = heard.parts[key]
-        part = Finding(NUGGET, nugget.name, said["verdict"], reason=said["reason"])
-        parts.append(placed(part, locate(said["quote"], case.answer.text)))
+        verdict_part = reply.parts[key]
+        part = Finding(NUGGET, nugget.name, verdict_part["verdict"], reason=verdict_part["reason"])
+        parts.append(with_span(part, locate_quote(verdict_part["quote"], case.answer.text)))
     return {"nugget_support": nugget_support(parts, [nugget.vital for nugget in nuggets])}
 
 
-FAMILY = Family(NAME, (SPEC,), judge, floor=bottom)
+FAMILY = Family(NAME, (SPEC,), judge, floor=worst_result)

@@ -1,4 +1,4 @@
-"""Family ``passages``: whether each retrieved passage helps to answer the question; precision and average precision."""
+"""Family ``passages``: relevance of each retrieved passage, for precision and average precision."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from functools import partial
 from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding
 from evaluation.core.scales import PERCENT, ReviewForm
-from evaluation.judging.calls import Ask, Case, Family, Judging, failed
-from evaluation.judging.formulas import figure_from_parts
-from evaluation.judging.prompt import numbered, reference_block
-from evaluation.judging.rubric import TEXT, closed, one_of
+from evaluation.judging.calls import Family, JudgeCase, JudgeRequest, Judging, failed_results
+from evaluation.judging.formulas import score_from_parts
+from evaluation.judging.prompt import numbered_passages, reference_block
+from evaluation.judging.rubric import TEXT, choice_schema, object_schema
 
 NAME = "passages"
 CONTEXT = "context"
 RATE = "rate"
-BATCH = 20  # passages in one request
+# Passages in one request.
+BATCH = 20
 _spec = partial(
     judged_spec,
     scale=PERCENT,
-    source="001",
+    source="ragas",
     inputs=("contexts",),
     optional_inputs=("reference",),
     review_form=ReviewForm.CONTEXTS,
@@ -46,25 +47,28 @@ METRICS = (
 )
 
 
-def judge(case: Case) -> Judging:
-    """One verdict per passage, in batches, shared by both metrics. Nothing retrieved needs no asking: both are 0."""
+def judge(case: JudgeCase) -> Judging:
+    """Request one verdict per passage in batches, shared by both metrics. Without passages no call is made and both are
+    0."""
     contexts = case.answer.contexts or ()
     parts: list[Finding] = []
     verdicts = case.rubric.metric(case.rubric.step(RATE).metric).verdicts
-    verdict = closed({"reason": TEXT, "verdict": one_of(verdicts)})
+    verdict = object_schema({"reason": TEXT, "verdict": choice_schema(verdicts)})
     for first in range(0, len(contexts), BATCH):
         batch = contexts[first : first + BATCH]
-        keys = tuple(f"{CONTEXT}_{first + place}" for place in range(1, len(batch) + 1))
-        shown = {**reference_block(case.question), "contexts": numbered(batch, first + 1)}
-        blocks = {"question": case.question.text, **shown}
-        heard = yield Ask(blocks, closed(dict.fromkeys(keys, verdict)), keys, RATE, whole=True)
-        if heard.failure:
-            return failed(case, heard)
-        for place, context in enumerate(batch, start=first):
-            said = heard.parts[f"{CONTEXT}_{place + 1}"]
-            name = context.chunk_id or str(place + 1)
-            parts.append(Finding(CONTEXT, name, said["verdict"], context=place, reason=said["reason"]))
-    return {name: figure_from_parts(name, parts) for name in case.metrics}
+        keys = tuple(f"{CONTEXT}_{first + index}" for index in range(1, len(batch) + 1))
+        passage_blocks = {**reference_block(case.question), "contexts": numbered_passages(batch, first + 1)}
+        blocks = {"question": case.question.text, **passage_blocks}
+        reply = yield JudgeRequest(
+            blocks, object_schema(dict.fromkeys(keys, verdict)), keys, RATE, all_parts_required=True
+        )
+        if reply.failure:
+            return failed_results(case, reply)
+        for index, context in enumerate(batch, start=first):
+            verdict_part = reply.parts[f"{CONTEXT}_{index + 1}"]
+            name = context.chunk_id or str(index + 1)
+            parts.append(Finding(CONTEXT, name, verdict_part["verdict"], context=index, reason=verdict_part["reason"]))
+    return {name: score_from_parts(name, parts) for name in case.metrics}
 
 
 FAMILY = Family(NAME, METRICS, judge)

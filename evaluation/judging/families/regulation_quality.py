@@ -1,4 +1,5 @@
-"""Family ``regulation_quality`` (source 003): four scores from 0 to 1 in one call, with issues and strengths."""
+"""Family ``regulation_quality`` of regulation evaluation: four scores from 0 to 1 in one call, with issues and
+strengths."""
 
 from __future__ import annotations
 
@@ -7,16 +8,17 @@ from functools import partial
 
 from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding, Result, Status
-from evaluation.judging.calls import Case, Family, Judging
-from evaluation.judging.formulas import read_scores, scores_ask
-from evaluation.judging.gates import bottom
-from evaluation.judging.prompt import data_blocks, shown
-from evaluation.judging.rubric import TEXT, list_of
+from evaluation.judging.calls import Family, JudgeCase, Judging
+from evaluation.judging.formulas import read_scores, scores_request
+from evaluation.judging.gates import worst_result
+from evaluation.judging.prompt import data_blocks, declared_inputs
+from evaluation.judging.rubric import TEXT, list_schema
 
 NAME = "regulation_quality"
-LISTS = {"issues": "issue", "strengths": "strength"}  # member of the reply -> kind of finding
+# Member of the reply -> kind of finding.
+LISTS = {"issues": "issue", "strengths": "strength"}
 _EVERYWHERE = ("passages", "persona", "history", "clarification_ok")
-_spec = partial(judged_spec, source="003", rubric_family=NAME)
+_spec = partial(judged_spec, source="regulation", rubric_family=NAME)
 
 METRICS = (
     _spec(
@@ -63,20 +65,22 @@ METRICS = (
 )
 
 
-def judge(case: Case) -> Judging:
-    """Ask for all scores at once. Issues and strengths are findings of the first metric that was scored."""
-    nothing = "context_relevance" if case.answer.contexts == () else ""
-    asked = tuple(name for name in case.metrics if name != nothing)
-    blocks = data_blocks(case.question, case.answer, shown(case))
-    heard = yield scores_ask(case.rubric, asked, blocks, {name: list_of(TEXT) for name in LISTS})
-    results = read_scores(case, heard)
-    if nothing in case.metrics:
-        results[nothing] = Result.scored(0.0, detail={"contexts": 0})
-    found = tuple(Finding(kind, text) for member, kind in LISTS.items() for text in heard.parts.get(member, ()) if text)
-    first = next((name for name in asked if results[name].status is Status.SCORED), "")
-    if first and found:
-        results[first] = replace(results[first], findings=found)
+def judge(case: JudgeCase) -> Judging:
+    """Request all scores at once. Issues and strengths become findings of the first scored metric."""
+    unretrieved = "context_relevance" if case.answer.contexts == () else ""
+    requested = tuple(name for name in case.metrics if name != unretrieved)
+    blocks = data_blocks(case.question, case.answer, declared_inputs(case))
+    reply = yield scores_request(case.rubric, requested, blocks, {name: list_schema(TEXT) for name in LISTS})
+    results = read_scores(case, reply)
+    if unretrieved in case.metrics:
+        results[unretrieved] = Result.scored(0.0, detail={"contexts": 0})
+    findings = tuple(
+        Finding(kind, text) for member, kind in LISTS.items() for text in reply.parts.get(member, ()) if text
+    )
+    first = next((name for name in requested if results[name].status is Status.SCORED), "")
+    if first and findings:
+        results[first] = replace(results[first], findings=findings)
     return results
 
 
-FAMILY = Family(NAME, METRICS, judge, floor=bottom)
+FAMILY = Family(NAME, METRICS, judge, floor=worst_result)

@@ -1,1 +1,1 @@
-"""Providers of judges: one file each, listed in ``catalogue``; ``protocol`` says how they are described."""
+"""Judge providers, one file each. ``catalogue`` lists them, ``protocol`` defines their interface."""

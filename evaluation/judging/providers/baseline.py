@@ -1,25 +1,24 @@
-"""The offline baseline as a provider: no server, no key, no cost."""
+"""Offline baseline judge as a provider: no server, no key, no cost."""
 
 from __future__ import annotations
 
 from typing import Self
 
 from evaluation.core.metric_specs import Bilingual
-from evaluation.judging.baseline import NAME, judged
+from evaluation.judging.baseline import NAME, judge_offline
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.judging.providers.protocol import Provider
 
 
 class BaselineJudge:
-    """Answers any call at once, from the fields the rubric declares, with a reason in the rubric's language, in
-    Korean also for a Korean question; pages tell it in the reader's."""
+    """Answer calls from the fields that the rubric declares. Reasons are in the rubric's language, or Korean for a
+    Korean question; pages translate them."""
 
     async def call(self, request: JudgeCall) -> JudgeReply:
-        """The JSON text that a remote judge is asked for, without tokens.
+        """Return the JSON text that a remote judge would return, with zero tokens.
 
-        :raises UnknownName: for a family or step that the baseline has no rule for.
-        """
-        return judged(request)
+        :raises UnknownName: for a family or step without a baseline rule."""
+        return judge_offline(request)
 
     async def __aenter__(self) -> Self:
         return self

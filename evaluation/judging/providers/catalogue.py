@@ -1,4 +1,4 @@
-"""Every judge provider by name."""
+"""Judge providers by name."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (OP
 
 
 def endpoint_providers() -> list[Provider]:
-    """Providers that an endpoint may have."""
     return [provider for provider in PROVIDERS.values() if provider.remote]
 
 
 def provider_named(name: str) -> Provider:
-    """Provider of an endpoint.
+    """Provider with this name.
 
-    :raises UnknownName: for a name that none has.
-    """
+    :raises UnknownName: if no provider has the name."""
     if name not in PROVIDERS:
         raise UnknownName("judge provider", name, [provider.name for provider in endpoint_providers()])
     return PROVIDERS[name]

@@ -1,4 +1,4 @@
-"""OpenAI-compatible servers: chat completions as they are asked for, and responses read with suspicion."""
+"""OpenAI-compatible servers: build chat completion requests and validate responses."""
 
 from __future__ import annotations
 
@@ -9,121 +9,120 @@ from typing import Any, Unpack
 import orjson
 
 from evaluation.core.metric_specs import Bilingual
-from evaluation.judging.calls import LOGPROB_ROUNDING, JudgeCall, JudgeReply, Rung, Token
-from evaluation.judging.providers.protocol import Connection, EndpointJudge, Provider, member, messages_of
+from evaluation.judging.calls import LOGPROB_ROUNDING, JudgeCall, JudgeReply, ResponseFormat, Token
+from evaluation.judging.providers.protocol import Connection, EndpointJudge, Provider, chat_messages, member
 from evaluation.network.completions import (
     ServerError,
+    classify_finish_reason,
     content_text,
-    outcome_of_ending,
-    read_ending,
+    finish_outcome,
+    has_duplicate_keys,
     read_server_error,
     read_usage,
     refusal_text,
-    repeats_key,
 )
-from evaluation.network.outcomes import Outcome, excerpt, read_json, storable
+from evaluation.network.outcomes import Outcome, excerpt, read_json, replace_unstorable
 from evaluation.network.transport import HttpResponse
 
 _OK = 200
 
 
 class OpenAIJudge(EndpointJudge):
-    """Calls ``POST {base_url}/chat/completions``; at Azure that of the deployment that bears the model's name."""
+    """Call ``POST {base_url}/chat/completions``; on Azure, the deployment named after the model."""
 
     def __init__(self, *, azure_api_version: str = "", **connection: Unpack[Connection]) -> None:
         super().__init__(azure=azure_api_version, **connection)
 
     def path(self, request: JudgeCall) -> str:
-        """Path of chat completions."""
         return "/chat/completions"
 
     def body(self, request: JudgeCall) -> bytes:
-        """Body as it goes over the wire."""
         return orjson.dumps(request_body(request))
 
     def read(self, response: HttpResponse) -> JudgeReply:
-        """Reply for the completion, or for the error that the server told."""
         if response.status == _OK:
             return read_completion(response.body, response.headers.get("content-type", ""))
         return read_error(response.status, response.body)
 
 
 def request_body(call: JudgeCall) -> dict[str, Any]:
-    """The body of ``POST /chat/completions``; the judge's own parameters cannot replace model or messages."""
-    schema, messages = dict(call.rendered.schema), messages_of(call)
+    """Body of ``POST /chat/completions``. Judge parameters cannot override model or messages."""
+    schema, messages = dict(call.rendered.schema), chat_messages(call)
     body: dict[str, Any] = {**call.parameters, "model": call.model, "messages": messages, "stream": False}
-    if call.rung is Rung.JSON_SCHEMA:
-        named = {"name": call.rubric.family, "strict": True, "schema": schema}
-        body["response_format"] = {"type": "json_schema", "json_schema": named}
-    if call.rung is Rung.TOOL:
+    if call.response_format is ResponseFormat.JSON_SCHEMA:
+        json_schema = {"name": call.rubric.family, "strict": True, "schema": schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+    if call.response_format is ResponseFormat.TOOL:
         tool = {"name": call.rubric.family, "strict": True, "parameters": schema}
         body["tools"] = [{"type": "function", "function": tool}]
         body["tool_choice"] = {"type": "function", "function": {"name": call.rubric.family}}
-    if call.rung is Rung.JSON_OBJECT:
+    if call.response_format is ResponseFormat.JSON_OBJECT:
         body["response_format"] = {"type": "json_object"}
     return body
 
 
 def read_error(status: int, body: bytes) -> JudgeReply:
-    """The reply for a response that is not 200; a provider's error code is more exact than the status."""
+    """Convert a non-200 response to a reply. A provider's error code takes precedence over the HTTP status."""
     error = read_server_error(read_json(body)) or ServerError()
     code = next((code for code in error.codes), "")
     return JudgeReply(
         error.outcome(status),
         raw=excerpt(body),
         http_status=status,
-        detail=f"HTTP {status}" + (f" {storable(code)}" if code else ""),
+        detail=f"HTTP {status}" + (f" {replace_unstorable(code)}" if code else ""),
     )
 
 
 def read_completion(body: bytes, content_type: str) -> JudgeReply:
-    """The reply for a response with status 200: the first choice's text, why it ended, model and usage. JSON is read
-    whatever its content type says; an error that stands in it acts by its code."""
+    """Convert a 200 response to a reply: text, finish reason, model and usage of the first choice.
+
+    JSON is parsed regardless of the content type. An error object in the body determines the outcome by its code."""
     completion = read_json(body)
     choices = member(completion, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = member(choice, "message")
-    told = (
+    detail = (
         "HTTP 200"
         if "json" in content_type.lower()
-        else f"HTTP 200 {storable(content_type).partition(';')[0][:80]}".strip()
+        else f"HTTP 200 {replace_unstorable(content_type).partition(';')[0][:80]}".strip()
     )
     usage = read_usage(member(completion, "usage"))
-    spent: dict[str, Any] = {
+    usage_fields: dict[str, Any] = {
         "tokens_in": usage.tokens_in,
         "tokens_out": usage.tokens_out,
         "tokens_cached": usage.cached,
         "tokens_reasoning": usage.reasoning,
     }
     if error := read_server_error(completion) or read_server_error(choice):
-        named = " ".join(["HTTP 200", *map(str, filter(None, [error.status, *error.codes[:1]]))])
-        return JudgeReply(error.outcome(), raw=excerpt(body), http_status=200, detail=named, **spent)
+        error_detail = " ".join(["HTTP 200", *map(str, filter(None, [error.status, *error.codes[:1]]))])
+        return JudgeReply(error.outcome(), raw=excerpt(body), http_status=200, detail=error_detail, **usage_fields)
     content = _content(message, body)
     if not isinstance(message, Mapping) or content is None:
         without_choices = isinstance(completion, Mapping) and "choices" in completion and not choices
         outcome = Outcome.SERVER_ERROR if without_choices else Outcome.WRONG_CONTENT
-        return JudgeReply(outcome, raw=excerpt(body), http_status=200, detail=told)
+        return JudgeReply(outcome, raw=excerpt(body), http_status=200, detail=detail)
     finish_reason = member(choice, "finish_reason")
-    outcome, refusal = outcome_of_ending(read_ending(finish_reason)), refusal_text(message)
+    outcome, refusal = finish_outcome(classify_finish_reason(finish_reason)), refusal_text(message)
     logprobs = member(member(choice, "logprobs"), "content")
     if outcome is Outcome.UNKNOWN_ENDING:
-        told += f" finish_reason {storable(str(finish_reason))[:60]}"
+        detail += f" finish_reason {replace_unstorable(str(finish_reason))[:60]}"
     return JudgeReply(
         Outcome.REFUSED if refusal and outcome is not Outcome.FILTERED else outcome,
-        raw=storable(content or refusal),
+        raw=replace_unstorable(content or refusal),
         http_status=200,
-        detail=told,
+        detail=detail,
         model_returned=_text(member(completion, "model")),
         fingerprint=_text(member(completion, "system_fingerprint")),
         logprobs=bool(logprobs),
         tokens=read_tokens(logprobs),
-        **spent,
+        **usage_fields,
     )
 
 
 def _content(message: Any, body: bytes) -> str | None:
-    """The message's text, or the arguments where the model called its one tool instead; ``None`` where neither can be
-    told. Prose beside a call is none of the verdict; several calls are no verdict, as two objects are none."""
+    """Text of the message, or the tool arguments if the model called the tool; ``None`` if neither can be read.
+
+    Prose next to a tool call is ignored. Several tool calls are joined, so that they do not parse as one verdict."""
     calls = member(message, "tool_calls")
     if isinstance(calls, list) and calls:
         parts = [member(member(call, "function"), "arguments") for call in calls]
@@ -131,38 +130,41 @@ def _content(message: Any, body: bytes) -> str | None:
     else:
         parts = [member(message, "content")]
         texts = [content_text(part) for part in parts]
-    if any(isinstance(part, Mapping) for part in parts) and repeats_key(body):
+    if any(isinstance(part, Mapping) for part in parts) and has_duplicate_keys(body):
         return None
     return None if None in texts else "\n".join(text for text in texts if text is not None)
 
 
 def _text(value: Any) -> str:
-    return storable(value)[:200] if isinstance(value, str) else ""
+    return replace_unstorable(value)[:200] if isinstance(value, str) else ""
 
 
-def read_tokens(told: Any) -> tuple[Token, ...]:
-    """The tokens of a completion's ``logprobs.content``; none where they are missing or one of them makes no sense."""
-    if not isinstance(told, list):
+def read_tokens(logprobs: Any) -> tuple[Token, ...]:
+    """Tokens of ``logprobs.content``; empty if they are missing or any is invalid."""
+    if not isinstance(logprobs, list):
         return ()
-    tokens = [token for one in told if (token := _token(one)) is not None]
-    return tuple(tokens) if len(tokens) == len(told) else ()
+    tokens = [token for entry in logprobs if (token := _token(entry)) is not None]
+    return tuple(tokens) if len(tokens) == len(logprobs) else ()
 
 
-def _token(told: Any) -> Token | None:
-    chances: dict[str, float] = {}
-    others = told.get("top_logprobs") if isinstance(told, dict) else None
-    for one in (told, *(others if isinstance(others, list) else ())):
-        text, logprob = (one.get("token"), one.get("logprob")) if isinstance(one, dict) else (None, None)
+def _token(entry: Any) -> Token | None:
+    probabilities: dict[str, float] = {}
+    alternatives = entry.get("top_logprobs") if isinstance(entry, dict) else None
+    for candidate in (entry, *(alternatives if isinstance(alternatives, list) else ())):
+        text, logprob = (
+            (candidate.get("token"), candidate.get("logprob")) if isinstance(candidate, dict) else (None, None)
+        )
         if not isinstance(text, str) or not isinstance(logprob, int | float) or isinstance(logprob, bool):
             return None
-        if not logprob <= LOGPROB_ROUNDING:  # which NaN is not either
+        # Also rejects NaN.
+        if not logprob <= LOGPROB_ROUNDING:
             return None
-        chances[text] = math.exp(min(logprob, 0.0))
-    data, written = told.get("bytes"), told["token"]
-    # A character may lie in several tokens, whose texts then are no text.
-    if isinstance(data, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in data):
-        return Token(bytes(data), written, chances)
-    return Token(written.encode("utf-8", "replace"), written, chances)
+        probabilities[text] = math.exp(min(logprob, 0.0))
+    token_bytes, token_text = entry.get("bytes"), entry["token"]
+    # Tokens may split a character; ``token`` is then not valid text, so prefer ``bytes``.
+    if isinstance(token_bytes, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in token_bytes):
+        return Token(bytes(token_bytes), token_text, probabilities)
+    return Token(token_text.encode("utf-8", "replace"), token_text, probabilities)
 
 
 OPENAI = Provider(

@@ -1,4 +1,4 @@
-"""Take a backup of the database while everybody goes on working."""
+"""Back up the database while the site is in use."""
 
 from pathlib import Path
 from typing import Any
@@ -7,33 +7,31 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from evaluation.accounts.audit import record
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import AuditEvent
-from evaluation.worker.backups import take
+from evaluation.worker.backups import create_backup
 from evaluation.worker.health import BACKUP
 
 
 class Command(SiteCommand):
-    """``backup FILE``: the database of one moment in one file, read again before it gets its name."""
+    """``backup FILE``: a consistent copy of the database in one file, verified before it gets its name."""
 
     help = "Write a backup of the database to FILE, which must not exist; nobody has to stop working."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Where to."""
         parser.add_argument("file", type=Path, help="file to write; its folder has room for twice the database")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Take it and note in the audit log that it was taken, and of which last event.
+        """Create the backup and record it, with the last event it contains, in the audit log.
 
-        :raises CommandError: where it could not be taken; there is no file then.
-        """
+        :raises CommandError: if it fails; no file is left then."""
         file: Path = options["file"]
         try:
             last = AuditEvent.objects.order_by("-id").first() or AuditEvent()
-            manifest = take(file)
-        except Refused as error:
+            manifest = create_backup(file)
+        except DomainError as error:
             raise CommandError(explain_refusal(error)) from error
         except (OSError, DatabaseError) as error:
             raise CommandError(f"The backup could not be taken: {error}") from error

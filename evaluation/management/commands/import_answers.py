@@ -1,4 +1,4 @@
-"""Import the answers of one system from a file, and score them by rules."""
+"""Import the answers of one system from a file and score them by rules."""
 
 import sys
 from argparse import ArgumentTypeError
@@ -10,35 +10,40 @@ from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.formats.streaming import AnswerStream
-from evaluation.management.commands.import_questions import add_map, file_at, map_in, source_in
+from evaluation.management.commands.import_questions import (
+    add_map_options,
+    local_file,
+    shape_from_options,
+    source_from_options,
+)
 from evaluation.management.site_command import SiteCommand
 from evaluation.management.working import (
     PROGRAM,
-    add_format,
-    as_json,
+    add_format_option,
+    command_errors,
     exit_code,
-    refusals,
-    remarks,
-    say_why_paused,
-    work_off,
+    finish_run,
+    print_json,
+    print_pause_reason,
+    print_remarks,
 )
 from evaluation.models import Run
 from evaluation.runs.answer_files import import_answers
-from evaluation.runs.selectors import project_named, question_set_named
+from evaluation.runs.selectors import get_project, get_question_set
 
 
 class Command(SiteCommand):
-    """``import_answers FILE --questions NAME --system NAME``: prints ``run ID``, and on standard error what that run is
-    for and what comes next; 1 with every problem of the file."""
+    """``import_answers FILE --questions NAME --system NAME``: prints ``run ID``, and on standard error the next steps.
+
+    Exits with 1 and every problem of an invalid file."""
 
     help = "Import answers (JSON Lines, JSON, CSV, Parquet, Arrow, TREC run): an answer set and a run with its rules."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The file, and whose answers to which questions it holds."""
         parser.add_argument("file", type=Path, metavar="FILE")
         parser.add_argument("--questions", required=True, help="name of the question set, or NAME@VERSION")
         parser.add_argument("--system", required=True, help="name of the system; made on first use")
-        parser.add_argument("--k", type=_k, default=5, help="how many retrieved passages count (1-50)")
+        parser.add_argument("--k", type=parse_k, default=5, help="how many retrieved passages count (1-50)")
         parser.add_argument("--name", default="", help="name of the run")
         parser.add_argument("--project", default="", help="needed where there are several projects")
         parser.add_argument(
@@ -46,38 +51,38 @@ class Command(SiteCommand):
             action="store_true",
             help="import although none of the passages is among those that should be found",
         )
-        add_map(parser)
-        add_format(parser)
+        add_map_options(parser)
+        add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import, say which run it is, and do its rules."""
+        """Import the answers, print the run's id, and compute its rule metrics."""
         path: Path = options["file"]
-        with refusals(self):
-            source = source_in(options)
-            asked = question_set_named(project_named(options["project"]), options["questions"])
+        with command_errors(self):
+            source = source_from_options(options)
+            question_set = get_question_set(get_project(options["project"]), options["questions"])
             imported = import_answers(
-                asked,
+                question_set,
                 options["system"],
-                AnswerStream(source, path.name, shape=map_in(options)),
-                data=file_at(path),
+                AnswerStream(source, path.name, shape=shape_from_options(options)),
+                data=local_file(path),
                 file_name=path.name,
                 by=None,
                 name=options["name"],
                 k=options["k"],
                 refuse_unknown_passages=not options["accept_unknown_passages"],
             )
-        remarks(self, imported.remarks)
+        print_remarks(self, imported.remarks)
         run = imported.run
         if options["format"] == "text":
             self.stdout.write(f"run {run.pk}")
             self.stdout.flush()
-        run = work_off(run)
-        say_why_paused(self, run)
+        run = finish_run(run)
+        print_pause_reason(self, run)
         if options["format"] == "json":
             facts = {"run": run.pk, "answer_set": run.answer_set_id, "status": run.state}
-            as_json(self, facts | {"created": imported.created, "missing": imported.missing})
+            print_json(self, facts | {"created": imported.created, "missing": imported.missing})
         elif run.state == Run.State.COMPLETED:
-            questions, system = quote(f"{asked.name}@{asked.version}"), quote(options["system"])
+            questions, system = quote(f"{question_set.name}@{question_set.version}"), quote(options["system"])
             self.stderr.write(
                 "\n".join(
                     (
@@ -92,7 +97,7 @@ class Command(SiteCommand):
             sys.exit(code)
 
 
-def _k(text: str) -> int:
+def parse_k(text: str) -> int:
     if not (text.isdigit() and 1 <= int(text) <= 50):
         raise ArgumentTypeError(f"{text} is no whole number from 1 to 50")
     return int(text)

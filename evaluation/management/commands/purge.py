@@ -1,4 +1,4 @@
-"""Take out what is not to be kept: a person's name and texts, or calls never sent and old replies of judges."""
+"""Erase a person, or delete unsent calls and old replies of judges."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,33 +7,31 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from evaluation.accounts.purging import erase, purge_replies, purge_unsent
-from evaluation.core.errors import Refused
+from evaluation.accounts.purging import erase_person, purge_replies, purge_unsent
+from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.sentences import explain_refusal
 from evaluation.models import User
 
 
 class Command(SiteCommand):
-    """``purge [--person NAME] [--by NAME]``: without a person, by the rule of ``CONCORD_REPLY_DAYS``."""
+    """``purge [--person NAME] [--by NAME]``: without a person, applies ``CONCORD_REPLY_DAYS``."""
 
     help = "Take out unsent calls and, by CONCORD_REPLY_DAYS, old replies, or a person's name and texts; figures stay."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Whose name and texts go, and who says so."""
         parser.add_argument("--person", metavar="NAME", help="user name of the person to be erased")
         parser.add_argument("--by", metavar="NAME", help="user name of who decided this, for the audit log")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Purge, and say what went.
+        """Purge and print the changed rows.
 
-        :raises CommandError: for unknown names and the last administrator of the site.
-        """
-        by = self._user(options["by"]) if options["by"] else None
+        :raises CommandError: for unknown names and for the only superuser of the site."""
+        by = self._get_user(options["by"]) if options["by"] else None
         if options["person"]:
             try:
-                rows = erase(self._user(options["person"]), by=by)
-            except Refused as error:
+                rows = erase_person(self._get_user(options["person"]), by=by)
+            except DomainError as error:
                 raise CommandError(explain_refusal(error)) from error
             for table, count in rows.items():
                 self.stdout.write(f"{table}: {count}")
@@ -49,8 +47,8 @@ class Command(SiteCommand):
             f"{count} replies of judges that were older than {settings.CONCORD_REPLY_DAYS} days are emptied"
         )
 
-    def _user(self, name: str) -> User:
-        found = User.objects.filter(username=name).first()
-        if found is None:
+    def _get_user(self, name: str) -> User:
+        user = User.objects.filter(username=name).first()
+        if user is None:
             raise CommandError(f"There is nobody called {name}.")
-        return found
+        return user

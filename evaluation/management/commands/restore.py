@@ -1,4 +1,4 @@
-"""Restore a backup into an empty place."""
+"""Restore a backup into an empty database."""
 
 from pathlib import Path
 from typing import Any
@@ -7,40 +7,38 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.messages.sentences import explain_refusal
-from evaluation.worker.backups import has_our_key, paid_again, put_back
-from evaluation.worker.units import let_all_lapse
+from evaluation.worker.backups import calls_to_repeat, has_current_key, restore_backup
+from evaluation.worker.units import expire_all_leases
 
 
 class Command(BaseCommand):
-    """``restore FILE``: into the database of ``DATABASE_URL``, which holds nothing yet."""
+    """``restore FILE``: into the empty database of ``DATABASE_URL``."""
 
     help = "Restore a backup from FILE into the database that DATABASE_URL names, which must be empty."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Where from."""
         parser.add_argument("file", type=Path, help="a file that `backup` wrote")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Restore it, bring it up to this code, and say what will be paid again.
+        """Restore the backup, migrate it, and report calls that will be paid again.
 
-        :raises CommandError: where it cannot be restored; the place is as empty as before then.
-        """
+        :raises CommandError: if it fails; the database is empty again then."""
         try:
-            manifest = put_back(options["file"])
-        except Refused as error:
+            manifest = restore_backup(options["file"])
+        except DomainError as error:
             raise CommandError(explain_refusal(error)) from error
         except (OSError, DatabaseError) as error:
             raise CommandError(f"The backup could not be restored: {error}") from error
         call_command("migrate", verbosity=0)
-        made = f"{manifest.made_at:%F %T %Z}"
-        self.stdout.write(f"restored as of {made}; what was saved after that is not in it")
-        let_all_lapse()
-        out, runs = paid_again()
-        self.stdout.write(f"{out} calls were out at that moment; what they cost is unknown")
+        backup_time = f"{manifest.made_at:%F %T %Z}"
+        self.stdout.write(f"restored as of {backup_time}; what was saved after that is not in it")
+        expire_all_leases()
+        open_calls, runs = calls_to_repeat()
+        self.stdout.write(f"{open_calls} calls were out at that moment; what they cost is unknown")
         for run_id, state, units in runs:
             self.stdout.write(f"run {run_id} ({state}): {units} open units; calls made for them since are paid again")
-        if not has_our_key(manifest):
+        if not has_current_key(manifest):
             self.stdout.write("SECRET_KEY is another one: people sign in again, stored keys of endpoints are lost")

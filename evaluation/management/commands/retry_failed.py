@@ -1,27 +1,26 @@
-"""Try the failed steps of a run again."""
+"""Retry the failed steps of a run."""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format, refusals, report, run_numbered, work_off
+from evaluation.management.working import add_format_option, command_errors, finish_run, get_run, print_run_report
 from evaluation.worker.lifecycle import retry_failed
 
 
 class Command(SiteCommand):
-    """``retry_failed RUN``: exit 0 when complete, 100 when still incomplete, 1 when nothing can be retried."""
+    """``retry_failed RUN``: exit 0 if complete, 100 if still incomplete, 1 if nothing can be retried."""
 
     help = "Put every failed step of a run back to work in the next round, in this process."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The run."""
         parser.add_argument("run", type=int, metavar="RUN")
-        add_format(parser)
+        add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Retry, then work. What was scored before stays."""
-        run = run_numbered(options["run"])
-        with refusals(self):
+        """Retry the failed units. Existing scores stay."""
+        run = get_run(options["run"])
+        with command_errors(self):
             retry_failed(run, None)
-        report(self, work_off(run), options["format"])
+        print_run_report(self, finish_run(run), options["format"])

@@ -1,4 +1,4 @@
-"""Serve the site: web server and background cluster under one parent."""
+"""Run web server and background cluster under one parent process."""
 
 import logging
 import sys
@@ -10,66 +10,64 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from evaluation.worker import dispatch
-from evaluation.worker.database import write_log_back
+from evaluation.worker.database import checkpoint_wal
 from evaluation.worker.dispatch import Watchdog
-from evaluation.worker.serving import PORT_TAKEN, Child, Supervisor, port_taken, processes, web_command
+from evaluation.worker.serving import PORT_IN_USE, Child, Supervisor, is_port_in_use, web_command, web_processes
 
 log = logging.getLogger("concord.serve")
 COPY_WITH_BACKUP = "a copy of the file alone is not whole, take one with `backup`"
 
 
 class Command(BaseCommand):
-    """``serve [--port N] [--host H] [--no-worker | --no-web]``: until Ctrl-C, which ends everything it started."""
+    """``serve [--port N] [--host H] [--no-worker | --no-web]``: until Ctrl-C, which stops all processes."""
 
     help = "Serve the site with a background worker and a watchdog, until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Address, and whether this host works in the background too."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=settings.PORT, help="port to listen on (PORT)")
-        part = parser.add_mutually_exclusive_group()
-        part.add_argument("--no-worker", action="store_true", help="only the web server")
-        part.add_argument("--no-web", action="store_true", help="only the worker and its watchdog")
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument("--no-worker", action="store_true", help="only the web server")
+        group.add_argument("--no-web", action="store_true", help="only the worker and its watchdog")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Start the children and wait.
+        """Start the processes and wait.
 
-        :raises CommandError: when the port is taken, or the files of the pages cannot be collected.
-        """
+        :raises CommandError: if the port is taken, or static files cannot be collected."""
         children: list[Child] = []
-        told, watch = dispatch.note_restart, lambda: None
+        on_restart, check_cluster = dispatch.record_restart, lambda: None
         if not options["no_web"]:
             children.append(self._web(options["host"], options["port"]))
         if not options["no_worker"] and settings.CONCORD_DISPATCHER == "django_q":
             try:
-                dispatch.ring_on_schedule()
-                dispatch.ring_canary()
+                dispatch.schedule_requeueing()
+                dispatch.enqueue_heartbeat()
             except DatabaseError as error:
                 raise CommandError(f"The database cannot be used: {error}. New or updated? Run migrate.") from error
             cluster = Child("cluster", [sys.executable, sys.argv[0], "qcluster"])
             children.append(cluster)
-            watch = Watchdog(cluster)
-            told = watch.told
+            check_cluster = Watchdog(cluster)
+            on_restart = check_cluster.on_restart
         elif not children:
             raise CommandError(f"No worker to start: CONCORD_DISPATCHER is {settings.CONCORD_DISPATCHER}.")
         if not options["no_web"]:
             self.stdout.write(f"http://{options['host']}:{options['port']}/  (Ctrl-C to stop)")
             self.stdout.flush()
-        code = Supervisor(children, told, watch, settings.CONCORD_HEARTBEAT_SECONDS).run()
-        if left := write_log_back():
-            log.warning("the database's log could not be written back: %s; %s", left, COPY_WITH_BACKUP)
+        code = Supervisor(children, on_restart, check_cluster, settings.CONCORD_HEARTBEAT_SECONDS).run()
+        if failure := checkpoint_wal():
+            log.warning("the database's log could not be written back: %s; %s", failure, COPY_WITH_BACKUP)
         sys.exit(code)
 
     def _web(self, host: str, port: int) -> Child:
-        if port_taken(host, port):
-            raise CommandError(PORT_TAKEN % port)
+        if is_port_in_use(host, port):
+            raise CommandError(PORT_IN_USE % port)
         if not settings.DEBUG:
-            _collect_files()
-        return Child("web server", web_command(host, port, processes(settings.CONCORD_WEB_PROCESSES)))
+            _collect_static_files()
+        return Child("web server", web_command(host, port, web_processes(settings.CONCORD_WEB_PROCESSES)))
 
 
-def _collect_files() -> None:
-    """Where DEBUG is off, pages name their stylesheets and scripts by content, as they were collected last."""
+def _collect_static_files() -> None:
+    """Collect static files. Without DEBUG, pages refer to them by content hash."""
     try:
         call_command("collectstatic", interactive=False, verbosity=0)
     except OSError as error:

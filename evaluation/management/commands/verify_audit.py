@@ -1,4 +1,4 @@
-"""Say whether anything was changed behind the product's back."""
+"""Report changes made outside the application."""
 
 import sys
 from argparse import ArgumentTypeError
@@ -8,48 +8,47 @@ from django.core.management.base import CommandParser
 
 from evaluation.accounts import audit
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format, as_json
+from evaluation.management.working import add_format_option, print_json
 from evaluation.messages.sentences import explain_reason
 
 
 class Command(SiteCommand):
-    """``verify_audit [--head NUMBER:HASH] [--seal] [--format json]``: every flaw, and the head to keep elsewhere; 1
-    with any flaw."""
+    """``verify_audit [--head NUMBER:HASH] [--seal] [--format json]``: prints every problem and the chain head to store
+    elsewhere; exits with 1 if there is a problem."""
 
     help = (
         "Check the audit log's chain, the rows that its seals cover and the database's triggers; exit 1 with any flaw."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The head that was kept, and whether to seal first."""
-        parser.add_argument("--head", type=_head, help="head that an earlier call printed (a cut tail shows)")
+        parser.add_argument("--head", type=parse_head, help="head that an earlier call printed (a cut tail shows)")
         parser.add_argument(
             "--seal", action="store_true", help="seal all rows that are not sealed yet, after the check"
         )
-        add_format(parser)
+        add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check, seal where asked, and tell."""
-        found = list(audit.flaws(options["head"] or ""))
-        sealed = audit.seal() if options["seal"] else 0
-        head, waiting = audit.head(), audit.unsealed_rows()
+        """Check the log, then seal if requested."""
+        problems = list(audit.flaws(options["head"] or ""))
+        sealed = audit.seal_rows() if options["seal"] else 0
+        head, unsealed = audit.chain_head(), audit.unsealed_rows()
         if options["format"] == "json":
-            flaws = [{"code": one.code, "about": one.about} for one in found]
-            as_json(self, {"flaws": flaws, "sealed": sealed, "unsealed": waiting, "head": head})
+            flaws = [{"code": problem.code, "about": problem.subject} for problem in problems]
+            print_json(self, {"flaws": flaws, "sealed": sealed, "unsealed": unsealed, "head": head})
         else:
-            for one in found:
-                self.stdout.write(f"{explain_reason(one.code)} ({one.about})")
+            for problem in problems:
+                self.stdout.write(f"{explain_reason(problem.code)} ({problem.subject})")
             self.stdout.write(
-                f"{sealed} rows sealed now, {waiting} not sealed yet" if sealed else f"{waiting} rows not sealed yet"
+                f"{sealed} rows sealed now, {unsealed} not sealed yet" if sealed else f"{unsealed} rows not sealed yet"
             )
             self.stdout.write(f"head: {head}")
-            if not found:
+            if not problems:
                 self.stdout.write("nothing was changed")
-        if found:
+        if problems:
             sys.exit(1)
 
 
-def _head(text: str) -> str:
+def parse_head(text: str) -> str:
     number, _, digest = text.partition(":")
     if not number.isdecimal() or len(digest) != len(audit.GENESIS):
         raise ArgumentTypeError(f"{text} is no head: give NUMBER:HASH as an earlier verify_audit printed it")

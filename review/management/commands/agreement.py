@@ -1,4 +1,4 @@
-"""Print how far judges and experts agree."""
+"""Print the agreement of judges and experts."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from review.management.options import run_named
+from review.management.options import find_run
 from review.management.sheets import write
 
 
@@ -16,7 +16,6 @@ class Command(SiteCommand):
     help = "Print the agreement of every judge with the experts, and of the experts among themselves."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The run and how intervals are made."""
         parser.add_argument("run", type=int)
         parser.add_argument("--format", choices=["text", "json"], default="text")
         parser.add_argument("--by", choices=["category", "period"], default="")
@@ -24,18 +23,19 @@ class Command(SiteCommand):
         parser.add_argument("--resamples", type=int, default=2000, help="of the bootstrap; 0 for no intervals")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compute and print."""
-        from review.agreement.run_agreement import By, agreement_of
+        """Compute and print the agreement."""
+        from review.agreement.run_agreement import Breakdown, compute_agreement
         from review.management.agreement_sheets import (
-            agreement_sheets,  # a second at import that the help does not need
+            # Importing it takes a second that the help does not need.
+            agreement_sheets,
         )
         from review.statistics.agreement.bootstrap import Resampling
 
         resampling = Resampling(options["resamples"], options["seed"]) if options["resamples"] > 0 else None
-        found = agreement_of(run_named(options["run"]), resampling=resampling, by=By(options["by"]))
+        agreement = compute_agreement(find_run(options["run"]), resampling=resampling, by=Breakdown(options["by"]))
         if options["format"] == "json":
-            self.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False))
-        elif not found.judges and not found.experts:
+            self.stdout.write(json.dumps(agreement.to_dict(), ensure_ascii=False, allow_nan=False))
+        elif not agreement.judges and not agreement.experts:
             self.stdout.write("no blind expert ratings yet")
         else:
-            write(self.stdout, agreement_sheets(found))
+            write(self.stdout, agreement_sheets(agreement))

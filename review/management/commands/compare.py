@@ -1,4 +1,4 @@
-"""Compare runs question by question, and put them in order."""
+"""Compare runs question by question and rank them."""
 
 import json
 import sys
@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from review.comparisons.gating import gates_of
-from review.comparisons.values import compared_runs
+from review.comparisons.gating import run_gates
+from review.comparisons.values import runs_to_compare
 from review.comparisons.verdict import family_sentence, sentences
 from review.comparisons.whole import (
     COMPARISON_EXPORTS,
@@ -20,69 +20,79 @@ from review.comparisons.whole import (
     export_comparison,
     with_margin,
 )
-from review.management.options import add_gate_arguments, gate_asked, print_gate, refusals, run_named, warn_of_gate
+from review.management.options import (
+    add_gate_arguments,
+    find_run,
+    print_gate,
+    read_gate_request,
+    refusals,
+    warn_undecided_gate,
+)
 from review.management.sheets import write
 from review.management.tables import comparison_sheets
 from review.reports.gate import Gate
 
 
 class Command(SiteCommand):
-    """``compare [RUN…] [--questions NAME] [--margin M] [--max-drop D] [--fail-under X]``: the first is the baseline;
-    without runs all of the question set. Exit 100 where a run does not pass the gate."""
+    """``compare [RUN…] [--questions NAME] [--margin M] [--max-drop D] [--fail-under X]``.
+
+    The first run is the baseline; without runs, all runs of the question set are compared. Exit 100 if a run does not
+    pass the gate."""
 
     help = "Compare runs with the first of them, question by question, and rank them."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The runs, or the set they are about."""
         parser.add_argument("run", type=int, nargs="*")
         parser.add_argument("--questions", default="", help="all runs over this question set, or NAME@VERSION")
         parser.add_argument("--project", default="", help="needed where there are several projects")
         parser.add_argument("--seed", type=int, default=0, help="Random seed of the permutations")
         parser.add_argument("--format", choices=["text", "json"], default="text")
-        known = ", ".join(COMPARISON_EXPORTS.endings)
+        known = ", ".join(COMPARISON_EXPORTS.extensions)
         parser.add_argument("--output", type=Path, action="append", default=[], help=f"file ending in {known}")
         add_gate_arguments(parser, baseline=False)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the files and print the table."""
+        """Write the files and print the tables."""
         with refusals():
             for path in options["output"]:
-                COMPARISON_EXPORTS.format_of(path)
+                COMPARISON_EXPORTS.format_for_path(path)
         if options["run"]:
-            runs = [run_named(pk) for pk in options["run"]]
+            runs = [find_run(pk) for pk in options["run"]]
         else:
             with refusals():
-                runs = compared_runs(options["project"], options["questions"])
+                runs = runs_to_compare(options["project"], options["questions"])
         if not runs:
             raise CommandError("there is no run to compare")
         runs = list(dict.fromkeys(runs))
-        gated = options["max_drop"] is not None
-        of_gate = options | {"margin": options["margin"] if gated else None}
-        asked = gate_asked(of_gate, runs[0] if len(runs) > 1 and gated else None)
-        found = compare(runs, seed=options["seed"])
+        has_drop = options["max_drop"] is not None
+        gate_options = options | {"margin": options["margin"] if has_drop else None}
+        gate_request = read_gate_request(gate_options, runs[0] if len(runs) > 1 and has_drop else None)
+        comparison = compare(runs, seed=options["seed"])
         with refusals():
-            found = with_margin(found, options["margin"])
-        gates = gates_of(found.sides, asked)
+            comparison = with_margin(comparison, options["margin"])
+        gates = run_gates(comparison.sides, gate_request)
         for path in options["output"]:
             with refusals():
-                export_comparison(found, gates, path)
+                export_comparison(comparison, gates, path)
         if options["format"] == "json":
-            self.stdout.write(json.dumps(comparison_json(found, gates), ensure_ascii=False, allow_nan=False, indent=2))
+            self.stdout.write(
+                json.dumps(comparison_json(comparison, gates), ensure_ascii=False, allow_nan=False, indent=2)
+            )
         else:
-            self._show(found, gates)
+            self._print_comparison(comparison, gates)
         for run, gate in gates.items():
-            warn_of_gate(self, gate, run if len(gates) > 1 else None)
+            warn_undecided_gate(self, gate, run if len(gates) > 1 else None)
         if code := max((gate.exit_code for gate in gates.values()), default=0):
             sys.exit(code)
 
-    def _show(self, found: Comparison, gates: Mapping[int, Gate]) -> None:
-        """Gates, then verdicts, then tables."""
+    def _print_comparison(self, comparison: Comparison, gates: Mapping[int, Gate]) -> None:
+        """Print gates, verdicts and tables."""
         for run, gate in gates.items():
             print_gate(self, gate, run if len(gates) > 1 else None)
-        for one in found.differences:
-            for sentence in sentences(one):
+        for run_difference in comparison.differences:
+            for sentence in sentences(run_difference):
                 self.stdout.write(sentence)
-        if found.differences:
-            self.stdout.write(family_sentence(found.family))
+        if comparison.differences:
+            self.stdout.write(family_sentence(comparison.family))
         self.stdout.write("")
-        write(self.stdout, comparison_sheets(found))
+        write(self.stdout, comparison_sheets(comparison))

@@ -7,37 +7,35 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from evaluation.worker.serving import PORT_TAKEN, port_taken
-from review.management.demo.loading import DemoUser, demo_project, load_demo, set_people
+from evaluation.worker.serving import PORT_IN_USE, is_port_in_use
+from review.management.demo.loading import DemoUser, create_demo_users, demo_project, load_demo
 
 
 class Command(SiteCommand):
-    """``demo [--serve] [--port N]``: makes what it needs; safe to repeat."""
+    """``demo [--serve] [--port N]``: creates what is missing; safe to repeat."""
 
     help = "Load and evaluate the demo; with --serve, serve it with a worker until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Whether and where to serve."""
         parser.add_argument("--serve", action="store_true", help="serve the site afterwards")
         parser.add_argument("--port", type=int, default=settings.PORT, help="port to serve on (PORT)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, load, print the people, serve.
+        """Migrate, load the demo, print the users, and serve.
 
-        :raises CommandError: when it is to be served and the port is taken; the people keep their passwords then.
-        """
-        if options["serve"] and port_taken("127.0.0.1", options["port"]):
-            raise CommandError(PORT_TAKEN % options["port"])
+        :raises CommandError: if the port is taken; passwords then stay unchanged."""
+        if options["serve"] and is_port_in_use("127.0.0.1", options["port"]):
+            raise CommandError(PORT_IN_USE % options["port"])
         call_command("migrate", verbosity=0)
         project = demo_project()
-        people = set_people(project)
+        people = create_demo_users(project)
         for run in load_demo(project):
             self.stdout.write(f"run {run.pk}  {run.name}  {run.get_state_display()}")
-        self._introduce(people, options["port"])
+        self._print_accounts(people, options["port"])
         if options["serve"]:
             call_command("serve", port=options["port"])
 
-    def _introduce(self, people: list[DemoUser], port: int) -> None:
+    def _print_accounts(self, people: list[DemoUser], port: int) -> None:
         self.stdout.write(f"\nConcord is at http://127.0.0.1:{port}/  Log in as:")
         for person in people:
             self.stdout.write(f"  {person.username:<10} {person.password:<14} ({person.role})")

@@ -1,4 +1,4 @@
-"""Write a queue's items into files."""
+"""Export a queue's items to files."""
 
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,19 @@ from review.reports.item_export import ITEM_EXPORTS, export_items_to
 
 
 class Command(SiteCommand):
-    """``export_items QUEUE --output FILE…``: the ending chooses the format (.csv, .xlsx, .jsonl; .json is Label
-    Studio's tasks, .xml its labelling configuration)."""
+    """``export_items QUEUE --output FILE…``: the ending selects the format.
+
+    .csv, .xlsx and .jsonl; .json holds Label Studio tasks and .xml their labelling configuration."""
 
     help = "Write the items of a review queue with every rating; the ending of the file chooses the format."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The queue and the files."""
         parser.add_argument("queue", type=int)
-        known = ", ".join(f".{ending}" for ending in ITEM_EXPORTS.endings)
+        known = ", ".join(f".{ending}" for ending in ITEM_EXPORTS.extensions)
         parser.add_argument("--output", type=Path, action="append", required=True, help=f"file ending in {known}")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write each file, whole or not at all."""
+        """Write each file atomically."""
         queue = ReviewQueue.objects.filter(pk=options["queue"]).first()
         if queue is None:
             raise CommandError(f"there is no queue {options['queue']}", returncode=2)

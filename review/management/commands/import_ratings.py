@@ -1,4 +1,4 @@
-"""Import ratings made elsewhere."""
+"""Import external ratings."""
 
 import json
 from argparse import ArgumentTypeError
@@ -8,13 +8,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.formats.reading import recoded
-from evaluation.management.commands.import_questions import add_encoding
+from evaluation.formats.reading import recode
+from evaluation.management.commands.import_questions import add_encoding_option
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.sentences import explain
-from review.management.options import refusals, run_named
+from review.management.options import find_run, refusals
 from review.ratings.import_files import import_ratings
-from review.ratings.importing import Sampled
+from review.ratings.importing import FileSampling
 
 
 class Command(SiteCommand):
@@ -23,7 +23,6 @@ class Command(SiteCommand):
     help = "Import a file of human ratings or judge verdicts for the answers of a run."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The file, the run, and what the file does not say itself."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--run", type=int, required=True)
         parser.add_argument(
@@ -35,8 +34,8 @@ class Command(SiteCommand):
         )
         parser.add_argument(
             "--sampled",
-            choices=[str(choice) for choice in Sampled],
-            default=str(Sampled.UNKNOWN),
+            choices=[str(choice) for choice in FileSampling],
+            default=str(FileSampling.UNKNOWN),
             help="how the rated answers were chosen; unknown gives agreement but no corrected score",
         )
         parser.add_argument("--label-studio", action="store_true", help="the file is a Label Studio export (JSON)")
@@ -45,20 +44,20 @@ class Command(SiteCommand):
             action="append",
             default=[],
             metavar="ID=LABEL",
-            type=_pair,
+            type=_parse_annotator,
             help="of a Label Studio export: id or e-mail address of a person, and the label to keep",
         )
-        add_encoding(parser)
+        add_encoding_option(parser)
         parser.add_argument("--dry-run", action="store_true", help="only say what would be imported")
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import, and say what became of the rows."""
-        run, path = run_named(options["run"]), options["file"]
+        """Import the file and print the number of rows by outcome."""
+        run, path = find_run(options["run"]), options["file"]
         with refusals():
-            done = import_ratings(
+            outcome = import_ratings(
                 run,
-                recoded(path.read_bytes(), options["encoding"], path.name),
+                recode(path.read_bytes(), options["encoding"], path.name),
                 path.name,
                 options["define"],
                 options["sampled"],
@@ -66,18 +65,18 @@ class Command(SiteCommand):
                 dry_run=options["dry_run"],
             )
         if options["format"] == "json":
-            said = asdict(done) | {"remarks": [explain(remark) for remark in done.remarks]}
-            self.stdout.write(json.dumps(said, ensure_ascii=False))
+            document = asdict(outcome) | {"remarks": [explain(remark) for remark in outcome.remarks]}
+            self.stdout.write(json.dumps(document, ensure_ascii=False))
             return
-        for remark in done.remarks:
+        for remark in outcome.remarks:
             self.stdout.write(explain(remark))
         self.stdout.write(
-            f"{done.human} ratings, {done.judge} judge scores ({done.failed} failed), {done.unchanged} unchanged"
-            + (" (dry run: nothing was stored)" if options["dry_run"] else "")
+            f"{outcome.human} ratings, {outcome.judge} judge scores ({outcome.failed} failed), {outcome.unchanged} "
+            f"unchanged" + (" (dry run: nothing was stored)" if options["dry_run"] else "")
         )
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _parse_annotator(text: str) -> tuple[str, str]:
     key, equals, label = text.partition("=")
     if not equals or not key.strip() or not label.strip():
         raise ArgumentTypeError(f"{text} is not written as ID=LABEL")

@@ -1,4 +1,4 @@
-"""``migrate`` with the guards away meanwhile: SQLite cannot rebuild a table that a trigger elsewhere names."""
+"""``migrate`` without triggers: SQLite cannot rebuild a table that a trigger of another table names."""
 
 from typing import Any
 
@@ -6,22 +6,25 @@ from django.core.checks import Tags
 from django.core.management.commands.migrate import Command as Migrate
 from django.db import connections
 
-from evaluation.checks import OF_SETTINGS
+from evaluation.checks import SETTINGS_TAG
 from evaluation.storage import guards
-from evaluation.worker.database import make_file
+from evaluation.worker.database import create_sqlite_file
 
 
 class Command(Migrate):
-    """Django's own; afterwards every guard is there as it is defined now. It checks tables, the database and what
-    an operator sets, not the addresses, which take a second to load."""
+    """Django's ``migrate``; afterwards every trigger has its current definition.
 
-    requires_system_checks = [Tags.models, Tags.database, OF_SETTINGS]
+    It runs the checks of models, database and settings, but not those of URLs, which take a second to load."""
+
+    requires_system_checks = [Tags.models, Tags.database, SETTINGS_TAG]
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        """Migrate. Django checks the database before it handles the command, when no guard is there yet. ``--plan`` and
-        ``--check`` change nothing; where no migration is left, they too name a guard that is missing."""
-        around = guards.excused if options["plan"] or options["check_unapplied"] else guards.away
+        """Migrate with triggers suspended. ``execute`` is overridden because Django checks the database before
+        ``handle``.
+
+        ``--plan`` and ``--check`` change nothing, but report a missing trigger if no migration is left."""
+        guard_context = guards.bypassed if options["plan"] or options["check_unapplied"] else guards.suspended
         connection = connections[options["database"]]
-        make_file(connection)
-        with around(connection):
+        create_sqlite_file(connection)
+        with guard_context(connection):
             return super().execute(*args, **options)

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from review.management.options import add_gate_arguments, gate_asked, refusals, run_named
+from review.management.options import add_gate_arguments, find_run, read_gate_request, refusals
 
 
 class Command(SiteCommand):
@@ -14,17 +14,17 @@ class Command(SiteCommand):
     help = "Print a run's overall score, its metrics with coverage, and its categories."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The run, how to print it, and the gate."""
         parser.add_argument("run", type=int)
         parser.add_argument("--format", choices=["text", "json"], default="text")
         add_gate_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print, then say by the exit code whether there is a headline and the gate is passed."""
-        from review.comparisons.gating import gate_of  # with the tables, a second at import that the help does not need
+        """Print the figures; the exit code tells whether the run is complete and the gate is passed."""
+        # Importing it with the tables takes a second that the help does not need.
+        from review.comparisons.gating import run_gate
         from review.management.tables import show_results
 
-        run = run_named(options["run"])
+        run = find_run(options["run"])
         with refusals():
-            gate = gate_of(run, gate_asked(options))
+            gate = run_gate(run, read_gate_request(options))
         show_results(self, run, gate, options["format"])

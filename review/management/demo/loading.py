@@ -1,5 +1,6 @@
-"""Loads the demo: its people, a question set, the recorded answers of two systems, judged runs, two review queues, a
-comparison. Everything goes through the same doors as a user's own data; loading again changes nothing but passwords."""
+"""Load the demo: users, a question set, recorded answers of two systems, judged runs and review queues.
+
+It uses the services that real data uses. Loading again changes nothing but passwords."""
 
 import json
 import secrets
@@ -22,46 +23,46 @@ from evaluation.models.run_spec import RunSpec
 from evaluation.runs.answer_files import import_answer_file
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.runs.provisioning import provision, read_setup
+from evaluation.runs.provisioning import provision, read_provision_file
 from evaluation.worker.lifecycle import start
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ReviewItem, ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.queues.making import close, make_queue
-from review.ratings.leases import lease_end, loaded
+from review.queues.making import close_queue, make_queue
+from review.ratings.leases import lease_end, load_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import submit
 
-HERE = Path(__file__).parent
+DATA_DIR = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
 class DemoUser:
-    """A person to log in as."""
+    """A demo account with its password."""
 
     username: str
     password: str
     role: Role
 
 
-def set_people(project: Project) -> list[DemoUser]:
-    """Make the demo's people where they are missing, and give each a new random password."""
-    setup = read_setup(HERE / "provision.yaml")
+def create_demo_users(project: Project) -> list[DemoUser]:
+    """Create missing demo users and give each a new random password."""
+    setup = read_provision_file(DATA_DIR / "provision.yaml")
     provision(setup.model_copy(update={"project": project.name}))
-    made = []
+    users = []
     for person in setup.people:
         user, password = User.objects.get(username=person.username), secrets.token_urlsafe(9)
         user.set_password(password)
         user.save(update_fields=["password"])
-        made += [DemoUser(person.username, password, role) for role in person.roles]
-    return made
+        users += [DemoUser(person.username, password, role) for role in person.roles]
+    return users
 
 
 PROJECT = "Demo"
 QUESTIONS = "demo"
 SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.jsonl"}
 METRICS = ("correctness", "faithfulness", "completeness")
-WAITING, EXAMPLE = 24, 26
+QUEUE_SIZE, EXAMPLE_QUEUE_SIZE = 24, 26
 GUIDELINE = """\
 Rate what the answer says, not how it is written. The expected answer and the passages beside it are all you need: look
 nothing else up. Where the question or the expected answer is wrong, flag the item instead of rating it.
@@ -73,26 +74,31 @@ SEED = 20261120
 
 
 def demo_project() -> Project:
-    """The demo's project; on a new site the one it starts with, so that commands need not be told which."""
-    made = Project.objects.filter(name=PROJECT).first()
-    first = list(Project.objects.all()[:2])
-    if made is None and len(first) == 1 and not (first[0].grants.exists() or first[0].question_sets.exists()):
-        made = first[0]
-        made.name = PROJECT
-        made.save(update_fields=["name"])
-    return made or Project.objects.create(name=PROJECT)
+    """Return the demo project. On a new site it reuses the initial project, so that commands need no ``--project``."""
+    project = Project.objects.filter(name=PROJECT).first()
+    projects = list(Project.objects.all()[:2])
+    if (
+        project is None
+        and len(projects) == 1
+        and not (projects[0].grants.exists() or projects[0].question_sets.exists())
+    ):
+        project = projects[0]
+        project.name = PROJECT
+        project.save(update_fields=["name"])
+    return project or Project.objects.create(name=PROJECT)
 
 
 def load_demo(project: Project) -> list[Run]:
-    """Import, evaluate and fill the queues; the judged runs, the better system last."""
+    """Import and evaluate the demo and fill the queues. Return the judged runs, the better system last."""
     lead = User.objects.get(username="lead")
-    data = (HERE / "questions.yaml").read_bytes()
+    data = (DATA_DIR / "questions.yaml").read_bytes()
     questions = import_question_set(project, QUESTIONS, read_questions(data, "questions.yaml"), by=lead).question_set
-    runs = [_judged(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
+    runs = [_judged_run(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
     if not ReviewQueue.objects.filter(project=project).exists():
         with transaction.atomic():
-            _example_queue(runs[-1], lead)  # first, so that nobody is handed again what they have seen the judge of
-            spec = QueueSpec(name="Demo review · 데모 검토", size=WAITING, seed=SEED, guideline=GUIDELINE)
+            # Comes first, so that reviewers are not assigned answers whose judge values they have seen.
+            _example_queue(runs[-1], lead)
+            spec = QueueSpec(name="Demo review · 데모 검토", size=QUEUE_SIZE, seed=SEED, guideline=GUIDELINE)
             make_queue(runs, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
     for feature in features():
         if feature.demo:
@@ -100,13 +106,13 @@ def load_demo(project: Project) -> list[Run]:
     return runs
 
 
-def _judged(project: Project, questions: QuestionSet, system: str, file: str, lead: User) -> Run:
+def _judged_run(project: Project, questions: QuestionSet, system: str, file: str, lead: User) -> Run:
     imported = import_answer_file(
-        questions, system, (HERE / file).read_bytes(), file, by=lead, name=f"{QUESTIONS} · {system} · rules"
+        questions, system, (DATA_DIR / file).read_bytes(), file, by=lead, name=f"{QUESTIONS} · {system} · rules"
     )
-    judged = Run.objects.filter(answer_set=imported.answer_set, judges__isnull=False).first()
-    if judged:
-        return judged
+    existing = Run.objects.filter(answer_set=imported.answer_set, judges__isnull=False).first()
+    if existing:
+        return existing
     judge = baseline_judge(project, settings.LANGUAGE_CODE)
     spec = RunSpec(name=f"{QUESTIONS} · {system}")
     run = prepare_run(imported.answer_set, profile_row(project, "graphrag"), spec, judge=judge, by=lead)
@@ -119,33 +125,37 @@ def _reviewers() -> list[User]:
 
 
 def _example_queue(run: Run, lead: User) -> None:
-    """A closed queue with ratings made for show, so that agreement and correction have something to tell."""
-    spec = QueueSpec(name="Demo examples · 데모 예시", size=EXAMPLE, seed=SEED + 1, reviews_needed=2, example=True)
+    """Create a closed queue with example ratings, so that agreement and correction have data."""
+    spec = QueueSpec(
+        name="Demo examples · 데모 예시", size=EXAMPLE_QUEUE_SIZE, seed=SEED + 1, reviews_needed=2, example=True
+    )
     queue = make_queue(run, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
-    told, people = _told(), {user.username: user for user in _reviewers()}
+    ratings, people = _read_ratings(), {user.username: user for user in _reviewers()}
     for item in queue.items.select_related("answer__question").order_by("shuffle_key"):
-        given = told.get(item.answer.question.external_id, {})
-        for slot, (username, values) in enumerate(sorted(given.items()), start=1):
+        by_reviewer = ratings.get(item.answer.question.external_id, {})
+        for slot, (username, values) in enumerate(sorted(by_reviewer.items()), start=1):
             _rate(item, queue, people[username], slot, values)
-    close(queue, by=lead)
+    close_queue(queue, by=lead)
 
 
-def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: Mapping[str, Given]) -> None:
+def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: Mapping[str, RatingInput]) -> None:
     assignment = Assignment.objects.create(
         item=item, queue=queue, reviewer=user, slot=slot, lease_until=lease_end(queue), opened_at=Now()
     )
-    held = loaded(assignment.pk)
-    if submit(held, values, idempotency_key=f"demo-{held.pk}", by=user, active_ms=48_000).reveal:
-        reveal(held)
-        finalise(held, by=user)
+    loaded_assignment = load_assignment(assignment.pk)
+    if submit(
+        loaded_assignment, values, idempotency_key=f"demo-{loaded_assignment.pk}", by=user, active_ms=48_000
+    ).reveal:
+        reveal(loaded_assignment)
+        finalise(loaded_assignment, by=user)
 
 
-def _told() -> dict[str, dict[str, dict[str, Given]]]:
-    """Question -> reviewer -> metric -> what they gave."""
-    told: dict[str, dict[str, dict[str, Given]]] = defaultdict(lambda: defaultdict(dict))
-    for line in (HERE / "ratings.jsonl").read_text(encoding="utf-8").splitlines():
+def _read_ratings() -> dict[str, dict[str, dict[str, RatingInput]]]:
+    """Return the example ratings by question, reviewer and metric."""
+    ratings: dict[str, dict[str, dict[str, RatingInput]]] = defaultdict(lambda: defaultdict(dict))
+    for line in (DATA_DIR / "ratings.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["system"] == "demo-graph":
-            given = Given(value=float(row["value"]), comment=row["comment"])
-            told[row["question_id"]][row["reviewer"]][row["metric"]] = given
-    return told
+            rating = RatingInput(value=float(row["value"]), comment=row["comment"])
+            ratings[row["question_id"]][row["reviewer"]][row["metric"]] = rating
+    return ratings

@@ -1,1 +1,1 @@
-"""Page objects of the reviewer's screens: card, reveal, past ratings."""
+"""Page objects of the reviewer's screens."""

@@ -1,5 +1,4 @@
-"""What the pages of an item are made of: its texts with places marked in them (the numbers of claims in the answer, in
-the passages the judge's supporting words where it may be seen), values in words, and metrics as fields of a form."""
+"""Components of item pages: texts with marked claims and quotes, values in words, and metrics as form fields."""
 
 from __future__ import annotations
 
@@ -17,51 +16,51 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.samples import ContextSpec
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEVANT, SUPPORTED, UNSUPPORTED
-from evaluation.judging.lexical import retold
+from evaluation.judging.lexical import translate_reason
 from evaluation.messages import numbers
 from evaluation.messages.markdown import language_of, render
 from evaluation.messages.marking import Link, Mark
-from evaluation.metrics.citation_coverage import passages_named
-from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, PartGiven, Valued, WhyNot
+from evaluation.metrics.citation_coverage import passage_mentions
+from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, CannotJudgeReason, HasValue, PartVerdict
 from review.ratings.card import CardMetric, Claim, Passage
 
 
-class Piece(NamedTuple):
-    """A piece of the text; ``note`` is empty for plain pieces, else says what was found there."""
+class TextPiece(NamedTuple):
+    """A piece of a text; ``note`` is empty for unmarked pieces."""
 
     text: str
     note: str
 
 
-class Span(NamedTuple):
-    """A place in a text: character offsets, end exclusive."""
+class TextSpan(NamedTuple):
+    """A span of a text: character offsets, end exclusive."""
 
     start: int
     end: int
     note: str
 
 
-def pieces(text: str, spans: Iterable[Span]) -> tuple[Piece, ...]:
-    """The text in pieces, in order and without loss. Where spans overlap the one that starts first (of these the
-    longer) is marked; spans outside the text are passed over."""
-    found: list[Piece] = []
-    at = 0
+def split_at_spans(text: str, spans: Iterable[TextSpan]) -> tuple[TextPiece, ...]:
+    """Split the text at the spans, in order and without loss. Of overlapping spans the first (of equal starts the
+    longest) is marked; spans outside the text are ignored."""
+    text_pieces: list[TextPiece] = []
+    position = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if not at <= span.start < span.end <= len(text):
+        if not position <= span.start < span.end <= len(text):
             continue
-        if span.start > at:
-            found.append(Piece(text[at : span.start], ""))
-        found.append(Piece(text[span.start : span.end], span.note))
-        at = span.end
-    if at < len(text):
-        found.append(Piece(text[at:], ""))
-    return tuple(found)
+        if span.start > position:
+            text_pieces.append(TextPiece(text[position : span.start], ""))
+        text_pieces.append(TextPiece(text[span.start : span.end], span.note))
+        position = span.end
+    if position < len(text):
+        text_pieces.append(TextPiece(text[position:], ""))
+    return tuple(text_pieces)
 
 
-def numbered_html(text: str, claims: Iterable[Claim], passages: Sequence[Passage] | None) -> SafeString:
-    """The answer as safe HTML with each claim marked and its number behind it, and citations leading to the passages
-    beside it. An empty answer is said to be empty: nothing at all would look like a fault of the page."""
-    contexts = [ContextSpec(one.text, source=one.source) for one in passages or ()]
+def answer_html(text: str, claims: Iterable[Claim], passages: Sequence[Passage] | None) -> SafeString:
+    """Render the answer as safe HTML, with numbered claims, and citations linked to the passages. An empty answer is
+    stated as such, because a blank page would look like an error."""
+    contexts = [ContextSpec(passage.text, source=passage.source) for passage in passages or ()]
     if not text.strip():
         return format_html('<p class="quiet" lang="{}">{}</p>', get_language() or "en", gettext("The answer is empty."))
     return render(
@@ -71,38 +70,44 @@ def numbered_html(text: str, claims: Iterable[Claim], passages: Sequence[Passage
             for claim in claims
             if claim.start is not None and claim.end is not None
         ],
-        [Link(one.start, one.end, f"#passage-{one.passages[0] + 1}") for one in passages_named(text, contexts)],
+        [
+            Link(citation.start, citation.end, f"#passage-{citation.passages[0] + 1}")
+            for citation in passage_mentions(text, contexts)
+        ],
     )
 
 
-def raw_pieces(text: str, claims: Iterable[Claim]) -> tuple[Piece, ...]:
-    """The raw text with the claims marked by their numbers."""
-    return pieces(
-        text, [Span(c.start, c.end, str(c.number)) for c in claims if c.start is not None and c.end is not None]
+def raw_pieces(text: str, claims: Iterable[Claim]) -> tuple[TextPiece, ...]:
+    """The raw text with claims marked by their numbers."""
+    return split_at_spans(
+        text, [TextSpan(c.start, c.end, str(c.number)) for c in claims if c.start is not None and c.end is not None]
     )
 
 
-_CELLS, _MARKUP, _LOOSE = re.compile(r"\s*\|\s*"), re.compile(r"\*\*|`"), re.compile(r"\s+(?=[.,!?])")
+_CELLS, _MARKUP, _SPACE_BEFORE_PUNCTUATION = (
+    re.compile(r"\s*\|\s*"),
+    re.compile(r"\*\*|`"),
+    re.compile(r"\s+(?=[.,!?])"),
+)
 
 
 def claim_text(text: str) -> str:
-    """A claim as a line to read: a row of a table without its bars, nothing of bold type and code, no gap where a
-    citation stood."""
+    """A claim as one line: table rows without bars, no bold or code markup, no gap before punctuation."""
     if text.startswith("|"):
         text = " · ".join(filter(None, _CELLS.split(text)))
-    return _LOOSE.sub("", _MARKUP.sub("", text))
+    return _SPACE_BEFORE_PUNCTUATION.sub("", _MARKUP.sub("", text))
 
 
-class Drawn(NamedTuple):
-    """A passage as it is read; ``raw`` is the text it is made of, empty where it reads the same."""
+class RenderedPassage(NamedTuple):
+    """A rendered passage; ``raw`` is its source, empty if both read alike."""
 
     html: SafeString
     raw: str
 
 
-def drawn(passage: Passage, claims: Iterable[Claim], answer: str) -> Drawn:
-    """A passage as safe HTML, with the words that decide claims marked by the claims' numbers; while the judge is
-    hidden, and where it names none, with those that the answer took over."""
+def render_passage(passage: Passage, claims: Iterable[Claim], answer: str) -> RenderedPassage:
+    """Render a passage as safe HTML with the judge's quotes marked by claim number. Without quotes, or while the judge
+    is hidden, mark the words that the answer shares with it."""
     quotes = [
         Mark(c.judge.quote_start, c.judge.quote_end, "claim held", str(c.number))
         for c in claims
@@ -111,76 +116,81 @@ def drawn(passage: Passage, claims: Iterable[Claim], answer: str) -> Drawn:
         and c.judge.quote_start is not None
         and c.judge.quote_end is not None
     ]
-    taken = [Mark(start, end, "taken", "") for start, end in taken_over(passage.text, answer)]
-    return _drawn(passage.text, tuple(quotes or taken))
+    shared_marks = [Mark(start, end, "taken", "") for start, end in shared_phrases(passage.text, answer)]
+    return _rendered(passage.text, tuple(quotes or shared_marks))
 
 
-@lru_cache(maxsize=512)  # the card that is fetched ahead is shown later, and answers of a corpus share passages
-def _drawn(text: str, marks: tuple[Mark, ...]) -> Drawn:
+# Prefetched cards are shown later, and answers of a corpus share passages.
+@lru_cache(maxsize=512)
+def _rendered(text: str, marks: tuple[Mark, ...]) -> RenderedPassage:
     if not text.strip():
-        return Drawn(SafeString("<p>–</p>"), "")
+        return RenderedPassage(SafeString("<p>–</p>"), "")
     html = render(text, marks)
-    return Drawn(html, text if _FORMATTED.search(html) or "]:" in text else "")
+    return RenderedPassage(html, text if _FORMATTING_TAG.search(html) or "]:" in text else "")
 
 
-_FORMATTED = re.compile(r"<(?!/?(?:p|mark|sup)\b)")  # "]:" may be the address of a link, of which nothing is shown
+# "]:" may define a link, of which the HTML shows nothing.
+_FORMATTING_TAG = re.compile(r"<(?!/?(?:p|mark|sup)\b)")
 _WORD = re.compile(r"\w+")
-TAKEN_WORDS = {"ko": 3, "en": 5}  # so many words after each other are no chance; a Korean one holds its particle
+# So many consecutive equal words are no coincidence. A Korean word includes its particle.
+MIN_SHARED_WORDS = {"ko": 3, "en": 5}
 
 
-def taken_over(passage: str, answer: str) -> list[tuple[int, int]]:
-    """Where the passage has words that stand in the same order in the answer: offsets, end exclusive."""
-    least = TAKEN_WORDS[language_of(answer)]
-    said = [word.lower() for word in _WORD.findall(answer)]
-    runs = {tuple(said[at : at + least]) for at in range(len(said) - least + 1)}
-    words = list(_WORD.finditer(passage))
-    read = [word[0].lower() for word in words]
-    found: list[tuple[int, int]] = []
-    for at in range(len(words) - least + 1):
-        if tuple(read[at : at + least]) in runs:
-            start, end = words[at].start(), words[at + least - 1].end()
-            if found and start <= found[-1][1]:
-                start = found.pop()[0]
-            found.append((start, end))
-    return found
+def shared_phrases(passage: str, answer: str) -> list[tuple[int, int]]:
+    """Offsets (end exclusive) in the passage of phrases that the answer contains word for word."""
+    min_words = MIN_SHARED_WORDS[language_of(answer)]
+    answer_words = [word.lower() for word in _WORD.findall(answer)]
+    answer_phrases = {
+        tuple(answer_words[index : index + min_words]) for index in range(len(answer_words) - min_words + 1)
+    }
+    matches = list(_WORD.finditer(passage))
+    passage_words = [word[0].lower() for word in matches]
+    spans: list[tuple[int, int]] = []
+    for index in range(len(matches) - min_words + 1):
+        if tuple(passage_words[index : index + min_words]) in answer_phrases:
+            start, end = matches[index].start(), matches[index + min_words - 1].end()
+            if spans and start <= spans[-1][1]:
+                start = spans.pop()[0]
+            spans.append((start, end))
+    return spans
 
 
 def claim_look(claim: Claim) -> str:
-    """The look of a claim: neutral while the judge is hidden, else whether it holds."""
+    """CSS class of a claim: neutral while the judge is hidden, else whether the claim is supported."""
     if claim.judge is None:
         return "neutral"
     return "held" if claim.judge.verdict == SUPPORTED else "open"
 
 
-def said(one: Valued | None) -> float | str | None:
-    """What a rating, decision or score is, ``None`` where there is neither value nor label."""
-    if one is None:
+def value_or_label(verdict: HasValue | None) -> float | str | None:
+    """Value or label of a rating, decision or score; ``None`` without either."""
+    if verdict is None:
         return None
-    return one.label if one.value is None else one.value
+    return verdict.label if verdict.value is None else verdict.value
 
 
-def value_text(one: Valued | None, scale: Scale) -> str:
-    """It as its scale is read, a dash without one."""
-    return numbers.on_scale(said(one), scale)
+def value_text(verdict: HasValue | None, scale: Scale) -> str:
+    """Value formatted by its scale; a dash if there is none."""
+    return numbers.on_scale(value_or_label(verdict), scale)
 
 
-def judge_text(one: Valued | None, scale: Scale) -> str:
-    """The same of a judge, in words where it gave none."""
-    return gettext("no value") if said(one) is None else value_text(one, scale)
+def judge_text(verdict: HasValue | None, scale: Scale) -> str:
+    """A judge's value formatted by its scale, or "no value" in words."""
+    return gettext("no value") if value_or_label(verdict) is None else value_text(verdict, scale)
 
 
 def judge_reason(reason: str) -> str:
-    """A judge's reason as it was given, that of the offline baseline in the reader's language."""
-    return retold(reason, get_language() or "en")
+    """A judge's reason; that of the offline baseline is translated."""
+    return translate_reason(reason, get_language() or "en")
 
 
 WHY_NOT = {
-    WhyNot.NOT_MY_FIELD: _("not my field"),
-    WhyNot.EVIDENCE_MISSING: _("evidence missing"),
-    WhyNot.QUESTION_AMBIGUOUS: _("question ambiguous"),
-    WhyNot.ANSWER_UNCLEAR: _("answer unclear"),
-    WhyNot.NOTHING_TO_JUDGE: _("nothing to judge here"),
-    WhyNot.OTHER: _("another reason"),
+    CannotJudgeReason.NOT_MY_FIELD: _("not my field"),
+    CannotJudgeReason.EVIDENCE_MISSING: _("evidence missing"),
+    CannotJudgeReason.QUESTION_AMBIGUOUS: _("question ambiguous"),
+    CannotJudgeReason.ANSWER_UNCLEAR: _("answer unclear"),
+    CannotJudgeReason.NOTHING_TO_JUDGE: _("nothing to judge here"),
+    CannotJudgeReason.OTHER: _("another reason"),
 }
 VERDICTS = {
     SUPPORTED: _("supported"),
@@ -194,12 +204,14 @@ VERDICTS = {
     CITED: _("used"),
     UNCITED: _("not used"),
 }
-UNFOLDED, GROUP = 12, 10  # so many parts stand open; more are folded in groups of so many
-MOST_LEVELS = 11  # a scale with more levels is asked for as a number
+# More parts than the first number are folded in groups of the second.
+MAX_UNFOLDED_PARTS, GROUP_SIZE = 12, 10
+# A scale with more levels is entered as a number.
+MAX_LEVEL_CHOICES = 11
 
 
 class Choice(NamedTuple):
-    """A level: ``value`` as the form sends it, ``key`` the digit that chooses it, ``text`` its anchor."""
+    """A level: ``value`` is the form's value, ``key`` the digit that selects it, ``text`` its anchor."""
 
     value: str
     title: str
@@ -208,8 +220,8 @@ class Choice(NamedTuple):
 
 
 class PartField(NamedTuple):
-    """A part to be decided: its number, and the ``verdict`` on it so far. An added part has a field for its ``text``,
-    ``passage`` is the number of the passage that it is, ``shown`` that passage where it is read here."""
+    """A part to judge: its number and current ``verdict``. An added part has a field for its ``text``. ``passage`` is
+    the number of its passage, and ``shown_passage`` that passage if it is shown here."""
 
     number: int
     text: str
@@ -217,72 +229,68 @@ class PartField(NamedTuple):
     passage: int | None = None
     approximate: bool = False
     added: bool = False
-    shown: Passage | None = None
+    shown_passage: Passage | None = None
 
 
 class PartGroup(NamedTuple):
-    """Parts that stand together; ``folds``: under a line that names the first and the last."""
+    """Parts shown together; ``folds``: collapsed under a line with the first and last number."""
 
     parts: tuple[PartField, ...]
     folds: bool
 
     @property
     def first(self) -> int:
-        """The number of its first part."""
         return self.parts[0].number
 
     @property
     def last(self) -> int:
-        """The number of its last part."""
         return self.parts[-1].number
 
 
 class MetricField(NamedTuple):
-    """A metric on the review screen. Without ``choices`` a number is asked for, or, where the metric has verdicts, one
-    of them on each of ``parts``. ``entered`` is what stands in the field now, ``missing`` that a refused form left it
-    out, ``why`` the code of why it is left unjudged."""
+    """A metric on the review screen. Without ``choices`` it takes a number, or, for metrics with verdicts, a verdict on
+    each of ``parts``. ``entered`` is the current text, ``missing`` marks a metric left out of a refused form, and
+    ``reason_code`` says why it is unjudged."""
 
     metric: CardMetric
     choices: tuple[Choice, ...]
     entered: str
     missing: bool
-    why: str
+    reason_code: str
     parts: tuple[PartField, ...]
 
     @property
-    def why_not(self) -> Iterable[tuple[str, str | Promise]]:
-        """The reasons for which it may be left unjudged."""
+    def reason_choices(self) -> Iterable[tuple[str, str | Promise]]:
+        """Reasons to leave the metric unjudged."""
         return WHY_NOT.items()
 
     @property
     def in_passages(self) -> bool:
-        """Whether its parts are passages, decided where they are read."""
-        return any(part.passage and part.shown for part in self.parts)
+        """True if the parts are passages that are judged where they are shown."""
+        return any(part.passage and part.shown_passage for part in self.parts)
 
     @property
     def groups(self) -> list[PartGroup]:
-        """The parts in groups of :data:`GROUP` that fold where there are many; what is added stays in sight."""
+        """Parts in collapsible groups of :data:`GROUP_SIZE` if there are many; added parts stay visible."""
         offered = [part for part in self.parts if not part.added]
         added = [part for part in self.parts if part.added]
-        if len(offered) <= UNFOLDED or self.in_passages:
+        if len(offered) <= MAX_UNFOLDED_PARTS or self.in_passages:
             return [PartGroup(self.parts, folds=False)]
-        starts = range(0, len(offered), GROUP)
-        groups = [PartGroup(tuple(offered[start : start + GROUP]), folds=True) for start in starts]
+        starts = range(0, len(offered), GROUP_SIZE)
+        groups = [PartGroup(tuple(offered[start : start + GROUP_SIZE]), folds=True) for start in starts]
         return [*groups, PartGroup(tuple(added), folds=False)]
 
     @property
     def filled(self) -> str:
-        """What the person entered: without it the field is the same on every card of a queue."""
-        return repr((self.entered, self.missing, self.why))
+        """Cache key of the entered values; without them the field is equal on all cards of a queue."""
+        return repr((self.entered, self.missing, self.reason_code))
 
 
 def verdict_title(verdict: str) -> str:
-    """The verdict in the reader's language."""
     return str(VERDICTS.get(verdict, verdict))
 
 
 def scale_of(metric: CardMetric) -> Scale:
-    """The scale of a metric on a card."""
     return Scale(ScaleKind(metric.kind), metric.low, metric.high, metric.labels)
 
 
@@ -291,33 +299,33 @@ def metric_field(
     entered: str,
     *,
     missing: bool = False,
-    why: str = "",
-    decided: Sequence[PartGiven] = (),
-    blank: int = 1,
+    reason_code: str = "",
+    verdicts: Sequence[PartVerdict] = (),
+    blank_lines: int = 1,
 ) -> MetricField:
-    """The field of a metric with what was entered before; ``blank`` lines are there for parts that were missed."""
-    parts = _parts(metric, decided, blank) if metric.verdicts else ()
-    return MetricField(metric, () if metric.verdicts else _choices(metric), entered, missing, why, parts)
+    """Build the field of a metric with the entered values and ``blank_lines`` for missed parts."""
+    parts = _parts(metric, verdicts, blank_lines) if metric.verdicts else ()
+    return MetricField(metric, () if metric.verdicts else _choices(metric), entered, missing, reason_code, parts)
 
 
-def _parts(metric: CardMetric, decided: Sequence[PartGiven], blank: int) -> tuple[PartField, ...]:
-    """The offered parts, then those that were added, then blank ones where parts may be added."""
-    chosen = {part.number: part.verdict for part in decided if part.number}
+def _parts(metric: CardMetric, verdicts: Sequence[PartVerdict], blank_lines: int) -> tuple[PartField, ...]:
+    """Offered parts, then added ones, then blank lines if parts may be added."""
+    verdict_by_number = {part.number: part.verdict for part in verdicts if part.number}
     fields = [
         PartField(
             part.number,
             part.text,
-            chosen.get(part.number, ""),
+            verdict_by_number.get(part.number, ""),
             None if part.context is None else part.context + 1,
             part.approximate,
         )
         for part in metric.parts
     ]
     if metric.adds:
-        more = [*(part for part in decided if not part.number), *[PartGiven("")] * blank]
+        added_parts = [*(part for part in verdicts if not part.number), *[PartVerdict("")] * blank_lines]
         fields += [
             PartField(number, part.text, part.verdict, added=True)
-            for number, part in enumerate(more, start=len(metric.parts) + 1)
+            for number, part in enumerate(added_parts, start=len(metric.parts) + 1)
         ]
     return tuple(fields)
 
@@ -325,17 +333,28 @@ def _parts(metric: CardMetric, decided: Sequence[PartGiven], blank: int) -> tupl
 def _choices(metric: CardMetric) -> tuple[Choice, ...]:
     scale = scale_of(metric)
     if scale.labels:
-        texts_of = dict(zip(scale.labels, metric.label_texts, strict=False))  # metrics without a rubric have none
-        named = enumerate(scale.labels, start=1)
-        return tuple(Choice(label, label, _key(place), texts_of.get(label, "")) for place, label in named)
+        # Metrics without a rubric have no label texts.
+        text_by_label = dict(zip(scale.labels, metric.label_texts, strict=False))
+        numbered_labels = enumerate(scale.labels, start=1)
+        return tuple(
+            Choice(label, label, _digit_key(position), text_by_label.get(label, ""))
+            for position, label in numbered_labels
+        )
     texts = {level.value: level.text for level in metric.levels}
-    values = [float(level) for level in scale.levels] or sorted(texts)  # a real scale is asked for by its anchors
-    if not 0 < len(values) <= MOST_LEVELS:
+    # A real scale is entered by its anchors.
+    values = [float(level) for level in scale.levels] or sorted(texts)
+    if not 0 < len(values) <= MAX_LEVEL_CHOICES:
         return ()
-    direct = all(value.is_integer() and 0 <= value <= 9 for value in values)  # digits mean themselves where they can
+    # Digits select their own value if possible.
+    digits_are_values = all(value.is_integer() and 0 <= value <= 9 for value in values)
     return tuple(
-        Choice(f"{value:g}", _title(scale, value), _key(int(value) if direct else place), texts.get(value, ""))
-        for place, value in enumerate(values, start=1)
+        Choice(
+            f"{value:g}",
+            _title(scale, value),
+            _digit_key(int(value) if digits_are_values else position),
+            texts.get(value, ""),
+        )
+        for position, value in enumerate(values, start=1)
     )
 
 
@@ -345,5 +364,5 @@ def _title(scale: Scale, level: float) -> str:
     return f"{level:g}".replace("-", "\N{MINUS SIGN}")
 
 
-def _key(number: int) -> str:
+def _digit_key(number: int) -> str:
     return str(number) if 0 <= number <= 9 else ""

@@ -1,5 +1,4 @@
-"""After the rating: expert and judge side by side, and whether the expert keeps or changes the value; and a person's
-own past ratings, the list of them and the form that rates one again."""
+"""Pages after the rating: expert and judge side by side, own past ratings, and the form to rate an item again."""
 
 from __future__ import annotations
 
@@ -19,15 +18,22 @@ from evaluation.judging.baseline import DESCRIPTION
 from evaluation.messages.markdown import language_of
 from evaluation.messages.sentences import explain_reason
 from review.charts.axis import ScaleLine, scale_line
-from review.evidence.rating_input import OverrideReason, PartGiven, parts_given
+from review.evidence.rating_input import OverrideReason, PartVerdict, part_verdicts
 from review.models import Assignment, Rating, ReviewQueue
 from review.queues.progress import OwnProgress
 from review.ratings.card import Card, CardMetric
 from review.ratings.forms import field_text
 from review.ratings.pages.card import Keys
-from review.ratings.pages.item import MetricField, judge_reason, judge_text, metric_field, numbered_html, value_text
-from review.ratings.pages.item import said as value_said
-from review.ratings.reveals import JudgeSaid
+from review.ratings.pages.item import (
+    MetricField,
+    answer_html,
+    judge_reason,
+    judge_text,
+    metric_field,
+    value_or_label,
+    value_text,
+)
+from review.ratings.reveals import JudgeComparison
 
 REASONS = {
     OverrideReason.JUDGE_MISSED_CLAIM: _("Judge missed a claim"),
@@ -41,208 +47,234 @@ REASONS = {
     OverrideReason.MANIPULATION: _("Manipulation suspected"),
     OverrideReason.POLICY: _("Policy"),
 }
-Entered = Mapping[str, Mapping[str, str]]  # what a refused form held: metric -> value, reason and comment
-Decided = Mapping[str, Sequence[PartGiven]]  # its verdicts on parts
-NOTHING: Entered = MappingProxyType({})
-NO_PARTS: Decided = MappingProxyType({})
+# Typed texts of a refused form: metric -> value, reason and comment.
+EnteredTexts = Mapping[str, Mapping[str, str]]
+# Verdicts on parts of a refused form.
+EnteredParts = Mapping[str, Sequence[PartVerdict]]
+NO_TEXTS: EnteredTexts = MappingProxyType({})
+NO_PARTS: EnteredParts = MappingProxyType({})
 ReasonTitles = tuple[tuple[OverrideReason, str | Promise], ...]
-Part = tuple[int, str, str, str, int | None]
+PartRow = tuple[int, str, str, str, int | None]
 
 
-class Comparison(NamedTuple):
-    """One metric: what the expert said first and what the judge said. ``chart`` is ``None`` where the scale has no
-    order or a value is missing. ``field`` holds the levels to change to. ``parts`` are those that either of the two
-    judged: number, text (of a passage its source rather than the system's own key), both verdicts, empty where one did
-    not judge it, and the number of the passage that it is."""
+class ComparisonRow(NamedTuple):
+    """A metric with the expert's first rating and the judge's value.
 
-    found: JudgeSaid
-    own: str
-    judge: str
+    ``chart`` is ``None`` for scales without order and for missing values. ``field`` offers the levels to change to.
+    ``parts`` are number, text (the source for a passage), both verdicts (empty if not judged), and passage number."""
+
+    comparison: JudgeComparison
+    own_text: str
+    judge_text: str
     judge_title: str
-    why: str
-    why_language: str
+    judge_reason: str
+    judge_reason_language: str
     chart: ScaleLine | None
     field: MetricField
-    parts: tuple[Part, ...]
+    parts: tuple[PartRow, ...]
     reason: str
     comment: str
 
 
 @dataclass(frozen=True, slots=True)
 class RevealPage:
-    """The reveal screen. ``differences`` come first, the metrics on which both agree after them. ``about_judge`` says
-    what the offline baseline is, and nothing of other judges."""
+    """The reveal screen: ``differences`` first, then ``agreements``. ``judge_note`` describes the offline baseline and
+    is empty for other judges."""
 
     card: Card
-    own: OwnProgress
+    progress: OwnProgress
     answer: SafeString
-    differences: tuple[Comparison, ...]
-    others: tuple[Comparison, ...]
-    about_judge: str
+    differences: tuple[ComparisonRow, ...]
+    agreements: tuple[ComparisonRow, ...]
+    judge_note: str
     keys: Keys
     error: str
     reasons: ReasonTitles = tuple(REASONS.items())
 
 
 class PastRating(NamedTuple):
-    """A line of the list of own ratings: the values as they stand, whether a lead has decided all of them, and what the
-    person may still do: rate again, or override once the queue is closed."""
+    """A line of own ratings: current values, whether a lead decided all of them, and what the person may do: rate
+    again, or override once the queue is closed."""
 
     assignment: Assignment
-    standing: Sequence[Rating]
-    decided: bool
+    ratings: Sequence[Rating]
+    is_decided: bool
     may_reopen: bool
     may_override: bool
 
 
-class AgainField(NamedTuple):
-    """A metric to be rated again; ``closed`` where a lead has decided."""
+class RerateField(NamedTuple):
+    """A metric to rate again; ``is_closed`` if a lead has decided it."""
 
     field: MetricField
-    standing: Rating
+    current_rating: Rating
     reason: str
     comment: str
-    closed: bool
+    is_closed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class AgainPage:
-    """The form. ``form_key`` makes two submits of it one decision; ``stands`` is the newest rating it begins with."""
+class ReratePage:
+    """The form to rate an item again. ``form_key`` makes repeated submits one decision; ``newest_id`` is the newest
+    rating shown."""
 
     card: Card
     answer: SafeString
-    fields: tuple[AgainField, ...]
+    fields: tuple[RerateField, ...]
     form_key: str
-    stands: int
+    newest_id: int
     error: str
     reasons: ReasonTitles = tuple(REASONS.items())
 
 
 def reveal_page(
     card: Card,
-    said: Sequence[JudgeSaid],
-    own: OwnProgress,
+    comparisons: Sequence[JudgeComparison],
+    progress: OwnProgress,
     keys: Keys,
     *,
-    entered: Entered = NOTHING,
-    decided: Decided = NO_PARTS,
+    entered: EnteredTexts = NO_TEXTS,
+    entered_parts: EnteredParts = NO_PARTS,
     error: str = "",
 ) -> RevealPage:
-    """The screen; ``entered`` and ``decided`` keep what a refused form held."""
+    """Build the reveal screen; ``entered`` and ``entered_parts`` restore a refused form."""
     metrics = {metric.name: metric for metric in card.metrics}
-    decided = {name: given.parts for name, given in card.given.items()} | dict(decided)
-    sources = {one.number: one.source for one in card.contexts or ()}
-    compared = [
-        _comparison(one, metrics[one.metric.name], entered, decided, sources)
-        for one in sorted(said, key=lambda one: -one.distance)
+    entered_parts = {name: rating.parts for name, rating in card.given.items()} | dict(entered_parts)
+    sources = {passage.number: passage.source for passage in card.contexts or ()}
+    rows = [
+        _comparison_row(comparison, metrics[comparison.metric.name], entered, entered_parts, sources)
+        for comparison in sorted(comparisons, key=lambda comparison: -comparison.distance)
     ]
-    baseline = any(one.said and one.said.baseline for one in said)
+    baseline = any(comparison.judge_value and comparison.judge_value.baseline for comparison in comparisons)
     return RevealPage(
         card=card,
-        own=own,
-        answer=numbered_html(card.answer, card.claims, card.contexts),
-        differences=tuple(one for one in compared if one.found.distance > 0),
-        others=tuple(one for one in compared if not one.found.distance > 0),
-        about_judge=DESCRIPTION.in_language(get_language() or "en") if baseline else "",
+        progress=progress,
+        answer=answer_html(card.answer, card.claims, card.contexts),
+        differences=tuple(row for row in rows if row.comparison.distance > 0),
+        agreements=tuple(row for row in rows if not row.comparison.distance > 0),
+        judge_note=DESCRIPTION.in_language(get_language() or "en") if baseline else "",
         keys=keys,
         error=error,
     )
 
 
-def past_rating(assignment: Assignment, standing: Sequence[Rating], closed: Collection[int]) -> PastRating:
-    """A line of the list; ``closed`` are the metrics on which a lead has decided."""
-    decided = bool(standing) and all(one.metric_id in closed for one in standing)
+def past_rating(assignment: Assignment, ratings: Sequence[Rating], decided_metrics: Collection[int]) -> PastRating:
+    """Build a line of own ratings; ``decided_metrics`` are those that a lead has decided."""
+    is_decided = bool(ratings) and all(rating.metric_id in decided_metrics for rating in ratings)
     is_open = assignment.item.queue.state == ReviewQueue.State.OPEN
-    may_reopen = assignment.state == Assignment.State.FINISHED and is_open and not decided
-    return PastRating(assignment, standing, decided, may_reopen, may_override=not (is_open or decided))
+    may_reopen = assignment.state == Assignment.State.FINISHED and is_open and not is_decided
+    return PastRating(assignment, ratings, is_decided, may_reopen, may_override=not (is_open or is_decided))
 
 
-def again_page(
+def rerate_page(
     card: Card,
-    standing: Mapping[str, Rating],
-    closed: Collection[int],
+    ratings_by_name: Mapping[str, Rating],
+    decided_metrics: Collection[int],
     *,
-    entered: Entered = NOTHING,
-    decided: Decided = NO_PARTS,
+    entered: EnteredTexts = NO_TEXTS,
+    entered_parts: EnteredParts = NO_PARTS,
     form_key: str = "",
     error: str = "",
-) -> AgainPage:
-    """The form with what stands, or with what a refused form held."""
+) -> ReratePage:
+    """Build the form with the current ratings, or with the values of a refused form."""
     fields = []
     for metric in card.metrics:
-        stands, held = standing[metric.name], entered.get(metric.name, {})
-        parts = decided.get(metric.name) or parts_given(stands)
-        field = metric_field(metric, held.get("value", "") or _entered_of(stands), decided=parts, blank=0)
-        reason, comment = held.get("reason", ""), held.get("comment", "")
-        fields.append(AgainField(field, stands, reason, comment, stands.metric_id in closed))
-    return AgainPage(
+        current_rating, texts = ratings_by_name[metric.name], entered.get(metric.name, {})
+        parts = entered_parts.get(metric.name) or part_verdicts(current_rating)
+        field = metric_field(
+            metric, texts.get("value", "") or _rating_text(current_rating), verdicts=parts, blank_lines=0
+        )
+        reason, comment = texts.get("reason", ""), texts.get("comment", "")
+        fields.append(RerateField(field, current_rating, reason, comment, current_rating.metric_id in decided_metrics))
+    return ReratePage(
         card=card,
-        answer=numbered_html(card.answer, card.claims, card.contexts),
+        answer=answer_html(card.answer, card.claims, card.contexts),
         fields=tuple(fields),
         form_key=form_key or uuid.uuid4().hex,
-        stands=max(rating.pk for rating in standing.values()),
+        newest_id=max(rating.pk for rating in ratings_by_name.values()),
         error=error,
     )
 
 
-def _entered_of(rating: Rating | None) -> str:
-    """A rating as it stands in a form field."""
+def _rating_text(rating: Rating | None) -> str:
+    """Text of a rating in a form field."""
     if rating is None:
         return ""
     return field_text({"value": rating.value, "label": rating.label, "cannot_judge": rating.cannot_judge})
 
 
-def _parts(
-    one: JudgeSaid, metric: CardMetric, given: Sequence[PartGiven], sources: Mapping[int, str]
-) -> tuple[Part, ...]:
-    own = {part.number: part.verdict for part in given if part.number}
-    rows: list[Part] = []
+def _part_rows(
+    comparison: JudgeComparison, metric: CardMetric, verdicts: Sequence[PartVerdict], sources: Mapping[int, str]
+) -> tuple[PartRow, ...]:
+    own_verdicts = {part.number: part.verdict for part in verdicts if part.number}
+    rows: list[PartRow] = []
     for part in metric.parts:
-        # A nugget's name stands before its alternatives; the judge's row has the name alone.
-        judge = next((v for text_, v in one.parts if part.text == text_ or part.text.startswith(f"{text_} / ")), "")
+        # The text of a nugget is its name and alternatives; the judge's row has the name alone.
+        judge = next(
+            (v for text_, v in comparison.parts if part.text == text_ or part.text.startswith(f"{text_} / ")), ""
+        )
         passage = None if part.context is None else part.context + 1
-        rows.append((part.number, sources.get(passage or 0) or part.text, own.get(part.number, ""), judge, passage))
-    added = [part for part in given if not part.number]
-    return (*rows, *((at, part.text, part.verdict, "", None) for at, part in enumerate(added, start=len(rows) + 1)))
-
-
-def _comparison(
-    one: JudgeSaid, metric: CardMetric, entered: Entered, decided: Decided, sources: Mapping[int, str]
-) -> Comparison:
-    kept, parts, scale = entered.get(metric.name, {}), decided.get(metric.name, ()), one.metric.read_scale()
-    silent, why = value_said(one.said) is None, _why(one)
-    left_out = one.own is not None and one.own.cannot_judge
-    return Comparison(
-        found=one,
-        own=gettext("cannot judge") if left_out else value_text(one.own, scale),
-        judge=judge_text(one.said, scale),
-        judge_title=_judge_title(one),
-        why=why,
-        why_language=(get_language() or "en") if silent else language_of(why),
-        chart=_chart(one),
-        field=metric_field(metric, kept.get("value", "") or _entered_of(one.own), decided=parts, blank=0),
-        parts=_parts(one, metric, parts, sources) if metric.verdicts else (),
-        reason=kept.get("reason", ""),
-        comment=kept.get("comment", ""),
+        rows.append(
+            (part.number, sources.get(passage or 0) or part.text, own_verdicts.get(part.number, ""), judge, passage)
+        )
+    added_parts = [part for part in verdicts if not part.number]
+    return (
+        *rows,
+        *((number, part.text, part.verdict, "", None) for number, part in enumerate(added_parts, start=len(rows) + 1)),
     )
 
 
-def _chart(one: JudgeSaid) -> ScaleLine | None:
-    expert = one.own.value if one.own else None
-    judge = one.said.value if one.said else None
-    scale = one.metric.read_scale()
+def _comparison_row(
+    comparison: JudgeComparison,
+    metric: CardMetric,
+    entered: EnteredTexts,
+    entered_parts: EnteredParts,
+    sources: Mapping[int, str],
+) -> ComparisonRow:
+    texts, parts, scale = (
+        entered.get(metric.name, {}),
+        entered_parts.get(metric.name, ()),
+        comparison.metric.read_scale(),
+    )
+    has_no_value, reason_text = value_or_label(comparison.judge_value) is None, _judge_reason(comparison)
+    not_judged = comparison.own_rating is not None and comparison.own_rating.cannot_judge
+    return ComparisonRow(
+        comparison=comparison,
+        own_text=gettext("cannot judge") if not_judged else value_text(comparison.own_rating, scale),
+        judge_text=judge_text(comparison.judge_value, scale),
+        judge_title=_judge_title(comparison),
+        judge_reason=reason_text,
+        judge_reason_language=(get_language() or "en") if has_no_value else language_of(reason_text),
+        chart=_chart(comparison),
+        field=metric_field(
+            metric, texts.get("value", "") or _rating_text(comparison.own_rating), verdicts=parts, blank_lines=0
+        ),
+        parts=_part_rows(comparison, metric, parts, sources) if metric.verdicts else (),
+        reason=texts.get("reason", ""),
+        comment=texts.get("comment", ""),
+    )
+
+
+def _chart(comparison: JudgeComparison) -> ScaleLine | None:
+    expert = comparison.own_rating.value if comparison.own_rating else None
+    judge = comparison.judge_value.value if comparison.judge_value else None
+    scale = comparison.metric.read_scale()
     if expert is None or judge is None or scale.kind is ScaleKind.CLASS:
         return None
     return scale_line(scale, expert=expert, judge=judge)
 
 
-def _judge_title(one: JudgeSaid) -> str:
-    if one.said and one.said.baseline:
+def _judge_title(comparison: JudgeComparison) -> str:
+    if comparison.judge_value and comparison.judge_value.baseline:
         return gettext("offline baseline")
-    return gettext("rule") if one.said and not one.said.by else gettext("judge")
+    return gettext("rule") if comparison.judge_value and not comparison.judge_value.by else gettext("judge")
 
 
-def _why(one: JudgeSaid) -> str:
-    if one.said is None:
+def _judge_reason(comparison: JudgeComparison) -> str:
+    if comparison.judge_value is None:
         return explain_reason("no_value")
-    return explain_reason(one.said.reason) if value_said(one.said) is None else judge_reason(one.said.reason)
+    return (
+        explain_reason(comparison.judge_value.reason)
+        if value_or_label(comparison.judge_value) is None
+        else judge_reason(comparison.judge_value.reason)
+    )

@@ -1,4 +1,4 @@
-"""The run page, from the report and the person's rights, and how far a run is while it runs."""
+"""Page of a run and its progress."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from django.utils import timezone
 from django.utils.formats import date_format, time_format
 from django.utils.translation import gettext
 
-from evaluation.core.roles import Action, Role, allowed
-from evaluation.extensions import BatchesOut
-from evaluation.formats.records import forms
+from evaluation.core.roles import Action, Role, is_allowed
+from evaluation.extensions import OpenBatches
+from evaluation.formats.records import form_names
 from evaluation.messages import numbers
 from evaluation.messages.sentences import advise, explain_reason
 from evaluation.models import Endpoint, Run, System
-from evaluation.runs.progress import Calls, Progress, Spending
+from evaluation.runs.progress import CallStatus, Progress, Spending
 from review.evidence.answers import RunAnswer
 from review.queues.planning import ReviewPlan, guess_note, plan_json
 from review.reports.cards import ReportCards, report_cards
 from review.reports.entries import Entry, Output
 from review.reports.exporting import REPORT_EXPORTS
-from review.reports.figure_cards import facts, worst_answers
+from review.reports.figure_cards import facts, worst_answer_facts
 from review.reports.pages.run_list import StateChip, state_chip
-from review.reports.provenance_facts import judge_title, saving
+from review.reports.provenance_facts import cache_savings, judge_title
 from review.reports.report import Report
-from review.reports.sections import ANSWERS, RUN, ToldAnswer
+from review.reports.sections import ANSWERS, RUN, AnswerDetail
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressPage:
-    """The fragment. ``live`` asks for it again; ``cost`` is empty where nothing was called, ``saved`` where the ledger
-    answered nothing, ``calls`` where none is open, ``resting`` where no endpoint rests, ``out`` where nothing is out in
-    batches. ``troubles`` are the bad ends of calls, ``batch_troubles`` those of batches."""
+    """Progress fragment of a run. ``live`` makes the page poll.
+
+    ``cost`` is empty without calls, ``saved`` without cache hits, ``calls`` without open calls, ``resting`` unless an
+    endpoint pauses, and ``out`` without open batches. ``troubles`` are failures of calls, ``batch_troubles`` those of
+    batches."""
 
     run: Run
-    now: Progress
+    counts: Progress
     chip: StateChip
     live: bool
     pace: str
@@ -53,83 +55,90 @@ class ProgressPage:
     batch_troubles: tuple[str, ...]
 
 
-def progress_page(run: Run, now: Progress, calls: Calls) -> ProgressPage:
-    """The progress of a run; pace, estimates and open calls only while it runs."""
+def progress_page(run: Run, counts: Progress, calls: CallStatus) -> ProgressPage:
+    """Build the progress fragment. Pace, estimates and open calls appear only while the run is active."""
     live = run.state in {Run.State.RUNNING, Run.State.PREFLIGHT}
-    left = now.seconds_left if live else None
-    if left is not None and calls.resting_until:
-        left += max(0.0, (calls.resting_until - timezone.now()).total_seconds())
+    seconds_left = counts.seconds_left if live else None
+    if seconds_left is not None and calls.resting_until:
+        seconds_left += max(0.0, (calls.resting_until - timezone.now()).total_seconds())
     return ProgressPage(
         run=run,
-        now=now,
+        counts=counts,
         chip=state_chip(run.state),
         live=live,
-        pace=_pace(now.pace) if live and now.pace else "",
-        left=numbers.about(left) if left is not None else "",
-        until=time_format(timezone.localtime() + timedelta(seconds=left)) if left is not None else "",
-        cost=_cost(now.spent, calls if live else None, run.budget) if now.spent.calls or run.budget is not None else "",
-        saved=saving(now.spent) if now.spent.hits else "",
+        pace=_pace(counts.pace) if live and counts.pace else "",
+        left=numbers.format_duration(seconds_left) if seconds_left is not None else "",
+        until=time_format(timezone.localtime() + timedelta(seconds=seconds_left)) if seconds_left is not None else "",
+        cost=_cost(counts.spent, calls if live else None, run.budget)
+        if counts.spent.calls or run.budget is not None
+        else "",
+        saved=cache_savings(counts.spent) if counts.spent.hits else "",
         calls=_calls(calls) if live and (calls.in_flight or calls.pace) else "",
-        resting=_resting(calls.rests) if live and calls.rests else "",
-        out=_out(calls.out) if calls.out else "",
-        batch_troubles=tuple(explain_reason(why) for why in dict.fromkeys(calls.batch_troubles)),
-        troubles=tuple(f"{numbers.plain(count, 0)} × {explain_reason(why)}" for why, count in calls.troubles.items()),
+        resting=_resting(calls.resting) if live and calls.resting else "",
+        out=_out(calls.batches_out) if calls.batches_out else "",
+        batch_troubles=tuple(explain_reason(reason) for reason in dict.fromkeys(calls.batch_troubles)),
+        troubles=tuple(
+            f"{numbers.format_number(count, 0)} × {explain_reason(reason)}" for reason, count in calls.troubles.items()
+        ),
     )
 
 
-def _cost(spent: Spending, calls: Calls | None, budget: Decimal | None) -> str:
-    """So far, and in the end where that is known; or of the budget, where there is one."""
-    so_far = numbers.money(spent.known, at_least=spent.at_least)
+def _cost(spent: Spending, calls: CallStatus | None, budget: Decimal | None) -> str:
+    """Cost so far with the expected total if known, or with the budget."""
+    so_far = numbers.format_money(spent.known, at_least=spent.at_least)
     if budget is not None:
-        return gettext("%(so_far)s of %(budget)s") % {"so_far": so_far, "budget": numbers.money(budget, at_least=False)}
+        return gettext("%(so_far)s of %(budget)s") % {
+            "so_far": so_far,
+            "budget": numbers.format_money(budget, at_least=False),
+        }
     if calls is None or calls.expected is None or calls.expected == spent.known:
         return so_far
-    figures = {"so_far": so_far, "expected": numbers.money(calls.expected, at_least=spent.at_least)}
+    figures = {"so_far": so_far, "expected": numbers.format_money(calls.expected, at_least=spent.at_least)}
     return gettext("%(so_far)s so far, %(expected)s in the end") % figures
 
 
-def _calls(calls: Calls) -> str:
+def _calls(calls: CallStatus) -> str:
     figures = {"pace": _pace(calls.pace), "open": calls.in_flight, "limit": calls.limit}
     if calls.limit is None:
         return gettext("calls: %(pace)s, %(open)d in flight") % figures
     return gettext("calls: %(pace)s, %(open)d in flight of at most %(limit)d") % figures
 
 
-def _resting(one: Endpoint | System) -> str:
-    """Since when it does not answer and why, or that it asked for a rest, and when it is called again."""
-    times = {"since": one.down_since, "until": max(one.cooldown_until or timezone.now(), timezone.now())}
-    told = {name: time_format(timezone.localtime(time), "H:i:s") for name, time in times.items() if time}
-    if not one.down_since:
-        return gettext("the endpoint asked for a pause until %(until)s") % told
+def _resting(endpoint: Endpoint | System) -> str:
+    """State of an endpoint that is down or asked for a pause, with the time of the next call."""
+    times = {"since": endpoint.down_since, "until": max(endpoint.cooldown_until or timezone.now(), timezone.now())}
+    params = {name: time_format(timezone.localtime(time), "H:i:s") for name, time in times.items() if time}
+    if not endpoint.down_since:
+        return gettext("the endpoint asked for a pause until %(until)s") % params
     return gettext(
         "%(name)s: no good answer since %(since)s. %(why)s The run waits; its next call is at %(until)s."
-    ) % {**told, "name": one.name, "why": explain_reason(one.fault)}
+    ) % {**params, "name": endpoint.name, "why": explain_reason(endpoint.fault)}
 
 
-def _out(out: BatchesOut) -> str:
-    """Since when how many calls are out in batches, and what the provider told of them last."""
+def _out(out: OpenBatches) -> str:
+    """Number of calls in open batches and the provider's last counts."""
     figures = {
         "since": date_format(timezone.localtime(out.since), "SHORT_DATETIME_FORMAT"),
-        "lines": numbers.plain(out.lines, 0),
-        "ended": numbers.plain(out.done + out.failed, 0),
-        "failed": numbers.plain(out.failed, 0),
+        "lines": numbers.format_number(out.lines, 0),
+        "ended": numbers.format_number(out.done + out.failed, 0),
+        "failed": numbers.format_number(out.failed, 0),
     }
-    said = gettext("Out in batches since %(since)s: %(ended)s of %(lines)s calls answered.")
+    text = gettext("Out in batches since %(since)s: %(ended)s of %(lines)s calls answered.")
     if out.failed:
-        said = gettext(
+        text = gettext(
             "Out in batches since %(since)s: %(ended)s of %(lines)s calls answered, %(failed)s of them badly."
         )
-    return said % figures
+    return text % figures
 
 
 def _pace(pace: float) -> str:
     if pace >= 1:
-        return gettext("%(count)s a second") % {"count": numbers.plain(pace, 0 if pace >= 10 else 1)}
-    return gettext("%(count)s a minute") % {"count": numbers.plain(pace * 60, 0 if pace * 60 >= 10 else 1)}
+        return gettext("%(count)s a second") % {"count": numbers.format_number(pace, 0 if pace >= 10 else 1)}
+    return gettext("%(count)s a minute") % {"count": numbers.format_number(pace * 60, 0 if pace * 60 >= 10 else 1)}
 
 
 class RunActions(NamedTuple):
-    """The buttons that make sense for this person and state."""
+    """Buttons for this user and state."""
 
     start: bool
     pause: bool
@@ -142,8 +151,7 @@ class RunActions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Everything that ``review/reports/run.html`` shows. ``advice`` is what a person has to do before the run can go
-    on."""
+    """Content of ``review/reports/run.html``. ``advice`` states how to resume a paused run."""
 
     cards: ReportCards
     chip: StateChip
@@ -152,26 +160,25 @@ class RunPage:
     run_facts: tuple[tuple[str, str], ...]
     actions: RunActions
     progress: ProgressPage | None
-    worst_columns: tuple[Entry[ToldAnswer], ...]
+    worst_columns: tuple[Entry[AnswerDetail], ...]
     worst: Sequence[tuple[RunAnswer, Sequence[str]]]
     formats: tuple[str, ...]
     forms: tuple[str, ...]
 
     @property
     def report(self) -> Report:
-        """The report of the run."""
         return self.cards.report
 
     @property
     def answers_shown(self) -> tuple[int, ...]:
-        """The answers of which the page tells what the judge said of them."""
-        worst = (answer.answer_id for answer, _said in self.worst)
-        return (*worst, *(found.answer.answer_id for found in self.cards.disagreements))
+        """Answers whose judge values the page reveals."""
+        worst = (answer.answer_id for answer, _texts in self.worst)
+        return (*worst, *(disagreement.answer.answer_id for disagreement in self.cards.disagreements))
 
 
 def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> RunActions:
-    """What the roles allow and the state makes possible."""
-    evaluates = allowed(roles, Action.EVALUATE)
+    """Actions that the roles allow and the state permits."""
+    evaluates = is_allowed(roles, Action.EVALUATE)
     ended = state in Run.ENDED
     return RunActions(
         start=evaluates and state == Run.State.DRAFT,
@@ -180,14 +187,14 @@ def run_actions(state: str, roles: Collection[str], *, failed_units: bool) -> Ru
         cancel=evaluates and state in {Run.State.DRAFT, Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED},
         retry=evaluates and failed_units and (ended or state == Run.State.PAUSED),
         queue=bool({Role.LEAD, Role.ADMIN} & set(roles)) and ended,
-        assume=allowed(roles, Action.OVERRIDE) and ended,
+        assume=is_allowed(roles, Action.OVERRIDE) and ended,
     )
 
 
 def run_page(
     report: Report, actions: RunActions, progress: ProgressPage | None, plan: ReviewPlan | None = None
 ) -> RunPage:
-    """The page of a report; ``progress`` stands on it until the run has ended, ``plan`` says what to review next."""
+    """Build the page. ``progress`` is shown until the run has ended, ``plan`` is the next review."""
     report = replace(report, next_review=plan_json(plan))
     primary = [judge for judge in report.provenance.judges if judge.primary]
     return RunPage(
@@ -201,7 +208,7 @@ def run_page(
         actions=actions,
         progress=progress,
         worst_columns=tuple(ANSWERS.entries(Output.PAGE)),
-        worst=worst_answers(report),
+        worst=worst_answer_facts(report),
         formats=tuple(REPORT_EXPORTS.names),
-        forms=forms(),
+        forms=form_names(),
     )

@@ -1,4 +1,4 @@
-"""The one list of the agreement statistics: what each reads, where it applies; and the units of several raters."""
+"""Catalogue of the agreement statistics: their input, the scales they apply to, and the ratings of several raters."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from review.statistics.agreement.kappa import (
     krippendorff_alpha_interval,
     krippendorff_alpha_nominal,
     krippendorff_alpha_ordinal,
-    of_pair,
-    of_units,
+    pair_coincidences,
+    unit_coincidences,
 )
 from review.statistics.agreement.layout import Categories, Confusion, Layout, Pairs
 from review.statistics.agreement.pair_statistics import (
@@ -40,9 +40,9 @@ from review.statistics.agreement.pair_statistics import (
     true_positive_rate,
     within_one,
 )
-from review.statistics.agreement.statistic import Array, Figures, Indices, Item, Undefined
+from review.statistics.agreement.statistic import Array, BatchStatistic, Indices, Item, Undefined
 
-OF_VALUES: dict[str, Callable[[Pairs], Figures]] = {
+VALUE_STATISTICS: dict[str, Callable[[Pairs], BatchStatistic]] = {
     "mae": mae,
     "bias": bias,
     "rmse": rmse,
@@ -50,21 +50,21 @@ OF_VALUES: dict[str, Callable[[Pairs], Figures]] = {
     "spearman": spearman,
     "kendall_tau_b": kendall_tau_b,
 }
-OF_CONFUSION: dict[str, Callable[[Confusion], Figures]] = {
+CONFUSION_STATISTICS: dict[str, Callable[[Confusion], BatchStatistic]] = {
     "exact": exact,
     "within_one": within_one,
     "cohen_kappa": cohen_kappa,
     "cohen_kappa_linear": cohen_kappa_linear,
     "cohen_kappa_quadratic": cohen_kappa_quadratic,
 }
-OF_COINCIDENCES: dict[str, Callable[[Coincidences], Figures]] = {
+COINCIDENCE_STATISTICS: dict[str, Callable[[Coincidences], BatchStatistic]] = {
     "krippendorff_alpha_nominal": krippendorff_alpha_nominal,
     "krippendorff_alpha_ordinal": krippendorff_alpha_ordinal,
     "krippendorff_alpha_interval": krippendorff_alpha_interval,
     "gwet_ac1": gwet_ac1,
     "gwet_ac2": gwet_ac2,
 }
-OF_YES_NO: dict[str, Callable[[Confusion], Figures]] = {
+YES_NO_STATISTICS: dict[str, Callable[[Confusion], BatchStatistic]] = {
     "tpr": true_positive_rate,
     "tnr": true_negative_rate,
     "precision": precision,
@@ -72,7 +72,7 @@ OF_YES_NO: dict[str, Callable[[Confusion], Figures]] = {
     "f1": f1,
     "balanced_accuracy": balanced_accuracy,
 }
-NAMES = (
+STATISTIC_NAMES = (
     "exact",
     "within_one",
     "mae",
@@ -96,7 +96,7 @@ NAMES = (
     "f1",
     "balanced_accuracy",
 )
-NOMINAL = frozenset({"exact", "cohen_kappa", "krippendorff_alpha_nominal", "gwet_ac1"})
+NOMINAL_STATISTICS = frozenset({"exact", "cohen_kappa", "krippendorff_alpha_nominal", "gwet_ac1"})
 CORRELATIONS = frozenset({"pearson", "spearman", "kendall_tau_b"})
 PROPORTIONS = frozenset({"exact", "within_one", "tpr", "tnr", "precision", "recall"})
 _YES_NO_REASONS = {
@@ -109,56 +109,64 @@ _YES_NO_REASONS = {
 }
 
 
-def inapplicable(scale: Scale, binned: bool) -> dict[str, Undefined]:
-    """The statistics that do not exist on a scale, with the reason."""
+def inapplicable_statistics(scale: Scale, binned: bool) -> dict[str, Undefined]:
+    """Statistics that do not exist on a scale, with the reason."""
     reasons: dict[str, Undefined] = {}
     if scale.kind is not ScaleKind.YES_NO:
-        reasons |= dict.fromkeys(OF_YES_NO, Undefined.YES_NO_ONLY)
+        reasons |= dict.fromkeys(YES_NO_STATISTICS, Undefined.YES_NO_ONLY)
     if scale.kind is ScaleKind.CLASS:
-        reasons |= {name: Undefined.CLASSES_HAVE_NO_ORDER for name in NAMES if name not in NOMINAL | set(OF_YES_NO)}
+        reasons |= {
+            name: Undefined.CLASSES_HAVE_NO_ORDER
+            for name in STATISTIC_NAMES
+            if name not in NOMINAL_STATISTICS | set(YES_NO_STATISTICS)
+        }
     if scale.kind in {ScaleKind.REAL, ScaleKind.SECONDS} and not binned:
-        by_level = (one for one in (*OF_CONFUSION, *OF_COINCIDENCES) if one != "krippendorff_alpha_interval")
+        by_level = (
+            level_statistic
+            for level_statistic in (*CONFUSION_STATISTICS, *COINCIDENCE_STATISTICS)
+            if level_statistic != "krippendorff_alpha_interval"
+        )
         reasons |= dict.fromkeys(by_level, Undefined.NEEDS_BINNING)
     return reasons
 
 
-def figures(layout: Layout, scale: Scale, names: list[str], weight: Array) -> dict[str, Figures]:
-    """The named statistics for every weighting of the batch ``weight``, shape (..., distinct pairs)."""
+def batch_statistics(layout: Layout, scale: Scale, names: list[str], weight: Array) -> dict[str, BatchStatistic]:
+    """Compute the named statistics for every weighting in ``weight``, shape (..., distinct pairs)."""
     pairs = layout.pairs(weight)
-    found = {name: OF_VALUES[name](pairs) for name in names if name in OF_VALUES}
+    results = {name: VALUE_STATISTICS[name](pairs) for name in names if name in VALUE_STATISTICS}
     real = scale.kind in {ScaleKind.REAL, ScaleKind.SECONDS}
     if real and "krippendorff_alpha_interval" in names:
-        found["krippendorff_alpha_interval"] = _interval_alpha(pairs)
-    by_category = [name for name in names if name not in found]
+        results["krippendorff_alpha_interval"] = _interval_alpha(pairs)
+    by_category = [name for name in names if name not in results]
     if by_category:
         table = layout.confusion(weight)
-        both = of_pair(table)
+        coincidences = pair_coincidences(table)
         for name in by_category:
-            if name in OF_COINCIDENCES:
-                found[name] = OF_COINCIDENCES[name](both)
+            if name in COINCIDENCE_STATISTICS:
+                results[name] = COINCIDENCE_STATISTICS[name](coincidences)
             else:
-                found[name] = (OF_CONFUSION.get(name) or OF_YES_NO[name])(table)
-    return found
+                results[name] = (CONFUSION_STATISTICS.get(name) or YES_NO_STATISTICS[name])(table)
+    return results
 
 
-def _interval_alpha(pairs: Pairs) -> Figures:
-    two = np.full(len(pairs.judge), 2.0)
+def _interval_alpha(pairs: Pairs) -> BatchStatistic:
+    rater_count = np.full(len(pairs.judge), 2.0)
     squares = np.square(pairs.judge) + np.square(pairs.expert)
-    return interval_alpha_of_reals(two, pairs.judge + pairs.expert, squares, pairs.weight)
+    return interval_alpha_of_reals(rater_count, pairs.judge + pairs.expert, squares, pairs.weight)
 
 
 def undefined_reason(name: str, pairs: Pairs) -> Undefined:
-    """Why a statistic that exists on the scale is undefined for these pairs (batch of one)."""
+    """Reason why a statistic that exists on the scale is undefined for these pairs (batch of one)."""
     if not (pairs.weight > 0).any():
         return Undefined.NO_PAIRS
     if name in CORRELATIONS:
-        return pairs.reason()
+        return pairs.constant_side_reason()
     return _YES_NO_REASONS.get(name, Undefined.ONE_VALUE_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
-    """Per item: how many raters gave each category, how many ratings there are, their sum and sum of squares."""
+class RatedUnits:
+    """Ratings by item: number of raters per category, number of ratings, their sum and their sum of squares."""
 
     counts: Array
     raters: Array
@@ -168,20 +176,20 @@ class Units:
     labels: tuple[str | float, ...]
 
 
-def units(items: Mapping[Item, Mapping[str, float | str]], scale: Scale, bins: tuple[float, ...]) -> Units:
-    """The units of all items, in order.
+def rated_units(items: Mapping[Item, Mapping[str, float | str]], scale: Scale, bins: tuple[float, ...]) -> RatedUnits:
+    """Count the ratings of all items, in order.
 
-    :raises ValueError: for a value off the scale.
-    """
+    :raises ValueError: for a value off the scale."""
     categories = Categories(scale, bins)
-    number_of, find = cache(partial(_number, scale=scale)), cache(categories.find)  # few different values, many items
-    values = [[number_of(value) for value in ratings.values()] for ratings in items.values()]
+    # Many items have few different values.
+    to_number, find_category = cache(partial(_numeric_value, scale=scale)), cache(categories.category_index)
+    values = [[to_number(value) for value in ratings.values()] for ratings in items.values()]
     counts = np.zeros((len(values), len(categories.labels)))
     if categories.labels:
         for row, numbers in enumerate(values):
             for number in numbers:
-                counts[row, find(number)] += 1
-    return Units(
+                counts[row, find_category(number)] += 1
+    return RatedUnits(
         counts=counts,
         raters=np.array([len(numbers) for numbers in values], dtype=np.float64),
         total=np.array([sum(numbers) for numbers in values], dtype=np.float64),
@@ -191,45 +199,49 @@ def units(items: Mapping[Item, Mapping[str, float | str]], scale: Scale, bins: t
     )
 
 
-def distinct(found: Units) -> tuple[Units, Indices]:
-    """The units without repetition, and which of them each unit is: thousands of items rated on a short scale are a
-    few dozen different ones."""
-    rows = np.column_stack([found.counts, found.raters, found.total, found.squares])
-    kinds, place = np.unique(rows, axis=0, return_inverse=True)
-    size = found.counts.shape[1]
+def distinct_units(units: RatedUnits) -> tuple[RatedUnits, Indices]:
+    """Distinct units, and the position of each unit among them.
+
+    Thousands of items on a short scale have a few dozen distinct units."""
+    rows = np.column_stack([units.counts, units.raters, units.total, units.squares])
+    kinds, kind_of_unit = np.unique(rows, axis=0, return_inverse=True)
+    size = units.counts.shape[1]
     counts, raters, total, squares = kinds[:, :size], kinds[:, size], kinds[:, size + 1], kinds[:, size + 2]
-    return replace(found, counts=counts, raters=raters, total=total, squares=squares), place.reshape(-1)
+    return replace(units, counts=counts, raters=raters, total=total, squares=squares), kind_of_unit.reshape(-1)
 
 
-def _number(value: float | str, scale: Scale) -> float:
-    """The value as a number, a class as its position."""
+def _numeric_value(value: float | str, scale: Scale) -> float:
+    """Value as a number; a class label becomes its position."""
     if scale.kind is ScaleKind.CLASS:
         if value not in scale.labels:
             raise ValueError(f"an expert's label {value!r} is not on the scale {scale}")
         return float(scale.labels.index(str(value)))
-    if not scale.holds(float(value)):
+    if not scale.contains(float(value)):
         raise ValueError(f"an expert's value {value} is not on the scale {scale}")
     return float(value)
 
 
-def reliability(found: Units, scale: Scale, names: list[str], weight: Array) -> dict[str, Figures]:
-    """The named statistics over all raters for every weighting of the batch ``weight``, shape (..., items)."""
-    results: dict[str, Figures] = {}
+def reliability_statistics(
+    units: RatedUnits, scale: Scale, names: list[str], weight: Array
+) -> dict[str, BatchStatistic]:
+    """Compute the named statistics over all raters for every weighting in ``weight``, shape (..., items)."""
+    results: dict[str, BatchStatistic] = {}
     if scale.kind in {ScaleKind.REAL, ScaleKind.SECONDS} and "krippendorff_alpha_interval" in names:
         results["krippendorff_alpha_interval"] = interval_alpha_of_reals(
-            found.raters, found.total, found.squares, weight
+            units.raters, units.total, units.squares, weight
         )
-    rest = [name for name in names if name not in results]
-    if rest:
-        table = of_units(found.counts, weight, found.category_values)
-        for name in rest:
-            results[name] = fleiss_kappa(table) if name == "fleiss_kappa" else OF_COINCIDENCES[name](table)
+    remaining = [name for name in names if name not in results]
+    if remaining:
+        table = unit_coincidences(units.counts, weight, units.category_values)
+        for name in remaining:
+            results[name] = fleiss_kappa(table) if name == "fleiss_kappa" else COINCIDENCE_STATISTICS[name](table)
     return results
 
 
 def headline_statistic(scale: Scale) -> str:
-    """The one figure that a verdict or a line over time shows: quadratic kappa of levels and yes/no, kappa of classes,
-    Pearson's correlation of continuous values."""
+    """Statistic shown in verdicts and trends.
+
+    Quadratic kappa for levels and yes/no, kappa for classes, Pearson's correlation for continuous values."""
     if scale.kind is ScaleKind.CLASS:
         return "cohen_kappa"
     return "cohen_kappa_quadratic" if scale.levels else "pearson"

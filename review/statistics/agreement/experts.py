@@ -1,4 +1,4 @@
-"""The experts among themselves: reliability over all, every pair, and the ceiling it sets for a judge."""
+"""Agreement among the experts: reliability over all raters, every pair, and the ceiling for a judge."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from review.statistics.agreement.bootstrap import (
     Interval,
     Resampler,
     Resampling,
-    intervals_of,
-    joined,
+    build_resampler,
+    concatenate_batches,
+    percentile_intervals,
     resampled_weights,
-    resampler,
 )
 from review.statistics.agreement.catalogue import (
-    NAMES,
-    OF_COINCIDENCES,
-    OF_YES_NO,
-    Units,
-    distinct,
-    inapplicable,
-    reliability,
-    units,
+    COINCIDENCE_STATISTICS,
+    STATISTIC_NAMES,
+    YES_NO_STATISTICS,
+    RatedUnits,
+    distinct_units,
+    inapplicable_statistics,
+    rated_units,
+    reliability_statistics,
 )
 from review.statistics.agreement.ceiling import (
-    AVERAGED,
+    AVERAGED_STATISTICS,
     AlternativeAnnotatorTest,
     Ceiling,
     alternative_annotator_test,
-    averaged,
+    averaged_statistics,
     ceiling,
     joint_intervals,
 )
-from review.statistics.agreement.kappa import of_units
-from review.statistics.agreement.layout import Layout, lay_out
+from review.statistics.agreement.kappa import unit_coincidences
+from review.statistics.agreement.layout import Layout, build_layout
 from review.statistics.agreement.pair import FEW_GROUPS_WARNING, PairAgreement, compare
 from review.statistics.agreement.statistic import (
     Array,
@@ -50,24 +50,27 @@ from review.statistics.agreement.statistic import (
     Rating,
     Statistic,
     Undefined,
-    by_item,
-    raters_of,
-    weights_of,
+    group_by_item,
+    item_weights,
+    rater_names,
 )
 
-OVER_ALL = (*OF_COINCIDENCES, "fleiss_kappa")
+ALL_RATER_STATISTICS = (*COINCIDENCE_STATISTICS, "fleiss_kappa")
 
 
 @dataclass(frozen=True, slots=True)
 class ExpertAgreement:
     """Agreement of the experts on one metric.
 
-    ``n``: items with two or more ratings; the others are counted in ``excluded`` and tell AC and Fleiss' kappa how
-    frequent a category is, as Gwet defines it, but nothing about agreement. ``statistics``: alphas, AC and
-    Fleiss' kappa over all raters with gaps; the others are means over the pairs of raters, weighted by the items a
-    pair shares. Intervals resample the same groups everywhere, those of pairs and of the
-    ceiling too. ``coincidences[k][l]``: pairable values, each item entering with as many as it has ratings.
-    """
+    ``n`` counts the items with two or more ratings. Items with one rating are counted in ``excluded``. They contribute
+    to
+    category frequencies in AC and Fleiss' kappa, as Gwet defines it, but not to agreement.
+
+    ``statistics`` holds alpha, AC and Fleiss' kappa over all raters, with gaps. The other statistics are means over
+    pairs of
+    raters, weighted by the items of a pair. All intervals, including those of pairs and ceiling, resample the same
+    groups.
+    ``coincidences[k][l]`` counts pairable values; each item enters with as many as it has ratings."""
 
     n: int
     ratings: int
@@ -84,9 +87,9 @@ class ExpertAgreement:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable form: the keys of a judge's agreement, and ``ratings, raters, fleiss_kappa, pairs, ceiling,
+        """Stable JSON form: the keys of a judge's agreement, and ``ratings, raters, fleiss_kappa, pairs, ceiling,
         alternative_annotator``."""
-        undefined = {name: found.reason for name, found in self.statistics.items() if found.reason}
+        undefined = {name: statistic.reason for name, statistic in self.statistics.items() if statistic.reason}
         undefined |= {f"intervals.{name}": reason for name, reason in self.interval_reasons.items()}
         test = self.alternative_annotator
         return {
@@ -94,7 +97,7 @@ class ExpertAgreement:
             "ratings": self.ratings,
             "raters": list(self.raters),
             "excluded": dict(self.excluded),
-            **{name: self.statistics[name].value for name in (*NAMES, "fleiss_kappa")},
+            **{name: self.statistics[name].value for name in (*STATISTIC_NAMES, "fleiss_kappa")},
             "confusion": None if self.coincidences is None else [list(row) for row in self.coincidences],
             "labels": list(self.labels),
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
@@ -115,104 +118,124 @@ def compare_experts(
     resampling: Resampling | None = None,
     bins: Sequence[float] = (),
 ) -> ExpertAgreement:
-    """How far the experts agree; with ``judge`` (item -> value) also the judge beside them and the
-    alternative-annotator test. ``groups`` and ``weights`` are by item; those of ``resampling`` and its
-    ``bca`` are not read.
+    """Compare the experts with each other.
 
-    Statistics with a direction (bias, true positive rate and the like) do not exist among equals.
+    With ``judge`` (item -> value) the result also has the judge's side of the ceiling and the alternative-annotator
+    test.
+    ``groups`` and ``weights`` are by item; the groups, strata and ``bca`` of ``resampling`` are ignored. Statistics
+    with a
+    direction, such as bias and true positive rate, are undefined among experts.
 
-    :raises ValueError: for a value off the scale or an item rated twice by a rater.
-    """
-    items = by_item(ratings)
-    several = sum(len(values) > 1 for values in items.values())
-    found, kind = distinct(units(items, scale, tuple(bins)))
-    weight = _weights(items, weights)
-    pairs = _pairs(items, scale, weights, bins)
-    statistics = _statistics(found, scale, bool(bins), _of_kinds(weight, kind, found), list(pairs.values()))
-    drawn = resampler_of(items, groups, resampling) if resampling is not None and items else None
+    :raises ValueError: for a value off the scale or an item rated twice by a rater."""
+    items = group_by_item(ratings)
+    multiply_rated = sum(len(values) > 1 for values in items.values())
+    unit_kinds, kind_of_unit = distinct_units(rated_units(items, scale, tuple(bins)))
+    weight = _normalized_weights(items, weights)
+    pairs = _pair_agreements(items, scale, weights, bins)
+    statistics = _statistics(
+        unit_kinds, scale, bool(bins), _kind_weights(weight, kind_of_unit, unit_kinds), list(pairs.values())
+    )
+    resampler = item_resampler(items, groups, resampling) if resampling is not None and items else None
     intervals: dict[str, Interval] = {}
     reasons: dict[str, Undefined] = {}
-    if resampling is not None and drawn is not None:
-        over_all = [name for name in OVER_ALL if statistics[name].value is not None]
-        intervals, reasons = _intervals(found, kind, scale, over_all, weight, drawn, resampling)
-        by_pair = [name for name in AVERAGED if name not in OVER_ALL and statistics[name].value is not None]
+    if resampling is not None and resampler is not None:
+        all_rater_names = [name for name in ALL_RATER_STATISTICS if statistics[name].value is not None]
+        intervals, reasons = _reliability_intervals(
+            unit_kinds, kind_of_unit, scale, all_rater_names, weight, resampler, resampling
+        )
+        pair_names = [
+            name
+            for name in AVERAGED_STATISTICS
+            if name not in ALL_RATER_STATISTICS and statistics[name].value is not None
+        ]
         layouts = pair_layouts(items, scale, weights, bins)
-        more, missing = joint_intervals(layouts, scale, by_pair, drawn, resampling) if by_pair else ({}, {})
-        intervals, reasons = intervals | more, reasons | missing
+        pair_intervals, pair_reasons = (
+            joint_intervals(layouts, scale, pair_names, resampler, resampling) if pair_names else ({}, {})
+        )
+        intervals, reasons = intervals | pair_intervals, reasons | pair_reasons
     return ExpertAgreement(
-        n=several,
+        n=multiply_rated,
         ratings=len(ratings),
-        raters=tuple(raters_of(items)),
-        excluded={"single_rating": len(items) - several} if len(items) > several else {},
+        raters=tuple(rater_names(items)),
+        excluded={"single_rating": len(items) - multiply_rated} if len(items) > multiply_rated else {},
         statistics=statistics,
-        coincidences=_coincidences(found, _of_kinds(weight, kind, found)),
-        labels=found.labels,
+        coincidences=_coincidences(unit_kinds, _kind_weights(weight, kind_of_unit, unit_kinds)),
+        labels=unit_kinds.labels,
         intervals=intervals,
         interval_reasons={name: str(reason) for name, reason in reasons.items()},
         pairs=pairs,
-        ceiling=ceiling(items, scale, judge, bins, weights, resampling=resampling, drawn=drawn),
+        ceiling=ceiling(items, scale, judge, bins, weights, resampling=resampling, resampler=resampler),
         alternative_annotator=None
         if judge is None
         else alternative_annotator_test(ratings, judge, scale, groups=groups),
-        warnings=(FEW_GROUPS_WARNING,) if drawn is not None and drawn.groups < FEW_GROUPS else (),
+        warnings=(FEW_GROUPS_WARNING,) if resampler is not None and resampler.groups < FEW_GROUPS else (),
     )
 
 
-def _weights(items: Mapping[Item, object], weights: Mapping[Item, float] | None) -> Array:
+def _normalized_weights(items: Mapping[Item, object], weights: Mapping[Item, float] | None) -> Array:
     if weights is None or not items:
         return np.ones(len(items))
     chosen = np.array([weights[item] for item in items], dtype=np.float64)
     return np.asarray(chosen / chosen.mean())
 
 
-def _of_kinds(weight: Array, kind: Indices, found: Units) -> Array:
-    """The weight of each distinct unit."""
-    return np.bincount(kind, weights=weight, minlength=len(found.raters)).astype(np.float64)
+def _kind_weights(weight: Array, kind_of_unit: Indices, units: RatedUnits) -> Array:
+    """Weight of each distinct unit."""
+    return np.bincount(kind_of_unit, weights=weight, minlength=len(units.raters)).astype(np.float64)
 
 
-def _pairs(
+def _pair_agreements(
     items: Items, scale: Scale, weights: Mapping[Item, float] | None, bins: Sequence[float]
 ) -> dict[str, PairAgreement]:
-    """Every pair of raters that shares an item, under ``first-second`` in the order of their names."""
+    """Agreement of every pair of raters that shares an item, under ``first-second`` in the order of their names."""
     pairs: dict[str, PairAgreement] = {}
-    for first, second in combinations(raters_of(items), 2):
+    for first, second in combinations(rater_names(items), 2):
         shared = {item: values for item, values in items.items() if first in values and second in values}
         if shared:
-            ours, theirs = ([values[who] for values in shared.values()] for who in (second, first))
-            pairs[f"{first}-{second}"] = compare(ours, theirs, scale, weights_of(shared, weights), bins=bins)
+            second_values, first_values = ([values[rater] for values in shared.values()] for rater in (second, first))
+            pairs[f"{first}-{second}"] = compare(
+                second_values, first_values, scale, item_weights(shared, weights), bins=bins
+            )
     return pairs
 
 
 def pair_layouts(
     items: Items, scale: Scale, weights: Mapping[Item, float] | None, bins: Sequence[float]
 ) -> list[Layout]:
-    """The pairs of :func:`_pairs`, laid out from all items, so that they can be resampled together."""
-    found = []
-    for first, second in combinations(raters_of(items), 2):
-        both = [(v[second], v[first]) if first in v and second in v else (None, None) for v in items.values()]
-        if any(ours is not None for ours, _ in both):
-            ours, theirs = [one for one, _ in both], [other for _, other in both]
-            found.append(lay_out(ours, theirs, scale, weights_of(items, weights), bins))
-    return found
+    """Layouts of the pairs of :func:`_pair_agreements` over all items, so that they can be resampled together."""
+    layouts = []
+    for first, second in combinations(rater_names(items), 2):
+        value_pairs = [(v[second], v[first]) if first in v and second in v else (None, None) for v in items.values()]
+        if any(value is not None for value, _ in value_pairs):
+            second_values, first_values = (
+                [second_value for second_value, _ in value_pairs],
+                [first_value for _, first_value in value_pairs],
+            )
+            layouts.append(build_layout(second_values, first_values, scale, item_weights(items, weights), bins))
+    return layouts
 
 
 def _statistics(
-    found: Units, scale: Scale, binned: bool, weight: Array, pairs: Sequence[PairAgreement]
+    units: RatedUnits, scale: Scale, binned: bool, weight: Array, pairs: Sequence[PairAgreement]
 ) -> dict[str, Statistic]:
-    barred: dict[str, Undefined] = {"bias": Undefined.NO_DIRECTION}
-    barred |= dict.fromkeys(OF_YES_NO, Undefined.NO_DIRECTION)
-    barred |= {name: why for name, why in inapplicable(scale, binned).items() if name not in barred}
-    if not found.labels:
-        barred["fleiss_kappa"] = Undefined.NEEDS_BINNING
-    over_all = reliability(found, scale, [name for name in OVER_ALL if name not in barred], weight)
-    means = averaged(pairs)
+    inapplicable_reasons: dict[str, Undefined] = {"bias": Undefined.NO_DIRECTION}
+    inapplicable_reasons |= dict.fromkeys(YES_NO_STATISTICS, Undefined.NO_DIRECTION)
+    inapplicable_reasons |= {
+        name: why for name, why in inapplicable_statistics(scale, binned).items() if name not in inapplicable_reasons
+    }
+    if not units.labels:
+        inapplicable_reasons["fleiss_kappa"] = Undefined.NEEDS_BINNING
+    reliabilities = reliability_statistics(
+        units, scale, [name for name in ALL_RATER_STATISTICS if name not in inapplicable_reasons], weight
+    )
+    means = averaged_statistics(pairs)
     statistics: dict[str, Statistic] = {}
-    for name in (*NAMES, "fleiss_kappa"):
-        if name in barred:
-            statistics[name] = Statistic(None, str(barred[name]))
-        elif name in over_all:
+    for name in (*STATISTIC_NAMES, "fleiss_kappa"):
+        if name in inapplicable_reasons:
+            statistics[name] = Statistic(None, str(inapplicable_reasons[name]))
+        elif name in reliabilities:
             reason = Undefined.ONE_VALUE_ONLY if pairs else Undefined.TOO_FEW_RATERS
-            statistics[name] = over_all[name].single(reason)
+            statistics[name] = reliabilities[name].to_statistic(reason)
         else:
             statistics[name] = _mean_of_pairs(name, means[name], pairs)
     return statistics
@@ -224,36 +247,38 @@ def _mean_of_pairs(name: str, mean: float | None, pairs: Sequence[PairAgreement]
     return Statistic(None, pairs[0].statistics[name].reason if pairs else str(Undefined.TOO_FEW_RATERS))
 
 
-def _coincidences(found: Units, weight: Array) -> tuple[tuple[float, ...], ...] | None:
-    if not found.labels:
+def _coincidences(units: RatedUnits, weight: Array) -> tuple[tuple[float, ...], ...] | None:
+    if not units.labels:
         return None
-    counts = of_units(found.counts, weight, found.category_values).counts
+    counts = unit_coincidences(units.counts, weight, units.category_values).counts
     return tuple(tuple(float(cell) for cell in row) for row in counts.tolist())
 
 
-def resampler_of(
+def item_resampler(
     items: Mapping[Item, object], groups: Mapping[Item, Hashable] | None, resampling: Resampling
 ) -> Resampler:
-    """How all items are resampled: by their groups, or each by itself."""
-    by_order = list(items) if groups is None else [groups[item] for item in items]
-    plan = Resampling(resampling.resamples, resampling.seed, by_order)
-    return resampler(len(items), plan, np.arange(len(items), dtype=np.int64))
+    """Resampler of all items, by group or separately."""
+    group_of_item = list(items) if groups is None else [groups[item] for item in items]
+    settings = Resampling(resampling.resamples, resampling.seed, group_of_item)
+    return build_resampler(len(items), settings, np.arange(len(items), dtype=np.int64))
 
 
-def _intervals(
-    found: Units,
-    kind: Indices,
+def _reliability_intervals(
+    units: RatedUnits,
+    kind_of_unit: Indices,
     scale: Scale,
     names: list[str],
     weight: Array,
-    drawn: Resampler,
+    resampler: Resampler,
     resampling: Resampling,
 ) -> tuple[dict[str, Interval], dict[str, Undefined]]:
-    if drawn.groups < 2 or not names:
+    if resampler.groups < 2 or not names:
         return {}, dict.fromkeys(names, Undefined.TOO_FEW_GROUPS)
-    size, widest = len(found.raters), len(found.labels) ** 2
+    size, widest = len(units.raters), len(units.labels) ** 2
     batches = [
-        reliability(found, scale, names, resampled)
-        for resampled in resampled_weights(drawn, weight, kind, size, resampling, widest)
+        reliability_statistics(units, scale, names, resampled)
+        for resampled in resampled_weights(resampler, weight, kind_of_unit, size, resampling, widest)
     ]
-    return intervals_of({name: joined([batch[name] for batch in batches]) for name in names}, resampling.confidence)
+    return percentile_intervals(
+        {name: concatenate_batches([batch[name] for batch in batches]) for name in names}, resampling.confidence
+    )

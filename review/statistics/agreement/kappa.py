@@ -1,4 +1,7 @@
-"""Chance-corrected agreement: the kappas of Cohen and Fleiss, Gwet's AC1 and AC2, Krippendorff's alpha."""
+"""Chance-corrected agreement: Cohen's and Fleiss' kappa, Gwet's AC1 and AC2, Krippendorff's alpha.
+
+All of them are 1 for perfect agreement and 0 for the agreement expected by chance. Negative values mean less agreement
+than chance."""
 
 from __future__ import annotations
 
@@ -7,34 +10,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from review.statistics.agreement.layout import ROUNDING, Confusion
-from review.statistics.agreement.statistic import Array, Figures, one_minus, ratio
+from review.statistics.agreement.statistic import Array, BatchStatistic, one_minus, ratio
 
 
-def cohen_kappa(table: Confusion) -> Figures:
-    """Agreement beyond chance, at most 1, 0 as by chance: ``1 - sum d_ij c_ij / sum d_ij e_ij`` with ``d_ij`` = 1 off
-    the diagonal and ``e`` the product of both sides' totals over the total weight. Undefined where both sides used
-    one and the same category only. Source: J. Cohen (1960), Educ. Psychol. Meas. 20.
-    """
+def cohen_kappa(table: Confusion) -> BatchStatistic:
+    """Cohen's kappa of two raters, at most 1: ``1 - sum d_ij c_ij / sum d_ij e_ij``.
+
+    It compares the observed disagreement with the disagreement expected if both raters assigned categories
+    independently.
+    ``d_ij`` is 1 off the diagonal, ``c`` the table, and ``e`` the product of both sides' totals over the total weight.
+    Undefined if both sides used the same single category. Source: J. Cohen (1960), Educ. Psychol. Meas. 20."""
     return _kappa(table, 1.0 - np.eye(len(table.values)))
 
 
-def cohen_kappa_linear(table: Confusion) -> Figures:
-    """Kappa with disagreement weighed by the distance of the values, ``d_ij = |v_i - v_j|``.
+def cohen_kappa_linear(table: Confusion) -> BatchStatistic:
+    """Cohen's kappa with disagreement weighted by the distance of the values, ``d_ij = |v_i - v_j|``.
 
-    Source: J. Cohen (1968), Psychol. Bull. 70.
-    """
+    Near misses count in part. Source: J. Cohen (1968), Psychol. Bull. 70."""
     return _kappa(table, table.distances())
 
 
-def cohen_kappa_quadratic(table: Confusion) -> Figures:
-    """Kappa with disagreement weighed by the squared distance of the values, ``d_ij = (v_i - v_j)^2``.
+def cohen_kappa_quadratic(table: Confusion) -> BatchStatistic:
+    """Cohen's kappa with disagreement weighted by the squared distance of the values, ``d_ij = (v_i - v_j)^2``.
 
-    Source: J. Cohen (1968), Psychol. Bull. 70.
-    """
+    Far misses count most. Source: J. Cohen (1968), Psychol. Bull. 70."""
     return _kappa(table, np.square(table.distances()))
 
 
-def _kappa(table: Confusion, disagreement: Array) -> Figures:
+def _kappa(table: Confusion, disagreement: Array) -> BatchStatistic:
     total = table.total
     observed = (table.cells * disagreement).sum(axis=(-2, -1)) * total
     expected = np.einsum("...i,ij,...j->...", table.expert_totals, disagreement, table.judge_totals)
@@ -43,12 +46,12 @@ def _kappa(table: Confusion, disagreement: Array) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class Coincidences:
-    """Pairable values by category, for a batch of weightings.
+    """Pairs of ratings of the same unit, by category, for a batch of weightings.
 
-    ``counts[..., k, l]``: coincidences, every unit with m ratings entering with weight m (Krippendorff).
-    ``shares[..., k, l]``: share of rating pairs, every unit with 2 or more ratings entering equally; sums to 1.
-    ``prevalence[..., k]``: mean share of a category over all units with a rating.
-    """
+    ``counts[..., k, l]``: coincidences, in which a unit with m ratings has weight m (Krippendorff).
+    ``shares[..., k, l]``: share of rating pairs, in which every unit with two or more ratings has equal weight; sums to
+    1.
+    ``prevalence[..., k]``: mean share of a category over all rated units."""
 
     counts: Array
     shares: Array
@@ -57,7 +60,7 @@ class Coincidences:
 
     @property
     def pairable(self) -> Array:
-        """Weight of the units that have at least two ratings, as a flag-like total with the batch's shape."""
+        """Total of the coincidences, with the batch's shape; positive if any unit has two ratings."""
         return np.asarray(self.counts.sum(axis=(-2, -1)))
 
     def distances(self) -> Array:
@@ -65,62 +68,69 @@ class Coincidences:
         return np.asarray(np.abs(self.values[:, None] - self.values[None, :]))
 
 
-def of_pair(table: Confusion) -> Coincidences:
-    """The coincidences of one judge and one (mean) expert: every unit has exactly two ratings."""
+def pair_coincidences(table: Confusion) -> Coincidences:
+    """Coincidences of one judge and one (mean) expert: every unit has exactly two ratings."""
     counts = table.cells + np.swapaxes(table.cells, -2, -1)
-    shares = counts / _nonzero(counts.sum(axis=(-2, -1)))[..., None, None]
+    shares = counts / _positive_or_one(counts.sum(axis=(-2, -1)))[..., None, None]
     return Coincidences(counts, shares, shares.sum(axis=-1), table.values)
 
 
-def of_units(ratings: Array, weight: Array, values: Array) -> Coincidences:
-    """The coincidences of units; ``ratings[u, k]`` counts the raters who gave unit u category k, ``weight`` has
-    shape (..., units)."""
+def unit_coincidences(ratings: Array, weight: Array, values: Array) -> Coincidences:
+    """Coincidences of units. ``ratings[u, k]`` counts the raters who gave unit u category k; ``weight`` has shape (...,
+    units)."""
     size = ratings.shape[1]
-    raters = ratings.sum(axis=1)
-    ordered = ratings[:, :, None] * ratings[:, None, :] - ratings[:, :, None] * np.eye(size)
-    ordered = ordered.reshape(len(ratings), size * size)
-    several = (raters >= 2).astype(np.float64)
-    per_value = several / np.where(raters >= 2, raters - 1, 1)
-    per_pair = several / np.where(raters >= 2, raters * (raters - 1), 1)
+    rater_count = ratings.sum(axis=1)
+    ordered_pairs = ratings[:, :, None] * ratings[:, None, :] - ratings[:, :, None] * np.eye(size)
+    ordered_pairs = ordered_pairs.reshape(len(ratings), size * size)
+    has_pairs = (rater_count >= 2).astype(np.float64)
+    per_value = has_pairs / np.where(rater_count >= 2, rater_count - 1, 1)
+    per_pair = has_pairs / np.where(rater_count >= 2, rater_count * (rater_count - 1), 1)
     batch = (*weight.shape[:-1], size, size)
-    counts = (weight @ (ordered * per_value[:, None])).reshape(batch)
-    shares = (weight @ (ordered * per_pair[:, None])).reshape(batch) / _nonzero(weight @ several)[..., None, None]
-    rated = (raters > 0).astype(np.float64)
-    mix = ratings / np.where(raters > 0, raters, 1)[:, None]
-    return Coincidences(counts, shares, (weight @ mix) / _nonzero(weight @ rated)[..., None], values)
+    counts = (weight @ (ordered_pairs * per_value[:, None])).reshape(batch)
+    shares = (weight @ (ordered_pairs * per_pair[:, None])).reshape(batch) / _positive_or_one(weight @ has_pairs)[
+        ..., None, None
+    ]
+    rated = (rater_count > 0).astype(np.float64)
+    mix = ratings / np.where(rater_count > 0, rater_count, 1)[:, None]
+    return Coincidences(counts, shares, (weight @ mix) / _positive_or_one(weight @ rated)[..., None], values)
 
 
-def _nonzero(total: Array) -> Array:
+def _positive_or_one(total: Array) -> Array:
     return np.asarray(np.where(total > 0, total, 1.0))
 
 
-def fleiss_kappa(table: Coincidences) -> Figures:
-    """``(p_a - p_e) / (1 - p_e)`` with ``p_e = sum_k pi_k^2``, at most 1, 0 as by chance; gaps as in Gwet (2014).
+def fleiss_kappa(table: Coincidences) -> BatchStatistic:
+    """Fleiss' kappa of several raters, at most 1: ``(p_a - p_e) / (1 - p_e)`` with ``p_e = sum_k pi_k^2``.
 
-    Undefined where only one category was used. Source: J. L. Fleiss (1971), Psychol. Bull. 76.
-    """
+    ``p_a`` is the share of agreeing rating pairs, ``pi_k`` the mean share of category k. Missing ratings are handled as
+    in
+    Gwet (2014). Undefined if only one category was used. Source: J. L. Fleiss (1971), Psychol. Bull. 76."""
     observed = np.trace(table.shares, axis1=-2, axis2=-1)
     expected = np.square(table.prevalence).sum(axis=-1)
-    several = (table.prevalence > 0).sum(axis=-1) > 1
-    return ratio(observed - expected, np.where((table.pairable > 0) & several, 1.0 - expected, 0.0))
+    has_categories = (table.prevalence > 0).sum(axis=-1) > 1
+    return ratio(observed - expected, np.where((table.pairable > 0) & has_categories, 1.0 - expected, 0.0))
 
 
-def gwet_ac1(table: Coincidences) -> Figures:
-    """AC1, at most 1, 0 as by chance; every disagreement counts alike. See :func:`_ac`."""
+def gwet_ac1(table: Coincidences) -> BatchStatistic:
+    """Gwet's AC1, at most 1, with all disagreements weighted alike; see :func:`_ac`."""
     return _ac(table, np.eye(len(table.values)))
 
 
-def gwet_ac2(table: Coincidences) -> Figures:
-    """AC2 with quadratic weights ``1 - (v_k - v_l)^2 / (v_max - v_min)^2`` over the declared scale. See :func:`_ac`."""
+def gwet_ac2(table: Coincidences) -> BatchStatistic:
+    """Gwet's AC2 with quadratic weights ``1 - (v_k - v_l)^2 / (v_max - v_min)^2`` over the declared scale; see
+    :func:`_ac`."""
     return _ac(table, 1.0 - np.square(table.distances() / np.ptp(table.values)))
 
 
-def _ac(table: Coincidences, agreement: Array) -> Figures:
-    """``(p_a - p_e) / (1 - p_e)`` with ``p_a`` the weighted share of agreeing rating pairs and ``p_e = T / (q (q - 1))
-    sum_k pi_k (1 - pi_k)``, T being the sum of the weights and q the number of declared categories.
+def _ac(table: Coincidences, agreement: Array) -> BatchStatistic:
+    """Gwet's AC: ``(p_a - p_e) / (1 - p_e)``, at most 1.
 
-    Source: K. L. Gwet (2014), Handbook of Inter-Rater Reliability, 4th edition, chapters 4 and 5.
-    """
+    ``p_a`` is the weighted share of agreeing rating pairs. ``p_e = T / (q (q - 1)) sum_k pi_k (1 - pi_k)``, with T the
+    sum
+    of the weights and q the number of declared categories. Unlike kappa, AC stays stable if nearly all ratings have one
+    value. Undefined without an item that has two ratings.
+
+    Source: K. L. Gwet (2014), Handbook of Inter-Rater Reliability, 4th edition, chapters 4 and 5."""
     size = len(table.values)
     observed = (table.shares * agreement).sum(axis=(-2, -1))
     spread = (table.prevalence * (1.0 - table.prevalence)).sum(axis=-1)
@@ -128,43 +138,47 @@ def _ac(table: Coincidences, agreement: Array) -> Figures:
     return ratio(observed - expected, np.where(table.pairable > 0, 1.0 - expected, 0.0))
 
 
-def krippendorff_alpha_nominal(table: Coincidences) -> Figures:
-    """Alpha where all disagreements are alike; see :func:`_alpha`."""
+def krippendorff_alpha_nominal(table: Coincidences) -> BatchStatistic:
+    """Krippendorff's alpha with equal distances between all values; see :func:`_alpha`."""
     return _alpha(table, np.asarray(1.0 - np.eye(len(table.values))))
 
 
-def krippendorff_alpha_ordinal(table: Coincidences) -> Figures:
-    """Alpha where the distance of two values is the number of ratings between them: ``(sum_{g=c..k} n_g -
-    (n_c + n_k) / 2)^2``; see :func:`_alpha`."""
+def krippendorff_alpha_ordinal(table: Coincidences) -> BatchStatistic:
+    """Krippendorff's alpha with distances by rank; see :func:`_alpha`.
+
+    The distance of two values counts the ratings between them: ``(sum_{g=c..k} n_g - (n_c + n_k) / 2)^2``."""
     totals = table.counts.sum(axis=-1)
     middle = np.cumsum(totals, axis=-1) - totals / 2.0
     return _alpha(table, np.square(middle[..., :, None] - middle[..., None, :]))
 
 
-def krippendorff_alpha_interval(table: Coincidences) -> Figures:
-    """Alpha where the distance of two values is their squared difference; see :func:`_alpha`."""
+def krippendorff_alpha_interval(table: Coincidences) -> BatchStatistic:
+    """Krippendorff's alpha with squared differences of the values as distances; see :func:`_alpha`."""
     return _alpha(table, np.square(table.distances()))
 
 
-def _alpha(table: Coincidences, distance: Array) -> Figures:
-    """``alpha = 1 - (n - 1) sum o_ck d_ck / sum n_c n_k d_ck`` over the pairable values, at most 1, 0 as by chance.
+def _alpha(table: Coincidences, distance: Array) -> BatchStatistic:
+    """Krippendorff's alpha, at most 1: ``1 - (n - 1) sum o_ck d_ck / sum n_c n_k d_ck`` over the pairable values.
 
-    Undefined where only one value was used. Under weights n is the sum of weights times ratings, the weights being
-    scaled to a mean of 1. Source: K. Krippendorff (2011), Computing Krippendorff's alpha-reliability.
-    """
+    It compares the observed distance between ratings of the same item with the distance expected between any two
+    ratings.
+    Missing ratings are allowed. Undefined if only one value was used. With weights, n is the sum of weights times
+    ratings,
+    and the weights have a mean of 1. Source: K. Krippendorff (2011), Computing Krippendorff's alpha-reliability."""
     totals = table.counts.sum(axis=-1)
     observed = (table.counts * distance).sum(axis=(-2, -1)) * (totals.sum(axis=-1) - 1.0)
     expected = (totals[..., :, None] * totals[..., None, :] * distance).sum(axis=(-2, -1))
     return one_minus(ratio(observed, expected))
 
 
-def interval_alpha_of_reals(raters: Array, total: Array, squares: Array, weight: Array) -> Figures:
-    """Interval alpha of units on a continuous scale, from each unit's number of ratings, their sum and their sum of
-    squares (shape (units,)); the same figure as :func:`krippendorff_alpha_interval` without listing the values."""
-    several = raters >= 2
-    within = np.where(several, 2.0 * (raters * squares - total**2) / np.where(several, raters - 1, 1), 0.0)
-    weight = weight * several
+def interval_alpha_of_reals(raters: Array, total: Array, squares: Array, weight: Array) -> BatchStatistic:
+    """Interval alpha on a continuous scale, from each unit's number of ratings, their sum and their sum of squares.
+
+    All three have shape (units,). The result equals :func:`krippendorff_alpha_interval` without listing the values."""
+    has_pairs = raters >= 2
+    within_unit = np.where(has_pairs, 2.0 * (raters * squares - total**2) / np.where(has_pairs, raters - 1, 1), 0.0)
+    weight = weight * has_pairs
     size, first, second = weight @ raters, weight @ total, weight @ squares
-    observed = (weight @ within) * (size - 1.0)
+    observed = (weight @ within_unit) * (size - 1.0)
     expected = 2.0 * (size * second - first**2)
     return one_minus(ratio(observed, np.where(expected > ROUNDING * size * np.abs(second), expected, 0.0)))

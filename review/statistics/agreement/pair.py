@@ -1,4 +1,4 @@
-"""One judge against the experts: every agreement statistic, the best constant guess, the reliability curve."""
+"""Comparison of one judge with the experts: agreement statistics, best constant guess and reliability curve."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from typing import Any
 import numpy as np
 
 from evaluation.core.scales import Scale, ScaleKind
-from review.statistics.agreement.bootstrap import FEW_GROUPS, Interval, Resampling, bootstrap_intervals, resampler
-from review.statistics.agreement.catalogue import NAMES, figures, inapplicable, undefined_reason
-from review.statistics.agreement.layout import Layout, lay_out
-from review.statistics.agreement.statistic import Array, Statistic, numbered, rounded_half_up
+from review.statistics.agreement.bootstrap import FEW_GROUPS, Interval, Resampling, bootstrap_intervals, build_resampler
+from review.statistics.agreement.catalogue import (
+    STATISTIC_NAMES,
+    batch_statistics,
+    inapplicable_statistics,
+    undefined_reason,
+)
+from review.statistics.agreement.layout import Layout, build_layout
+from review.statistics.agreement.statistic import Array, Statistic, factorize, rounded_half_up
 
 FEW_GROUPS_WARNING = "few_groups"
 
@@ -24,10 +29,9 @@ FEW_GROUPS_WARNING = "few_groups"
 class PairAgreement:
     """Agreement of one judge with the experts on one metric.
 
-    ``excluded`` counts the answers left out, by reason. ``confusion[i][j]`` is the weight of answers where the
-    experts gave ``labels[i]`` and the judge ``labels[j]``, whole counts where unweighted; ``None`` where the scale
-    has no categories. ``interval_reasons`` says why a statistic that has a value has no interval.
-    """
+    ``excluded`` counts the answers left out, by reason. ``confusion[i][j]`` is the weight of answers with expert label
+    ``labels[i]`` and judge label ``labels[j]``, in whole counts if unweighted. It is ``None`` if the scale has no
+    categories. ``interval_reasons`` explains why a defined statistic has no interval."""
 
     n: int
     weighted: bool
@@ -40,16 +44,17 @@ class PairAgreement:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The stable form of the ``agreement`` command and REST: every key always present, null where undefined,
-        with the reason under ``undefined`` (``intervals.NAME`` where only the interval is missing)."""
-        undefined = {name: found.reason for name, found in self.statistics.items() if found.reason}
+        """Stable JSON form of the ``agreement`` command and REST. Every key is present, null if undefined.
+
+        ``undefined`` holds the reasons, under ``intervals.NAME`` if only the interval is missing."""
+        undefined = {name: statistic.reason for name, statistic in self.statistics.items() if statistic.reason}
         undefined |= {f"intervals.{name}": reason for name, reason in self.interval_reasons.items()}
         if self.confusion is None:
             undefined["confusion"] = self.statistics["exact"].reason
         return {
             "n": self.n,
             "excluded": dict(self.excluded),
-            **{name: self.statistics[name].value for name in NAMES},
+            **{name: self.statistics[name].value for name in STATISTIC_NAMES},
             "confusion": None if self.confusion is None else [list(row) for row in self.confusion],
             "labels": list(self.labels),
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
@@ -64,34 +69,38 @@ def compare(
     weights: Sequence[float] | None = None,
     *,
     resampling: Resampling | None = None,
-    only: Collection[str] = NAMES,
+    only: Collection[str] = STATISTIC_NAMES,
     bins: Sequence[float] = (),
 ) -> PairAgreement:
     """Compare a judge with the experts' consensus, answer by answer (the sequences are aligned).
 
-    Correlations, MAE, bias and RMSE read the unrounded values; the others the value rounded to the declared scale,
-    halves up. Ties of the experts on yes/no (a mean of 0.5) and classes (``None``) are left out of everything and
-    counted, so that all statistics share one ``n``. Reals have level statistics only with ``bins``, the edges in
-    rising order. ``weights`` are 1 / (probability x response rate); without them every answer counts once. ``only`` the
-    statistics named get an interval.
+    Correlations, MAE, bias and RMSE use unrounded values. The other statistics use values rounded half up to the
+    declared
+    scale. Expert ties on yes/no (a mean of 0.5) and classes (``None``) are counted and left out of all statistics, so
+    that
+    all of them share one ``n``.
 
-    :raises ValueError: for an expert's value off the scale, unequal lengths, or weights that are not positive.
-    """
+    Continuous scales need ``bins`` (edges in rising order) for statistics by level. ``weights`` are 1 / (probability x
+    response rate); without them every answer counts once. Only the statistics in ``only`` get an interval.
+
+    :raises ValueError: for an expert's value off the scale, unequal lengths, or weights that are not positive."""
     if any(low >= high for low, high in pairwise(bins)) or len(bins) == 1:
         raise ValueError("bins are at least two edges in rising order")
-    layout = lay_out(judge, expert_means, scale, weights, bins)
+    layout = build_layout(judge, expert_means, scale, weights, bins)
     statistics = _point_statistics(layout, scale, bool(bins))
     intervals: dict[str, Interval] = {}
     reasons: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
-    points = {name: found.value for name, found in statistics.items() if found.value is not None and name in only}
+    points = {
+        name: statistic.value for name, statistic in statistics.items() if statistic.value is not None and name in only
+    }
     if resampling is not None and points:
-        drawn = resampler(len(judge), resampling, layout.kept)
-        intervals, missing = bootstrap_intervals(layout, scale, points, drawn, resampling)
-        reasons = {name: str(reason) for name, reason in missing.items()}
-        warnings = (FEW_GROUPS_WARNING,) if drawn.groups < FEW_GROUPS else ()
+        item_resampler = build_resampler(len(judge), resampling, layout.positions)
+        intervals, missing_reasons = bootstrap_intervals(layout, scale, points, item_resampler, resampling)
+        reasons = {name: str(reason) for name, reason in missing_reasons.items()}
+        warnings = (FEW_GROUPS_WARNING,) if item_resampler.groups < FEW_GROUPS else ()
     return PairAgreement(
-        n=len(layout.kept),
+        n=len(layout.positions),
         weighted=weights is not None,
         excluded=layout.excluded,
         statistics=statistics,
@@ -104,12 +113,14 @@ def compare(
 
 
 def _point_statistics(layout: Layout, scale: Scale, binned: bool) -> dict[str, Statistic]:
-    barred = inapplicable(scale, binned)
+    inapplicable_reasons = inapplicable_statistics(scale, binned)
     weight = layout.weight
-    found = figures(layout, scale, [name for name in NAMES if name not in barred], weight)
+    results = batch_statistics(
+        layout, scale, [name for name in STATISTIC_NAMES if name not in inapplicable_reasons], weight
+    )
     pairs = layout.pairs(weight)
-    statistics = {name: Statistic(None, str(reason)) for name, reason in barred.items()}
-    statistics |= {name: one.single(undefined_reason(name, pairs)) for name, one in found.items()}
+    statistics = {name: Statistic(None, str(reason)) for name, reason in inapplicable_reasons.items()}
+    statistics |= {name: result.to_statistic(undefined_reason(name, pairs)) for name, result in results.items()}
     return statistics
 
 
@@ -122,7 +133,7 @@ def _confusion(layout: Layout, weighted: bool) -> tuple[tuple[float, ...], ...] 
 
 @dataclass(frozen=True, slots=True)
 class ConstantGuess:
-    """The guess, and how it agrees with the experts."""
+    """Constant guess and its agreement with the experts."""
 
     value: float | str
     agreement: PairAgreement
@@ -134,8 +145,10 @@ def best_constant_guess(
     weights: Sequence[float] | None = None,
     bins: Sequence[float] = (),
 ) -> ConstantGuess | None:
-    """The level or class with the largest share of exact agreement (the lowest of equally good ones); for reals the
-    median, which has the smallest mean absolute error. ``None`` without any expert's value."""
+    """Constant answer that agrees best with the experts; ``None`` without an expert's value.
+
+    For levels and classes it has the largest share of exact agreement; of equally good values the lowest is taken. For
+    continuous scales it is the median, which has the smallest mean absolute error."""
     candidates: list[float | str]
     if scale.kind is ScaleKind.CLASS:
         candidates = list(scale.labels)
@@ -154,25 +167,29 @@ def best_constant_guess(
 
 
 def _median(expert_means: Sequence[float | str | None], weights: Sequence[float] | None) -> list[float | str]:
-    """The lower weighted median of the values that exist, if any does."""
+    """Lower weighted median of the existing values, in a list; empty without any."""
     known = sorted(
-        (float(value), 1.0 if weights is None else weights[at])
-        for at, value in enumerate(expert_means)
+        (float(value), 1.0 if weights is None else weights[position])
+        for position, value in enumerate(expert_means)
         if value is not None
     )
     if not known:
         return []
-    passed = np.cumsum([weight for _, weight in known])
-    return [known[int(np.searchsorted(passed, passed[-1] / 2.0))][0]]
+    cumulative_weight = np.cumsum([weight for _, weight in known])
+    return [known[int(np.searchsorted(cumulative_weight, cumulative_weight[-1] / 2.0))][0]]
 
 
-MOST_BINS = 10  # of a continuous scale, equally filled
+# Number of equally filled bins of a continuous scale.
+MAX_BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Answers to which the judge gave about the same: its mean value there and the experts', with a 95% interval of
-    the latter; ``low`` and ``high`` are ``None`` where too few groups of answers, or no variation, allow none."""
+    """Point of a reliability curve: answers with about the same judge value.
+
+    ``judge`` and ``expert`` are means. ``low`` and ``high`` bound the 95% interval of the expert mean; they are
+    ``None`` with
+    too few groups or no variation."""
 
     judge: float
     expert: float
@@ -181,7 +198,6 @@ class CurvePoint:
     n: int
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON values."""
         return asdict(self)
 
 
@@ -192,78 +208,100 @@ def reliability_curve(
     weights: Sequence[float] | None = None,
     groups: Sequence[Hashable] | None = None,
 ) -> tuple[CurvePoint, ...]:
-    """One point for each level the judge gave, for reals for each of up to ten equally filled bins; from left to right.
+    """Points of the reliability curve, by rising judge value.
 
-    A judge whose scores mean what the experts' mean lies on the diagonal. Intervals are of the weighted mean, robust
-    to answers that belong together (linearised, as for a ratio: W. G. Cochran, 1977, Sampling Techniques, 6.4), with
-    t of groups - 1 degrees of freedom, and end with the scale. Classes have no order and no curve.
-    """
+    There is one point for each level the judge gave; continuous scales have up to ten equally filled bins. A judge
+    whose
+    scores equal the experts' means lies on the diagonal. Classes have no order and no curve.
+
+    Intervals are of the weighted mean, cut at the ends of the scale and robust to dependent answers of a group
+    (linearised,
+    as for a ratio: W. G. Cochran, 1977, Sampling Techniques, 6.4), with t of groups - 1 degrees of freedom."""
     if scale.kind is ScaleKind.CLASS:
         return ()
-    kept = [
-        at
-        for at, (ours, theirs) in enumerate(zip(judge, expert_means, strict=True))
-        if ours is not None and theirs is not None and scale.holds_mean(float(ours))
+    comparable = [
+        position
+        for position, (judge_value, expert_value) in enumerate(zip(judge, expert_means, strict=True))
+        if judge_value is not None and expert_value is not None and scale.contains_mean(float(judge_value))
     ]
-    ours, theirs = (np.array([float(side[at] or 0.0) for at in kept]) for side in (judge, expert_means))
-    weight = np.array([1.0 if weights is None else weights[at] for at in kept])
-    group = [at if groups is None else groups[at] for at in kept]
-    bins = _bins(ours, scale)
-    return tuple(_point(ours, theirs, weight, group, scale, bins == one) for one in np.unique(bins))
+    judge_values, expert_values = (
+        np.array([float(side[position] or 0.0) for position in comparable]) for side in (judge, expert_means)
+    )
+    weight = np.array([1.0 if weights is None else weights[position] for position in comparable])
+    group_of_answer = [position if groups is None else groups[position] for position in comparable]
+    bin_of_answer = _bin_keys(judge_values, scale)
+    return tuple(
+        _curve_point(judge_values, expert_values, weight, group_of_answer, scale, bin_of_answer == bin_key)
+        for bin_key in np.unique(bin_of_answer)
+    )
 
 
-def _bins(values: Array, scale: Scale) -> Array:
-    """The level next to each value; for reals the equally filled bin it falls into."""
+def _bin_keys(values: Array, scale: Scale) -> Array:
+    """Nearest level of each value; for continuous scales the number of its equally filled bin."""
     if scale.levels:
-        different, place = np.unique(values, return_inverse=True)
-        return np.array([float(rounded_half_up(value)) for value in different])[place]
+        distinct_values, position = np.unique(values, return_inverse=True)
+        return np.array([float(rounded_half_up(value)) for value in distinct_values])[position]
     if len(values) == 0:
         return values
-    count = min(MOST_BINS, max(1, len(values) // 5))
+    count = min(MAX_BINS, max(1, len(values) // 5))
     edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, count + 1)[1:-1]))
     return np.searchsorted(edges, values, side="right").astype(np.float64)
 
 
-def _point(
-    ours: Array, theirs: Array, weight: Array, group: Sequence[Hashable], scale: Scale, chosen: np.ndarray
+def _curve_point(
+    judge_values: Array,
+    expert_values: Array,
+    weight: Array,
+    group_of_answer: Sequence[Hashable],
+    scale: Scale,
+    in_bin: np.ndarray,
 ) -> CurvePoint:
-    share = weight[chosen] / weight[chosen].sum()
-    mean = float(share @ theirs[chosen])
-    place = numbered(group[at] for at in np.flatnonzero(chosen).tolist())
-    count = int(place.max()) + 1
+    share = weight[in_bin] / weight[in_bin].sum()
+    mean = float(share @ expert_values[in_bin])
+    group_index = factorize(group_of_answer[position] for position in np.flatnonzero(in_bin).tolist())
+    group_count = int(group_index.max()) + 1
     low = high = None
-    if count > 1:
-        off = np.bincount(place, weights=share * (theirs[chosen] - mean), minlength=count)
-        error = math.sqrt(count / (count - 1) * float(np.square(off).sum()))
+    if group_count > 1:
+        group_deviations = np.bincount(
+            group_index, weights=share * (expert_values[in_bin] - mean), minlength=group_count
+        )
+        error = math.sqrt(group_count / (group_count - 1) * float(np.square(group_deviations).sum()))
         if error > 1e-12:
-            reach = _t(count - 1) * error
-            low, high = max(scale.low, mean - reach), min(scale.high, mean + reach)
-    return CurvePoint(float(share @ ours[chosen]), mean, low, high, int(chosen.sum()))
+            half_width = _t_quantile(group_count - 1) * error
+            low, high = max(scale.low, mean - half_width), min(scale.high, mean + half_width)
+    return CurvePoint(float(share @ judge_values[in_bin]), mean, low, high, int(in_bin.sum()))
 
 
-def _t(freedom: int) -> float:
-    from scipy.special import stdtrit  # costs 0.2 s at import
+def _t_quantile(freedom: int) -> float:
+    # Importing scipy takes 0.2 s.
+    from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
 
 
-PLACES = 20  # steps along each side of a continuous scale
+# Steps along each side of a continuous scale.
+GRID_STEPS = 20
 
 
-def spread(
+def scatter_points(
     judge: Sequence[float | str | None], expert_means: Sequence[float | str | None], scale: Scale
 ) -> tuple[tuple[float, float, int], ...]:
-    """``(expert, judge, answers)`` of every place that holds an answer, in order. Means stand at the nearest quarter of
-    a level, reals at the nearest twentieth of the scale. Answers without either value are left out, classes too."""
+    """Points ``(expert, judge, answers)`` of a scatter plot, in order.
+
+    Means are rounded to a quarter of a level, continuous values to a twentieth of the scale. Answers without either
+    value
+    are left out. Classes have no points."""
     if scale.kind is ScaleKind.CLASS:
         return ()
-    step = 0.25 if scale.levels else scale.width / PLACES
-    counted: Counter[tuple[float, float]] = Counter()
-    for (ours, theirs), count in Counter(zip(judge, expert_means, strict=True)).items():
-        if ours is not None and theirs is not None and scale.holds_mean(float(ours)):
-            counted[_nearest(float(theirs), scale, step), _nearest(float(ours), scale, step)] += count
-    return tuple((expert, judged, count) for (expert, judged), count in sorted(counted.items()))
+    step = 0.25 if scale.levels else scale.width / GRID_STEPS
+    counts: Counter[tuple[float, float]] = Counter()
+    for (judge_value, expert_value), count in Counter(zip(judge, expert_means, strict=True)).items():
+        if judge_value is not None and expert_value is not None and scale.contains_mean(float(judge_value)):
+            counts[
+                _round_to_step(float(expert_value), scale, step), _round_to_step(float(judge_value), scale, step)
+            ] += count
+    return tuple((expert, judged, count) for (expert, judged), count in sorted(counts.items()))
 
 
-def _nearest(value: float, scale: Scale, step: float) -> float:
+def _round_to_step(value: float, scale: Scale, step: float) -> float:
     return scale.low + round((value - scale.low) / step) * step

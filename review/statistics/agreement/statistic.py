@@ -1,4 +1,4 @@
-"""What statistics read and give back: ratings, their consensus; a number or a reason, with no NaN and no infinity."""
+"""Inputs and outputs of agreement statistics: ratings, consensus, and finite values or reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Indices = npt.NDArray[np.int64]
 
 
 class Undefined(StrEnum):
-    """Why a statistic or its interval does not exist; ``evaluation/messages/reasons.py`` has the sentences."""
+    """Reason why a statistic or its interval is undefined; ``evaluation/messages/reasons.py`` has the sentences."""
 
     NO_PAIRS = "no_pairs"
     JUDGE_CONSTANT = "judge_constant"
@@ -44,7 +44,7 @@ class Undefined(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A finite ``value``, or ``None`` with the reason."""
+    """Finite ``value``, or ``None`` with the reason."""
 
     value: float | None
     reason: str = ""
@@ -57,85 +57,83 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """One statistic over a batch of weightings (bootstrap resamples, or a single one).
+class BatchStatistic:
+    """One statistic over a batch of weightings (bootstrap resamples, or a single weighting).
 
-    ``values`` and ``defined`` have the batch's shape; where not defined the value is 0 and means nothing.
-    """
+    ``values`` and ``defined`` have the batch's shape. Undefined values are stored as 0."""
 
     values: Array
     defined: Flags
 
-    def single(self, reason: str) -> Statistic:
-        """The statistic of a batch of one; ``reason`` says why, where it is undefined."""
+    def to_statistic(self, reason: str) -> Statistic:
+        """Statistic of a batch of one; ``reason`` is used if it is undefined."""
         return Statistic(float(self.values)) if bool(self.defined) else Statistic(None, str(reason))
 
 
-def numbered(keys: Iterable[Hashable]) -> Indices:
-    """The keys by number, from 0 in the order they first appear."""
-    number: dict[Hashable, int] = {}
-    return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+def factorize(keys: Iterable[Hashable]) -> Indices:
+    """Integer code of each key, from 0 in order of first appearance."""
+    code_by_key: dict[Hashable, int] = {}
+    return np.array([code_by_key.setdefault(key, len(code_by_key)) for key in keys], dtype=np.int64)
 
 
-def ratio(numerator: Array, denominator: Array) -> Figures:
-    """``numerator / denominator``, defined where the denominator is positive."""
+def ratio(numerator: Array, denominator: Array) -> BatchStatistic:
+    """``numerator / denominator``, defined if the denominator is positive."""
     numerator, denominator = np.broadcast_arrays(
         np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     )
     defined = denominator > 0
     values = np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=defined)
-    return Figures(values, np.asarray(defined))
+    return BatchStatistic(values, np.asarray(defined))
 
 
-def one_minus(figures: Figures) -> Figures:
-    """``1 - figures``: agreement from a quotient of disagreements."""
-    return Figures(np.where(figures.defined, 1.0 - figures.values, 0.0), figures.defined)
+def one_minus(statistic: BatchStatistic) -> BatchStatistic:
+    """``1 - statistic``: converts a ratio of disagreements to agreement."""
+    return BatchStatistic(np.where(statistic.defined, 1.0 - statistic.values, 0.0), statistic.defined)
 
 
 Item = Hashable
-Items = Mapping[Item, Mapping[str, float | str]]  # item -> rater -> value
+# Item -> rater -> value.
+Items = Mapping[Item, Mapping[str, float | str]]
 
 
 class Rating(NamedTuple):
-    """``value`` lies on the scale, or is a label; an item is rated once by a rater."""
+    """Rating of an item by a rater. ``value`` lies on the scale, or is a label; a rater rates an item once."""
 
     item: Item
     rater: str
     value: float | str
 
 
-def by_item(ratings: Sequence[Rating]) -> dict[Item, dict[str, float | str]]:
-    """Item -> rater -> value, in the order items first appear.
+def group_by_item(ratings: Sequence[Rating]) -> dict[Item, dict[str, float | str]]:
+    """Ratings as item -> rater -> value, in the order items first appear.
 
-    :raises ValueError: where a rater rated an item twice; the caller chooses the occasion that counts.
-    """
-    found: dict[Item, dict[str, float | str]] = {}
+    :raises ValueError: if a rater rated an item twice; the caller chooses the occasion that counts."""
+    values_by_item: dict[Item, dict[str, float | str]] = {}
     for rating in ratings:
-        values = found.setdefault(rating.item, {})
+        values = values_by_item.setdefault(rating.item, {})
         if rating.rater in values:
             raise ValueError(f"{rating.rater!r} rated item {rating.item!r} twice")
         values[rating.rater] = rating.value
-    return found
+    return values_by_item
 
 
-def raters_of(items: Items) -> list[str]:
-    """All raters, by name."""
+def rater_names(items: Items) -> list[str]:
     return sorted({rater for values in items.values() for rater in values})
 
 
-def weights_of(items: Iterable[Item], weights: Mapping[Item, float] | None) -> list[float] | None:
-    """The weights of the items in their order; ``None`` where all count the same."""
+def item_weights(items: Iterable[Item], weights: Mapping[Item, float] | None) -> list[float] | None:
+    """Weights of the items in their order; ``None`` if all are equal."""
     return None if weights is None else [weights[item] for item in items]
 
 
-MEAN_DIGITS = 9  # means are rounded here before halves go up, so that 2.4999999999 from weighting counts as 2.5
+# Means are rounded to these digits before rounding half up, so that 2.4999999999 from weighting counts as 2.5.
+MEAN_DIGITS = 9
 
 
 def consensus(values: Sequence[float | str], scale: Scale) -> float | str | None:
-    """The unrounded mean of the ratings; for classes the most frequent label, ``None`` where two are tied for it.
+    """Unrounded mean of the ratings; for classes the most frequent label, ``None`` if two labels are tied.
 
-    :raises ValueError: without any rating.
-    """
+    :raises ValueError: without any rating."""
     if not values:
         raise ValueError("no ratings to agree on")
     if scale.kind is ScaleKind.CLASS:
@@ -145,23 +143,25 @@ def consensus(values: Sequence[float | str], scale: Scale) -> float | str | None
 
 
 def rounded_half_up(mean: float) -> int:
-    """The level next to a mean of levels; a mean exactly between two levels gives the upper one, on negative scales
-    too (-0.5 becomes 0)."""
+    """Nearest level; a mean halfway between two levels gives the upper one, also for negative values (-0.5 becomes
+    0)."""
     return math.floor(round(mean, MEAN_DIGITS) + 0.5)
 
 
-LONGEST_IN_DAYS = 14
-LONGEST_IN_WEEKS = 120
+MAX_SPAN_BY_DAY = 14
+MAX_SPAN_BY_WEEK = 120
 
 
 def period_names(dates: Sequence[date]) -> list[str]:
-    """The name of each date's period, such that names sort by time: the day (``2026-11-20``) where all lie within two
-    weeks, the ISO week (``2026-W47``) within four months, else the month (``2026-11``)."""
+    """Name of each date's period; names sort by time.
+
+    Days (``2026-11-20``) for a span under two weeks, ISO weeks (``2026-W47``) under four months, otherwise months
+    (``2026-11``)."""
     if not dates:
         return []
     span = (max(dates) - min(dates)).days
-    if span < LONGEST_IN_DAYS:
-        return [one.isoformat() for one in dates]
-    if span < LONGEST_IN_WEEKS:
-        return ["{:04}-W{:02}".format(*one.isocalendar()[:2]) for one in dates]
-    return [f"{one.year:04}-{one.month:02}" for one in dates]
+    if span < MAX_SPAN_BY_DAY:
+        return [day.isoformat() for day in dates]
+    if span < MAX_SPAN_BY_WEEK:
+        return ["{:04}-W{:02}".format(*day.isocalendar()[:2]) for day in dates]
+    return [f"{day.year:04}-{day.month:02}" for day in dates]

@@ -1,4 +1,4 @@
-"""How far a judge can be trusted on one metric, from its agreement with the experts and the interval of that."""
+"""Verdict on how far a judge can be trusted on one metric, from its agreement with the experts and the interval."""
 
 from __future__ import annotations
 
@@ -15,35 +15,42 @@ from review.statistics.agreement.experts import ExpertAgreement
 from review.statistics.agreement.pair import PairAgreement
 from review.statistics.agreement.statistic import Undefined
 
-POOR, GOOD = 0.4, 0.6  # poor to fair below, substantial from (J. R. Landis and G. G. Koch, 1977, Biometrics 33)
-FEW = 20  # with fewer answers an interval says little
-SKEWED = 0.9  # share of the experts' ratings on one level from which kappa says little
-ON_SKEWED = "gwet_ac1"
+# Agreement is poor to fair below, and substantial from (J. R. Landis and G. G. Koch, 1977, Biometrics 33).
+POOR, GOOD = 0.4, 0.6
+# With fewer answers an interval carries little information.
+MIN_ANSWERS = 20
+# From this share of expert ratings on one level, kappa carries little information.
+SKEWED_SHARE = 0.9
+SKEWED_STATISTIC = "gwet_ac1"
 
 
 class Trust(StrEnum):
-    """How far the judge can be trusted on a metric, the worst first."""
+    """Trust in the judge on a metric, worst first."""
 
     NO = "no"
-    EXPERTS_DISAGREE = "experts_disagree"  # so there is no standard to compare the judge with
+    # Without agreement among the experts, there is no standard for the judge.
+    EXPERTS_DISAGREE = "experts_disagree"
     CARE = "with_care"
     CANNOT_TELL = "cannot_tell_yet"
     YES = "yes"
-    BUILT_ON = "built_on"  # every rating was used to build the judge's prompt
+    # Every rating was used to build the judge's prompt.
+    BUILT_ON = "built_on"
     UNRATED = "not_rated"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeTrust:
-    """The verdict with the figures it rests on.
+    """Verdict with the figures behind it.
 
-    ``value``, with its interval ``low`` to ``high``, is the ``statistic`` that decides; ``experts`` is the experts'
-    agreement with each other by the same one, over ``shared`` answers. ``None``: undefined, with its ``reason``.
-    ``bias`` is judge minus experts where that is more than half a level; ``lenient``: in favour of the system.
-    ``commonest`` is the value that at least 90% of the ratings have, and ``share`` that share; ``exact`` is the share
-    of equal values. ``more`` ratings would settle what cannot be told yet, if the value stays; 0 where that is not
-    known or not the question.
-    """
+    ``value`` is the deciding ``statistic``, with its interval ``low`` to ``high``. ``experts`` is the same statistic
+    among
+    the experts, over ``shared`` answers. ``None`` means undefined, with a ``reason``.
+
+    ``bias`` is judge minus experts if larger than half a level; ``lenient`` means that it favours the system.
+    ``commonest``
+    is the value of at least 90% of the ratings, with their ``share``; ``exact`` is the share of equal values. ``more``
+    is
+    the number of ratings that would settle an open verdict if the value stays; 0 if unknown or not needed."""
 
     trust: Trust
     statistic: str
@@ -62,40 +69,43 @@ class JudgeTrust:
     share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON values."""
         return asdict(self) | {"trust": str(self.trust)}
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> JudgeTrust:
-        """Read what :meth:`to_dict` wrote."""
+        """Read the output of :meth:`to_dict`."""
         return cls(**{**figures, "trust": Trust(figures["trust"])})
 
 
 def decisive_statistics(scale: Scale) -> tuple[str, ...]:
-    """The statistics whose intervals :func:`judge_trust` reads."""
-    return (headline_statistic(scale), ON_SKEWED, "pearson")
+    """Statistics whose intervals :func:`judge_trust` reads."""
+    return (headline_statistic(scale), SKEWED_STATISTIC, "pearson")
 
 
 def judge_trust(
     pair: PairAgreement, experts: ExpertAgreement, scale: Scale, *, built_on: int = 0, lower_better: bool = False
 ) -> JudgeTrust:
-    """The verdict on a judge. ``pair`` has the intervals of :func:`decisive_statistics`, unless it compares so many
-    answers that none can span .4 to .6; ``built_on`` counts rated
-    answers that were left out of it because the judge's prompt was built on them; ``lower_better``: low values of the
-    metric are good.
+    """Derive the verdict on a judge.
+
+    ``pair`` has the intervals of :func:`decisive_statistics`, unless it compares so many answers that no interval can
+    span
+    .4 to .6. ``built_on`` counts rated answers that ``pair`` leaves out because the judge's prompt was built on them.
+    ``lower_better`` marks a metric with good low values.
 
     *Yes*: agreement of at least .6 with a lower limit above .4. *No*: below .4 with an upper limit below .6. *Cannot
-    tell yet*: the interval holds both, or fewer than 20 answers are rated. Else *with care*. Two things go first.
-    A mean bias of more than half a level lowers kappa although the ranking may be right: *with care*, unless the
-    correlation is low too. Where nearly all ratings lie on one level kappa is near 0 whatever the judge does: AC1
-    decides, and a *yes* needs kappa as well.
-    """
+    tell
+    yet*: the interval holds both, or fewer than 20 answers are rated. Otherwise *with care*.
+
+    Two checks take precedence. A mean bias of more than half a level lowers kappa although the ranking may be right:
+    *with
+    care*, unless the correlation is low too. If nearly all ratings have one level, kappa is near 0 for any judge: AC1
+    decides, and a *yes* also needs kappa."""
     statistic = headline_statistic(scale)
-    commonest, share = _skew(pair)
-    skewed = share >= SKEWED
-    decisive = ON_SKEWED if skewed else statistic
-    value, low, high, reason = _figure(pair, decisive)
-    found = JudgeTrust(
+    commonest, share = _most_common_value(pair)
+    skewed = share >= SKEWED_SHARE
+    decisive = SKEWED_STATISTIC if skewed else statistic
+    value, low, high, reason = _statistic_with_interval(pair, decisive)
+    verdict = JudgeTrust(
         Trust.UNRATED,
         decisive,
         pair.n,
@@ -108,43 +118,47 @@ def judge_trust(
         exact=pair.statistics["exact"].value,
     )
     if skewed:
-        found = replace(found, commonest=commonest, share=share)
+        verdict = replace(verdict, commonest=commonest, share=share)
     if not pair.n:
-        return replace(found, trust=Trust.BUILT_ON if built_on else Trust.UNRATED)
-    if pair.n >= FEW and experts.n >= FEW and found.experts is not None and found.experts < POOR:
-        return replace(found, trust=Trust.EXPERTS_DISAGREE)
-    trust, more = _by_interval(pair, decisive)
-    if skewed and trust is Trust.YES and _by_interval(pair, statistic)[0] is not Trust.YES:
+        return replace(verdict, trust=Trust.BUILT_ON if built_on else Trust.UNRATED)
+    if pair.n >= MIN_ANSWERS and experts.n >= MIN_ANSWERS and verdict.experts is not None and verdict.experts < POOR:
+        return replace(verdict, trust=Trust.EXPERTS_DISAGREE)
+    trust, extra_ratings = _trust_by_interval(pair, decisive)
+    if skewed and trust is Trust.YES and _trust_by_interval(pair, statistic)[0] is not Trust.YES:
         trust = Trust.CARE
     bias = pair.statistics["bias"].value
-    if bias is not None and abs(bias) > half_level(scale) and pair.n >= FEW:
-        found = replace(found, bias=bias, lenient=(bias > 0) is not lower_better)
-        ranks = pair.statistics["pearson"].value is not None and _by_interval(pair, "pearson")[0] is not Trust.NO
-        trust, more = Trust.NO if trust is Trust.NO and not ranks else Trust.CARE, 0
-    return replace(found, trust=trust, more=more)
+    if bias is not None and abs(bias) > half_level(scale) and pair.n >= MIN_ANSWERS:
+        verdict = replace(verdict, bias=bias, lenient=(bias > 0) is not lower_better)
+        is_correlated = (
+            pair.statistics["pearson"].value is not None and _trust_by_interval(pair, "pearson")[0] is not Trust.NO
+        )
+        trust, extra_ratings = Trust.NO if trust is Trust.NO and not is_correlated else Trust.CARE, 0
+    return replace(verdict, trust=trust, more=extra_ratings)
 
 
 def half_level(scale: Scale) -> float:
-    """Half the distance of two levels; on a scale without levels an eighth of its width, as on 1 to 5."""
+    """Half the distance between two levels; on a continuous scale an eighth of its width, as on 1 to 5."""
     return 0.5 if scale.levels else scale.width / 8.0
 
 
-def _skew(pair: PairAgreement) -> tuple[float | str | None, float]:
-    """The commonest value of the experts and its share by weight."""
+def _most_common_value(pair: PairAgreement) -> tuple[float | str | None, float]:
+    """Most common expert value and its weighted share."""
     rows = [sum(row) for row in pair.confusion or ()]
     if not rows or not sum(rows):
         return None, 0.0
-    at = max(range(len(rows)), key=rows.__getitem__)
-    return pair.labels[at], rows[at] / sum(rows)
+    position = max(range(len(rows)), key=rows.__getitem__)
+    return pair.labels[position], rows[position] / sum(rows)
 
 
-def _figure(pair: PairAgreement, name: str) -> tuple[float | None, float | None, float | None, str]:
-    """Value, interval and the reason for what is missing of a statistic. Without variation over resamples the interval
-    is the value alone. Few answers have none; of many it need not be computed."""
+def _statistic_with_interval(pair: PairAgreement, name: str) -> tuple[float | None, float | None, float | None, str]:
+    """Value, interval ends and reason for the missing part of a statistic.
+
+    If resamples do not vary, the interval is the value. Few answers get no interval; for many it need not be computed.
+    """
     statistic = pair.statistics[name]
     if statistic.value is None:
         return None, None, None, statistic.reason or Undefined.NO_PAIRS
-    if pair.n < FEW:
+    if pair.n < MIN_ANSWERS:
         return statistic.value, None, None, ""
     reason = pair.interval_reasons.get(name, "")
     if reason == Undefined.NO_VARIATION:
@@ -153,21 +167,21 @@ def _figure(pair: PairAgreement, name: str) -> tuple[float | None, float | None,
     return statistic.value, low, high, reason
 
 
-def _by_interval(pair: PairAgreement, name: str) -> tuple[Trust, int]:
-    """The verdict by one statistic's interval alone, and how many more ratings would settle what cannot be told."""
-    (value, low, high, reason), n = _figure(pair, name), pair.n
-    if n < FEW or value is None or reason:
-        return Trust.CANNOT_TELL, max(FEW - n, 0)
+def _trust_by_interval(pair: PairAgreement, name: str) -> tuple[Trust, int]:
+    """Verdict from one statistic's interval, and the number of further ratings that would settle an open one."""
+    (value, low, high, reason), n = _statistic_with_interval(pair, name), pair.n
+    if n < MIN_ANSWERS or value is None or reason:
+        return Trust.CANNOT_TELL, max(MIN_ANSWERS - n, 0)
     low, high = value if low is None else low, value if high is None else high
     if low <= POOR and high >= GOOD:
-        return Trust.CANNOT_TELL, _needed(value, (low, high), n) - n
+        return Trust.CANNOT_TELL, _ratings_needed(value, (low, high), n) - n
     if value >= GOOD:
         return Trust.YES, 0
     return (Trust.NO, 0) if value < POOR else (Trust.CARE, 0)
 
 
-def _needed(value: float, interval: Interval, n: int) -> int:
-    """The ratings with which one end of the interval leaves the doubtful range; its width goes with 1 / sqrt(n)."""
+def _ratings_needed(value: float, interval: Interval, n: int) -> int:
+    """Ratings after which one end of the interval leaves the doubtful range; its width scales with 1 / sqrt(n)."""
     low, high = interval
     above = n * ((value - low) / (value - POOR)) ** 2 if value > POOR else math.inf
     below = n * ((high - value) / (GOOD - value)) ** 2 if value < GOOD else math.inf

@@ -1,4 +1,4 @@
-"""The corrected figure of a metric, a category and the whole score: what experts would have said, or why not."""
+"""Corrected score of a metric, a category or the whole profile, or the reason for withholding it."""
 
 from __future__ import annotations
 
@@ -10,140 +10,156 @@ from typing import Any
 import numpy as np
 
 from review.statistics.correction.frame import (
-    LEAST_LABELS,
-    LEAST_STRATUM_LABELS,
+    MIN_LABELS,
+    MIN_STRATUM_LABELS,
     Component,
-    Frame,
+    SamplingFrame,
     Stratum,
-    United,
-    collapsed,
-    strata,
-    united,
+    UnitedFrame,
+    collapsed_strata,
+    frame_strata,
+    unite_frames,
 )
 from review.statistics.correction.outcome import (
     FEW_GROUPS,
+    CorrectionOutcome,
     Deviation,
-    Ends,
     Estimate,
+    EstimateWarning,
     Influence,
+    IntervalEnds,
     Method,
-    Outcome,
     Target,
-    Warn,
     Withheld,
     WithheldReason,
-    deviation_of,
-    interval,
+    group_deviation,
+    target_interval,
 )
 from review.statistics.correction.parts import (
+    EstimatePart,
     NotEstimable,
-    Part,
-    Piece,
-    bounded_by_scale,
-    complete,
-    failed,
-    predicted,
+    StratumContribution,
+    census_part,
+    failed_parts,
+    is_bounded_by_scale,
+    regression_part,
     uniform_labels,
 )
-from review.statistics.correction.unrated import as_it_came, largest_bias, reach_of, within
+from review.statistics.correction.unrated import largest_bias, limit_bias, scale_width, uncorrected_mean
 
-SMALL_FRAME = 20
-MOST_NON_RESPONSE = 0.10
+MIN_FRAME_SIZE = 20
+MAX_NON_RESPONSE = 0.10
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why not, and what would help."""
+    """Reason against a corrected score, and the data that would remove it."""
 
     reason: WithheldReason
     missing: Mapping[str, Any] = field(default_factory=dict)
 
 
-def usable_strata(component: Component, *, part: bool) -> list[Stratum]:
-    """The strata to estimate over. Of a ``part`` of a frame (a category) in which a stratum is too thin, all strata
-    are collapsed; of a whole frame never, because the draw was promised to fill them."""
-    found = strata(component.frame)
-    return collapsed(component.frame) if part and any(_thin(one) for one in found) else found
+def usable_strata(component: Component, *, is_subset: bool) -> list[Stratum]:
+    """Strata for the estimate.
+
+    If a subset of a frame, such as a category, has a stratum with too few labels, its strata are collapsed. Strata of a
+    whole frame stay, because the draw fills them."""
+    design_strata = frame_strata(component.frame)
+    return (
+        collapsed_strata(component.frame)
+        if is_subset and any(_is_thin(stratum) for stratum in design_strata)
+        else design_strata
+    )
 
 
-def obstacle(component: Component, found: Sequence[Stratum]) -> Obstacle | None:
-    """The first rule that forbids a figure, or ``None``: ``docs/correction.md``, *When there is no corrected score*."""
+def obstacle(component: Component, usable: Sequence[Stratum]) -> Obstacle | None:
+    """First rule that forbids a figure, or ``None``: ``docs/correction.md``, *When there is no corrected score*."""
     size, labels = len(component.frame), component.labels
     if labels == size:
         return None
-    if size < SMALL_FRAME:
+    if size < MIN_FRAME_SIZE:
         return Obstacle(WithheldReason.SMALL_FRAME, {"labels": size - labels})
-    reached = sum(one.reached for one in found)
-    silent = sum(one.silent for one in found)
-    if reached and silent / reached > MOST_NON_RESPONSE:
-        return Obstacle(WithheldReason.NON_RESPONSE, {"non_response": silent / reached, "most": MOST_NON_RESPONSE})
-    for_others = labels - int((component.frame.built & component.frame.labelled).sum())
-    if for_others < LEAST_LABELS:
-        return Obstacle(WithheldReason.TOO_FEW_LABELS, {"labels": LEAST_LABELS - for_others})
+    reached = sum(stratum.reached for stratum in usable)
+    unanswered = sum(stratum.unanswered for stratum in usable)
+    if reached and unanswered / reached > MAX_NON_RESPONSE:
+        return Obstacle(WithheldReason.NON_RESPONSE, {"non_response": unanswered / reached, "most": MAX_NON_RESPONSE})
+    representative_labels = labels - int((component.frame.in_prompt & component.frame.labelled).sum())
+    if representative_labels < MIN_LABELS:
+        return Obstacle(WithheldReason.TOO_FEW_LABELS, {"labels": MIN_LABELS - representative_labels})
     unreachable = int(np.isnan(component.frame.probability).sum())
     if unreachable:
         return Obstacle(WithheldReason.NO_PROBABILITY, {"answers": unreachable})
-    thin = {one.name: min(LEAST_STRATUM_LABELS, one.size) - one.labels for one in found if _thin(one)}
+    thin = {
+        stratum.name: min(MIN_STRATUM_LABELS, stratum.size) - stratum.labels for stratum in usable if _is_thin(stratum)
+    }
     return Obstacle(WithheldReason.STRATUM_TOO_FEW_LABELS, {"strata": thin}) if thin else None
 
 
-def _thin(one: Stratum) -> bool:
-    """A stratum that withholds the figure; one the judge failed on shows bounds instead."""
-    return not one.failed and not one.census and one.labels < LEAST_STRATUM_LABELS
+def _is_thin(stratum: Stratum) -> bool:
+    """Return whether a stratum has too few labels for a figure. A stratum on which the judge failed shows bounds
+    instead."""
+    return not stratum.judge_failed and not stratum.census and stratum.labels < MIN_STRATUM_LABELS
 
 
-FEW_OFF_COMMONEST = 5
-UNSEEN_SHARE = 0.12  # of the design variance; above, intervals without the unseen would miss too often
+MIN_OFF_COMMONEST = 5
+# Share of the design variance; above it, intervals without the unseen variance would miss too often.
+MAX_UNSEEN_SHARE = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A component's estimate before it becomes an interval: its influence, and what stands beside the figure."""
+class ComponentFit:
+    """Estimate of a component before its interval: its influence and the accompanying figures."""
 
     influence: Influence
     labels: int
-    warnings: tuple[Warn, ...]
+    warnings: tuple[EstimateWarning, ...]
     non_response: float
     response_bounds: tuple[float, float] | None
     effective_labels: float | None
 
 
-def fitted(component: Component, confidence: float = 0.95, *, part: bool = False) -> Fitted | Obstacle:
-    """Estimate a component by the regression estimator over its strata, or say what is missing.
+def fit_component(
+    component: Component, confidence: float = 0.95, *, is_subset: bool = False
+) -> ComponentFit | Obstacle:
+    """Estimate a component by regression over its strata, or return the obstacle.
 
-    ``part``: the component's answers are a part of the drawn frame, such as a category.
-    """
-    found = usable_strata(component, part=part)
-    if why := obstacle(component, found):
-        return why
+    ``is_subset``: the answers of the component are part of the drawn frame, such as a category."""
+    usable = usable_strata(component, is_subset=is_subset)
+    if barrier := obstacle(component, usable):
+        return barrier
     try:
-        parts = _parts(component, found, confidence)
+        parts = _estimate_parts(component, usable, confidence)
     except NotEstimable:
         return Obstacle(WithheldReason.NOT_ESTIMABLE)
-    pieces = [piece for one in parts for piece in one.pieces]
+    pieces = [piece for estimate_part in parts for piece in estimate_part.pieces]
     influence = _influence(component, parts, pieces)
     bounds = _response_bounds(component, pieces, influence.value)
-    return Fitted(
-        influence=influence if bounds is None else _reaching(influence, bounds),
+    return ComponentFit(
+        influence=influence if bounds is None else _widened_by_bounds(influence, bounds),
         labels=component.labels,
         warnings=_warnings(component, parts, influence),
-        non_response=_silent_share(found),
+        non_response=_non_response_rate(usable),
         response_bounds=bounds,
         effective_labels=_effective_labels(component, pieces, influence, confidence),
     )
 
 
-def _parts(component: Component, found: Sequence[Stratum], confidence: float) -> list[Part]:
-    parts = [complete([one for one in found if one.census])]
-    if with_judge := [one for one in found if not one.census and not one.failed]:
-        parts.append(predicted(with_judge, component, confidence))
-    pieces = [piece for one in parts for piece in one.pieces]
-    others = np.concatenate([piece.expected for piece in pieces]) if pieces else np.zeros(0)
-    stand_in = float(others.mean()) if len(others) else (component.low + component.high) / 2
-    return parts + failed([one for one in found if not one.census and one.failed], component, stand_in, confidence)
+def _estimate_parts(component: Component, usable: Sequence[Stratum], confidence: float) -> list[EstimatePart]:
+    parts = [census_part([stratum for stratum in usable if stratum.census])]
+    if judged_strata := [stratum for stratum in usable if not stratum.census and not stratum.judge_failed]:
+        parts.append(regression_part(judged_strata, component, confidence))
+    pieces = [piece for part in parts for piece in part.pieces]
+    expected_values = np.concatenate([piece.expected for piece in pieces]) if pieces else np.zeros(0)
+    fallback_mean = float(expected_values.mean()) if len(expected_values) else (component.low + component.high) / 2
+    return parts + failed_parts(
+        [stratum for stratum in usable if not stratum.census and stratum.judge_failed],
+        component,
+        fallback_mean,
+        confidence,
+    )
 
 
-def _influence(component: Component, parts: Sequence[Part], pieces: Sequence[Piece]) -> Influence:
+def _influence(component: Component, parts: Sequence[EstimatePart], pieces: Sequence[StratumContribution]) -> Influence:
     frame = len(component.frame)
     expected, design, sampling = np.zeros(frame), np.zeros(frame), np.zeros(frame)
     for piece in pieces:
@@ -151,67 +167,76 @@ def _influence(component: Component, parts: Sequence[Part], pieces: Sequence[Pie
         design[piece.stratum.labelled] = piece.design
         sampling[piece.stratum.labelled] = piece.sampling
     value = float(expected.mean())
-    main = next((one for one in parts if one.slope is not None), None)
-    estimated = [one for one in parts if one.pieces and one.method is not Method.CENSUS]
+    main_part = next((part for part in parts if part.slope is not None), None)
+    estimated_parts = [part for part in parts if part.pieces and part.method is not Method.CENSUS]
     return Influence(
         value=value,
         design=design,
         population=(expected - value) / frame + sampling,
-        method=(main or estimated[0]).method if estimated else Method.CENSUS,
-        freedom=sum(one.freedom for one in parts) or None,
-        below=sum(one.below for one in parts),
-        above=sum(one.above for one in parts),
-        slope=main.slope if main else None,
-        unseen=sum(one.unseen for one in parts),
+        method=(main_part or estimated_parts[0]).method if estimated_parts else Method.CENSUS,
+        freedom=sum(part.freedom for part in parts) or None,
+        below=sum(part.below for part in parts),
+        above=sum(part.above for part in parts),
+        slope=main_part.slope if main_part else None,
+        unseen=sum(part.unseen for part in parts),
     )
 
 
-def _warnings(component: Component, parts: Sequence[Part], influence: Influence) -> tuple[Warn, ...]:
-    _, count = np.unique(component.frame.rating[component.frame.labelled], return_counts=True)
-    few = influence.method is not Method.CENSUS and count.sum() - count.max() < FEW_OFF_COMMONEST
-    warnings = [Warn.FEW_OFF_COMMONEST] if few else []
-    warnings += [Warn.UNSEEN_ANSWERS] if influence.unseen > UNSEEN_SHARE * influence.design_variance else []
-    return tuple(dict.fromkeys([*warnings, *(warning for one in parts for warning in one.warnings)]))
+def _warnings(component: Component, parts: Sequence[EstimatePart], influence: Influence) -> tuple[EstimateWarning, ...]:
+    _, label_counts = np.unique(component.frame.rating[component.frame.labelled], return_counts=True)
+    has_few_off_commonest = (
+        influence.method is not Method.CENSUS and label_counts.sum() - label_counts.max() < MIN_OFF_COMMONEST
+    )
+    warnings = [EstimateWarning.FEW_OFF_COMMONEST] if has_few_off_commonest else []
+    warnings += (
+        [EstimateWarning.UNSEEN_ANSWERS] if influence.unseen > MAX_UNSEEN_SHARE * influence.design_variance else []
+    )
+    return tuple(dict.fromkeys([*warnings, *(warning for part in parts for warning in part.warnings)]))
 
 
-def _silent_share(found: Sequence[Stratum]) -> float:
-    reached = sum(one.reached for one in found)
-    return sum(one.silent for one in found) / reached if reached else 0.0
+def _non_response_rate(usable: Sequence[Stratum]) -> float:
+    reached = sum(stratum.reached for stratum in usable)
+    return sum(stratum.unanswered for stratum in usable) / reached if reached else 0.0
 
 
-def _response_bounds(component: Component, pieces: Sequence[Piece], value: float) -> tuple[float, float] | None:
-    """The value had every item without a rating been worst, and best; ``None`` where all responded. A stratum whose
-    interval reaches to the ends of the scale anyway adds nothing."""
+def _response_bounds(
+    component: Component, pieces: Sequence[StratumContribution], value: float
+) -> tuple[float, float] | None:
+    """Value if every item without a rating had the worst and the best rating; ``None`` if all responded.
+
+    A stratum whose interval already reaches the ends of the scale adds nothing."""
     below = above = 0.0
     for piece in pieces:
-        one = piece.stratum
-        if one.silent and not bounded_by_scale(one):
-            weight = one.size / len(component.frame) * one.silent_share
+        stratum = piece.stratum
+        if stratum.unanswered and not is_bounded_by_scale(stratum):
+            weight = stratum.size / len(component.frame) * stratum.unanswered_share
             mean = float(piece.expected.mean())
             below += weight * (mean - component.low)
             above += weight * (component.high - mean)
     return (value - below, value + above) if below or above else None
 
 
-def _reaching(influence: Influence, bounds: tuple[float, float]) -> Influence:
-    """The influence with an interval from the worst bound less the half-width to the best bound plus the half-width."""
+def _widened_by_bounds(influence: Influence, bounds: tuple[float, float]) -> Influence:
+    """Widen the interval: from the worst bound minus the half-width to the best bound plus the half-width."""
     below, above = influence.value - bounds[0], bounds[1] - influence.value
     return replace(influence, below=influence.below + below, above=influence.above + above)
 
 
 def _effective_labels(
-    component: Component, pieces: Sequence[Piece], influence: Influence, confidence: float
+    component: Component, pieces: Sequence[StratumContribution], influence: Influence, confidence: float
 ) -> float | None:
-    """The labels of a uniform draw without the judge whose interval is as wide, with the same allowances for few
-    labels; ``None`` for constant ratings, and for too few unequal ones (:func:`_few_unequal`)."""
+    """Number of labels of a uniform draw that gives an equally wide interval without the judge.
+
+    It has the same allowances for few labels. ``None`` for constant ratings, and for too few unequal labels
+    (:func:`_has_few_unequal_labels`)."""
     frame = len(component.frame)
     if influence.method is Method.CENSUS:
         return float(frame)
-    if _few_unequal(component.frame):
+    if _has_few_unequal_labels(component.frame):
         return None
-    rated = [piece.stratum for piece in pieces if piece.stratum.labels]
-    weight = np.concatenate([one.size * one.share for one in rated])
-    rating = np.concatenate([one.rating for one in rated])
+    rated_strata = [piece.stratum for piece in pieces if piece.stratum.labels]
+    weight = np.concatenate([stratum.size * stratum.share for stratum in rated_strata])
+    rating = np.concatenate([stratum.rating for stratum in rated_strata])
     mean = float(weight @ rating) / float(weight.sum())
     variance = float(weight @ np.square(rating - mean)) / float(weight.sum()) * len(rating) / (len(rating) - 1)
     if variance <= 0:
@@ -219,44 +244,50 @@ def _effective_labels(
     return _uniform_labels(influence, variance, (component.low, component.high), frame, confidence)
 
 
-LEAST_UNEQUAL = 50
+MIN_EFFECTIVE_LABELS = 50
 
 
-def _few_unequal(frame: Frame) -> bool:
-    """Whether answers of a stratum were drawn with different probabilities and weigh as fewer than 50 labels (Kish's
-    effective number, summed over strata): a few that weigh much decide the width, which is small too often by chance.
-    """
+def _has_few_unequal_labels(frame: SamplingFrame) -> bool:
+    """Return whether answers of a stratum have unequal probabilities and weigh as fewer than 50 labels.
+
+    The number is Kish's effective number, summed over strata. With so few, a handful of heavy labels decides the width,
+    which is too often small by chance."""
     labelled = frame.labelled
     weight, stratum = 1.0 / frame.probability[labelled], frame.stratum[labelled]
-    square = np.bincount(stratum, np.square(weight))
-    size = float((np.bincount(stratum, weight)[square > 0] ** 2 / square[square > 0]).sum())
-    return size < min(LEAST_UNEQUAL, 0.99 * len(weight))
+    squared_weights = np.bincount(stratum, np.square(weight))
+    effective_labels = float(
+        (np.bincount(stratum, weight)[squared_weights > 0] ** 2 / squared_weights[squared_weights > 0]).sum()
+    )
+    return effective_labels < min(MIN_EFFECTIVE_LABELS, 0.99 * len(weight))
 
 
 def _uniform_labels(
     influence: Influence, spread: float, bounds: tuple[float, float], size: int, confidence: float
 ) -> float:
     low, high = bounds
-    inside = min(max(influence.value, low), high)
-    ends = (high - inside) ** 2 + (inside - low) ** 2
-    return uniform_labels(influence.half_width(confidence), spread, ends, size, confidence)
+    clipped_value = min(max(influence.value, low), high)
+    squared_distances = (high - clipped_value) ** 2 + (clipped_value - low) ** 2
+    return uniform_labels(influence.half_width(confidence), spread, squared_distances, size, confidence)
 
 
-def corrected(
-    component: Component, target: Target = Target.THIS_RUN, confidence: float = 0.95, *, part: bool = False
-) -> Outcome:
-    """What these reviewers would have said, blind, of all answers of the component, in the component's own units
-    (its ``weight`` is not applied). ``part``: its answers are a part of the drawn frame, such as a category."""
-    found = fitted(component, confidence, part=part)
+def corrected_component(
+    component: Component, target: Target = Target.THIS_RUN, confidence: float = 0.95, *, is_subset: bool = False
+) -> CorrectionOutcome:
+    """Corrected score of a component: the mean that these reviewers, rating blind, would give to all its answers.
+
+    It is in the component's own units, without its ``weight``. ``is_subset``: the answers are part of the drawn frame,
+    such
+    as a category."""
+    fit = fit_component(component, confidence, is_subset=is_subset)
     frame = component.frame
     size = len(frame)
-    if isinstance(found, Obstacle):
-        return Withheld(found.reason, target, size, component.labels, found.missing)
+    if isinstance(fit, Obstacle):
+        return Withheld(fit.reason, target, size, component.labels, fit.missing)
     bounds = (component.low, component.high)
-    ends = interval(found.influence, frame.group, frame.labelled, target, bounds, confidence)
+    ends = target_interval(fit.influence, frame.group, frame.labelled, target, bounds, confidence)
     if ends is None:
         return Withheld(WithheldReason.TOO_FEW_GROUPS, target, size, component.labels, {"groups": 1})
-    return _estimate(found, ends, target, size, bounds)
+    return _estimate(fit, ends, target, size, bounds)
 
 
 def corrected_overall(
@@ -264,90 +295,107 @@ def corrected_overall(
     target: Target = Target.THIS_RUN,
     confidence: float = 0.95,
     *,
-    part: bool = False,
+    is_subset: bool = False,
     unrated_like_rated: bool = False,
-) -> Outcome:
-    """The corrected whole score: the sum of weight times corrected component, with the variance of the influence
-    summed per answer, so that components rated on different answers combine.
+) -> CorrectionOutcome:
+    """Corrected overall score: the sum of weight times corrected component.
 
-    ``labels`` and ``effective_labels`` count answers. A component nobody rated, or whose frame is small and not
-    complete, enters as it came and is named: exact ones in ``named``, a judge's in ``unrated`` with its weight in the
-    score (what it adds at its best). The latter widens the interval by what it could be, and the score is only *partly
-    corrected*. It is withheld while any component is, naming those; and where none was rated at all. ``part``: the
-    answers are a part of the drawn frame, such as a category. ``unrated_like_rated`` takes it that the judge's mean is
-    off in the unrated parts by at most the largest limit of its bias among the rated ones, in shares of their scales
-    (``assumed``), instead of anything that their scales allow.
-    """
-    found = {one.name: _entering(one, confidence, part=part) for one in components}
-    frame = united([one.frame for one in components])
+    Influences are summed per answer before the variance, so that components rated on different answers combine.
+    ``labels``
+    and ``effective_labels`` count answers. The score is withheld while any component is withheld, and names those; it
+    is
+    also withheld if no component was rated.
+
+    A component without ratings, or with a small incomplete frame, enters uncorrected. Exact ones are listed in
+    ``named``,
+    those of a judge in ``unrated`` with their weight (their largest contribution). The latter widen the interval by
+    their
+    possible values, and the score is only *partly corrected*.
+
+    ``is_subset``: the answers are part of the drawn frame, such as a category. ``unrated_like_rated`` assumes a limit
+    on the
+    judge's bias in the unrated components (``assumed``): the largest limit among the rated ones, as a share of the
+    scale.
+    Without it, any value of the scale is possible."""
+    entries = {component.name: _component_entry(component, confidence, is_subset=is_subset) for component in components}
+    frame = unite_frames([component.frame for component in components])
     size, labels = len(frame.labelled), int(frame.labelled.sum())
-    missing = {name: entry for name, entry in found.items() if isinstance(entry, Obstacle)}
+    missing = {name: entry for name, entry in entries.items() if isinstance(entry, Obstacle)}
     if missing:
-        what = {name: {"reason": str(why.reason), **why.missing} for name, why in missing.items()}
-        return Withheld(WithheldReason.COMPONENTS_WITHHELD, target, size, labels, {"components": what})
-    fits = {name: entry for name, entry in found.items() if isinstance(entry, Fitted)}
+        barriers = {name: {"reason": str(barrier.reason), **barrier.missing} for name, barrier in missing.items()}
+        return Withheld(WithheldReason.COMPONENTS_WITHHELD, target, size, labels, {"components": barriers})
+    fits = {name: entry for name, entry in entries.items() if isinstance(entry, ComponentFit)}
     if not any(fit.labels for fit in fits.values()):
         return Withheld(WithheldReason.TOO_FEW_LABELS, target, size, labels, {"labels": 20})
     influences = {name: fit.influence for name, fit in fits.items()}
-    most = largest_bias(components, influences, confidence) if unrated_like_rated else None
-    if most is not None:
-        allowed = {one.name: most * reach_of(one) for one in components if one.judged}
-        fits |= {name: replace(fits[name], influence=within(influences[name], far)) for name, far in allowed.items()}
-    total = _summed(components, fits, frame, confidence)
-    bounds = _bounds(components)
-    ends = interval(total.influence, frame.group, frame.labelled, target, bounds, confidence)
+    bias_limit = largest_bias(components, influences, confidence) if unrated_like_rated else None
+    if bias_limit is not None:
+        limits = {component.name: bias_limit * scale_width(component) for component in components if component.judged}
+        fits |= {
+            name: replace(fits[name], influence=limit_bias(influences[name], limit)) for name, limit in limits.items()
+        }
+    total = _summed_fit(components, fits, frame, confidence)
+    bounds = _score_bounds(components)
+    ends = target_interval(total.influence, frame.group, frame.labelled, target, bounds, confidence)
     if ends is None:
         return Withheld(WithheldReason.TOO_FEW_GROUPS, target, size, labels, {"groups": 1})
-    came = [one for one in components if fits[one.name].influence.method is Method.AS_IT_CAME]
+    uncorrected = [component for component in components if fits[component.name].influence.method is Method.UNCORRECTED]
     return replace(
         _estimate(replace(total, labels=labels), ends, target, size, bounds),
-        named=tuple(one.name for one in came if not one.judged),
-        unrated=(unrated := {one.name: abs(one.weight) * one.high for one in came if one.judged}),
-        assumed=most if unrated else None,
+        named=tuple(component.name for component in uncorrected if not component.judged),
+        unrated=(
+            unrated := {
+                component.name: abs(component.weight) * component.high for component in uncorrected if component.judged
+            }
+        ),
+        assumed=bias_limit if unrated else None,
     )
 
 
 def overall_deviation(components: Sequence[Component], confidence: float = 0.95) -> Deviation | None:
-    """How the corrected whole score deviates by group, for questions like these; ``None`` where it is
-    withheld, or nothing varies."""
-    found = {one.name: _entering(one, confidence, part=False) for one in components}
-    fits = {name: entry for name, entry in found.items() if isinstance(entry, Fitted)}
-    if len(fits) < len(found) or not any(fit.labels for fit in fits.values()):
+    """Deviation of the corrected overall score by group, for questions like these; ``None`` if withheld or without
+    variation."""
+    entries = {component.name: _component_entry(component, confidence, is_subset=False) for component in components}
+    fits = {name: entry for name, entry in entries.items() if isinstance(entry, ComponentFit)}
+    if len(fits) < len(entries) or not any(fit.labels for fit in fits.values()):
         return None
-    frame = united([one.frame for one in components])
-    influence = _summed(components, fits, frame, confidence).influence
-    return deviation_of(influence, frame.group, frame.groups, frame.labelled)
+    frame = unite_frames([component.frame for component in components])
+    influence = _summed_fit(components, fits, frame, confidence).influence
+    return group_deviation(influence, frame.group, frame.groups, frame.labelled)
 
 
-def _entering(component: Component, confidence: float, *, part: bool) -> Fitted | Obstacle:
-    """A component's estimate; uncorrected where nobody rated it or its frame is too small to be estimated."""
-    found = fitted(component, confidence, part=part)
-    if not isinstance(found, Obstacle):
-        return found
-    if component.labels and found.reason is not WithheldReason.SMALL_FRAME:
-        return found
-    influence = as_it_came(component)
+def _component_entry(component: Component, confidence: float, *, is_subset: bool) -> ComponentFit | Obstacle:
+    """Estimate of a component; uncorrected if nobody rated it or its frame is too small."""
+    fit = fit_component(component, confidence, is_subset=is_subset)
+    if not isinstance(fit, Obstacle):
+        return fit
+    if component.labels and fit.reason is not WithheldReason.SMALL_FRAME:
+        return fit
+    influence = uncorrected_mean(component)
     if influence is None:
         return Obstacle(WithheldReason.NO_VALUES)
-    return Fitted(influence, 0, (), 0.0, None, None)
+    return ComponentFit(influence, 0, (), 0.0, None, None)
 
 
-def _bounds(components: Sequence[Component]) -> tuple[float, float]:
-    ends = [sorted((one.weight * one.low, one.weight * one.high)) for one in components]
+def _score_bounds(components: Sequence[Component]) -> tuple[float, float]:
+    ends = [sorted((component.weight * component.low, component.weight * component.high)) for component in components]
     return sum(low for low, _ in ends), sum(high for _, high in ends)
 
 
-def _summed(components: Sequence[Component], fits: Mapping[str, Fitted], frame: United, confidence: float) -> Fitted:
-    """The weighted sum of components as one fit over the united frame."""
+def _summed_fit(
+    components: Sequence[Component], fits: Mapping[str, ComponentFit], frame: UnitedFrame, confidence: float
+) -> ComponentFit:
+    """Weighted sum of components as one fit over the united frame."""
     design, population = np.zeros(len(frame.group)), np.zeros(len(frame.group))
     value = below = above = unseen = 0.0
     freedoms: list[int] = []
-    for component, at in zip(components, frame.places, strict=True):
+    for component, positions in zip(components, frame.places, strict=True):
         influence, weight = fits[component.name].influence, component.weight
-        design[at] += weight * influence.design
-        population[at] += weight * influence.population
+        design[positions] += weight * influence.design
+        population[positions] += weight * influence.population
         value += weight * influence.value
-        unseen += abs(weight) * math.sqrt(influence.unseen)  # the same unseen answer may be unlike in every part
+        # Standard deviations add up, because the same unseen answer may deviate in every component.
+        unseen += abs(weight) * math.sqrt(influence.unseen)
         ends = (influence.below, influence.above) if weight >= 0 else (influence.above, influence.below)
         below, above = below + abs(weight) * ends[0], above + abs(weight) * ends[1]
         freedoms += [influence.freedom] if influence.freedom is not None else []
@@ -355,17 +403,17 @@ def _summed(components: Sequence[Component], fits: Mapping[str, Fitted], frame: 
     influence = Influence(
         value, design, population, Method.SUM, min(freedoms, default=None), below, above, None, unseen**2
     )
-    return Fitted(
+    return ComponentFit(
         influence=influence,
         labels=0,
         warnings=tuple(dict.fromkeys(warning for fit in fits.values() for warning in fit.warnings)),
         non_response=max(fit.non_response for fit in fits.values()),
         response_bounds=bounds if bounds[0] < bounds[1] else None,
-        effective_labels=_all_effective_labels(components, fits, frame, influence, confidence),
+        effective_labels=_overall_effective_labels(components, fits, frame, influence, confidence),
     )
 
 
-def _summed_response_bounds(components: Sequence[Component], fits: Mapping[str, Fitted]) -> tuple[float, float]:
+def _summed_response_bounds(components: Sequence[Component], fits: Mapping[str, ComponentFit]) -> tuple[float, float]:
     low = high = 0.0
     for component in components:
         fit = fits[component.name]
@@ -375,55 +423,61 @@ def _summed_response_bounds(components: Sequence[Component], fits: Mapping[str, 
     return low, high
 
 
-def _all_effective_labels(
+def _overall_effective_labels(
     components: Sequence[Component],
-    fits: Mapping[str, Fitted],
-    every: United,
+    fits: Mapping[str, ComponentFit],
+    all_answers: UnitedFrame,
     influence: Influence,
     confidence: float,
 ) -> float | None:
-    """As for a component, in answers: with the variance of the rated parts' share of the whole score among the answers
-    that have all their labels. A part over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them.
-    ``None`` without two such answers, where they are all alike, and where a part has too few unequal labels."""
-    rated = [one for one in components if fits[one.name].influence.method is not Method.AS_IT_CAME]
-    if any(_few_unequal(one.frame) for one in rated):
+    """Effective labels of the overall score, in answers.
+
+    The variance is that of the rated components' share of the overall score, among answers with all their labels. A
+    component over ``N_j`` of N answers adds ``w_j N / N_j`` times its value to each of them. ``None`` without two such
+    answers, if all are equal, or if a component has too few unequal labels."""
+    rated = [component for component in components if fits[component.name].influence.method is not Method.UNCORRECTED]
+    if any(_has_few_unequal_labels(component.frame) for component in rated):
         return None
-    whole = every if len(rated) == len(components) else united([one.frame for one in rated])
-    size = len(whole.group)
-    score, chance, full = np.zeros(size), np.ones(size), np.ones(size, dtype=np.bool_)
-    for one, at in zip(rated, whole.places, strict=True):
-        frame = one.frame
+    united_frame = (
+        all_answers if len(rated) == len(components) else unite_frames([component.frame for component in rated])
+    )
+    size = len(united_frame.group)
+    score, inclusion, fully_labelled = np.zeros(size), np.ones(size), np.ones(size, dtype=np.bool_)
+    for component, positions in zip(rated, united_frame.places, strict=True):
+        frame = component.frame
         rating, probability = frame.rating[frame.labelled], frame.probability[frame.labelled]
-        score[at[frame.labelled]] += one.weight * size / len(frame) * rating
-        chance[at[frame.labelled]] = np.minimum(chance[at[frame.labelled]], probability)
-        full[at[~frame.labelled]] = False
-    score, weight = score[full], 1.0 / chance[full]
+        score[positions[frame.labelled]] += component.weight * size / len(frame) * rating
+        inclusion[positions[frame.labelled]] = np.minimum(inclusion[positions[frame.labelled]], probability)
+        fully_labelled[positions[~frame.labelled]] = False
+    score, weight = score[fully_labelled], 1.0 / inclusion[fully_labelled]
     if len(score) < 2:
         return None
     mean = float(weight @ score) / float(weight.sum())
     spread = float(weight @ np.square(score - mean)) / float(weight.sum()) * len(score) / (len(score) - 1)
     if spread <= 0:
         return None
-    return _uniform_labels(influence, spread, _bounds(rated), size, confidence)
+    return _uniform_labels(influence, spread, _score_bounds(rated), size, confidence)
 
 
-def _estimate(found: Fitted, ends: Ends, target: Target, size: int, bounds: tuple[float, float]) -> Estimate:
-    value = min(max(found.influence.value, bounds[0]), bounds[1])
-    clipped = ends.clipped or value != found.influence.value
-    warnings = list(found.warnings)
-    warnings += [Warn.CLIPPED] if clipped else []
-    warnings += [Warn.FEW_GROUPS] if 0 < ends.groups < FEW_GROUPS else []
+def _estimate(
+    fit: ComponentFit, ends: IntervalEnds, target: Target, size: int, bounds: tuple[float, float]
+) -> Estimate:
+    value = min(max(fit.influence.value, bounds[0]), bounds[1])
+    clipped = ends.clipped or value != fit.influence.value
+    warnings = list(fit.warnings)
+    warnings += [EstimateWarning.CLIPPED] if clipped else []
+    warnings += [EstimateWarning.FEW_GROUPS] if 0 < ends.groups < FEW_GROUPS else []
     return Estimate(
         value=value,
         low=min(ends.low, value),
         high=max(ends.high, value),
         target=target,
-        method=found.influence.method,
+        method=fit.influence.method,
         n=size,
-        labels=found.labels,
-        effective_labels=found.effective_labels,
-        slope=found.influence.slope,
+        labels=fit.labels,
+        effective_labels=fit.effective_labels,
+        slope=fit.influence.slope,
         warnings=tuple(warnings),
-        non_response=found.non_response,
-        response_bounds=found.response_bounds,
+        non_response=fit.non_response,
+        response_bounds=fit.response_bounds,
     )

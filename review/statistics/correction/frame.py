@@ -1,4 +1,4 @@
-"""What a correction reads: the whole frame of a component with its ratings, and its strata as arrays."""
+"""Input of a correction: the sampling frame of a component with its ratings, and its strata as arrays."""
 
 from __future__ import annotations
 
@@ -11,33 +11,40 @@ import numpy as np
 
 from review.statistics.agreement.statistic import Array, Flags, Indices
 
-LEAST_LABELS = 20  # fewer of a whole component show no figure
-LEAST_STRATUM_LABELS = 2
-Key = Hashable
+# A component with fewer labels shows no figure.
+MIN_LABELS = 20
+MIN_STRATUM_LABELS = 2
+AnswerKey = Hashable
 
 
 class ReviewState(IntEnum):
-    """Where review of an answer stands. Confirmed flags are no state: such an answer leaves the frame."""
+    """Review state of an answer. An answer with a confirmed flag leaves the frame and has no state."""
 
     NOT_SAMPLED = 0
-    NOT_REACHED = 1  # sampled, not yet served; no non-response, because the order is random
-    NO_RESPONSE = 2  # skipped, flagged without confirmation, or "cannot judge"
+    # Sampled but not served yet. This is no non-response, because the order is random.
+    NOT_REACHED = 1
+    # Skipped, flagged without confirmation, or "cannot judge".
+    NO_RESPONSE = 2
     RATED = 3
 
 
 @dataclass(frozen=True)
-class Frame:
-    """The answers that something is about, as columns in one order. ``key`` is the place of each of them in ``names``,
-    which hold each once; parts of one frame have one list of names.
+class SamplingFrame:
+    """Answers of a sampling frame as columns in one order.
 
-    ``judge`` is the scorer's value or contribution, NaN where it failed; ``rating`` the mean of the blind initial
-    ratings, NaN unless rated; ``state`` a :class:`ReviewState`; ``probability`` that of being sampled by any draw
-    (above 0), NaN where the answer could not be sampled with a known probability. ``stratum`` and ``group`` are places
-    in the names ``strata`` and ``groups``; answers of one group are not independent. ``built``: the judge's prompt was
-    worked out on the rating, which then stands for this answer and for no other."""
+    ``key`` is the position of each answer in ``names``, which are unique; subsets of one frame share the list.
+    ``judge`` is the scorer's value or contribution, NaN if it failed. ``rating`` is the mean of the blind initial
+    ratings,
+    NaN unless rated. ``state`` is a :class:`ReviewState`. ``probability`` is the chance of being sampled by any draw
+    (above
+    0), NaN if unknown. ``stratum`` and ``group`` are positions in the names ``strata`` and ``groups``; answers of one
+    group
+    are not independent. ``in_prompt``: the judge's prompt was developed on this rating, which therefore represents no
+    other
+    answer."""
 
     key: Indices
-    names: Sequence[Key]
+    names: Sequence[AnswerKey]
     judge: Array
     rating: Array
     state: Indices
@@ -46,7 +53,7 @@ class Frame:
     strata: Sequence[str]
     group: Indices
     groups: Sequence[Hashable]
-    built: Flags
+    in_prompt: Flags
 
     def __post_init__(self) -> None:
         if (np.isnan(self.rating) == (self.state == ReviewState.RATED)).any():
@@ -61,56 +68,58 @@ class Frame:
         return len(self.key)
 
     @property
-    def keys(self) -> list[Key]:
-        """The name of each answer."""
-        return [self.names[at] for at in self.key.tolist()]
+    def keys(self) -> list[AnswerKey]:
+        return [self.names[position] for position in self.key.tolist()]
 
     @cached_property
     def sampled(self) -> Flags:
-        """Which answers a draw with known probabilities took."""
+        """Flags of the answers sampled by a draw with known probabilities."""
         return np.asarray(~np.isnan(self.probability) & (self.state != ReviewState.NOT_SAMPLED))
 
     @cached_property
     def labelled(self) -> Flags:
-        """Whose rating may be used: rated, and sampled with a known probability."""
+        """Flags of the usable ratings: rated, and sampled with a known probability."""
         return np.asarray(~np.isnan(self.probability) & (self.state == ReviewState.RATED))
 
-    def filled(self, judge: Array, rating: Array) -> Frame:
-        """The same with these values; a rating counts as one where a draw took the answer."""
+    def with_values(self, judge: Array, rating: Array) -> SamplingFrame:
+        """Copy of the frame with these values. A rating counts only for a sampled answer."""
         rated = (self.state != ReviewState.NOT_SAMPLED) & ~np.isnan(rating)
         state = np.where(rated, ReviewState.RATED, self.state)
         return replace(self, judge=judge, rating=np.where(rated, rating, np.nan), state=state)
 
-    def at(self, places: Indices) -> Frame:
-        """The same of the answers at these places."""
+    def take(self, positions: Indices) -> SamplingFrame:
+        """Subset of the answers at these positions."""
         return replace(
             self,
-            key=self.key[places],
-            judge=self.judge[places],
-            rating=self.rating[places],
-            state=self.state[places],
-            probability=self.probability[places],
-            stratum=self.stratum[places],
-            group=self.group[places],
-            built=self.built[places],
+            key=self.key[positions],
+            judge=self.judge[positions],
+            rating=self.rating[positions],
+            state=self.state[positions],
+            probability=self.probability[positions],
+            stratum=self.stratum[positions],
+            group=self.group[positions],
+            in_prompt=self.in_prompt[positions],
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One part of a score, over its frame.
+    """Component of a score, over its frame.
 
-    ``low`` and ``high`` bound its values. For per-answer profiles the values are the contributions, weight times
-    value (0 where the part does not apply), over all answers and ``weight`` is 1; for run-mean profiles the values
-    are the metric's own, over the answers it applies to, and ``weight`` is the profile's.
+    ``low`` and ``high`` bound its values. In per-answer profiles the values are contributions, weight times value (0 if
+    the
+    component does not apply), over all answers, and ``weight`` is 1. In run-mean profiles they are the metric's own
+    values,
+    over the answers it applies to, and ``weight`` is that of the profile.
 
-    ``judged``: a judge gives the values, so that without ratings the mean may be anything from ``low`` to ``most``;
-    values of rules and embeddings are exact by definition. ``most`` is ``high`` but for contributions of a part that
-    does not apply everywhere: there it is the mean of what each answer could get.
-    """
+    ``judged``: a judge gives the values, so that without ratings the mean may lie anywhere from ``low`` to ``most``.
+    Values
+    of rules and embeddings are exact. ``most`` equals ``high``, except for contributions of a component that does not
+    apply
+    everywhere: it is then the mean of the largest contribution of each answer."""
 
     name: str
-    frame: Frame
+    frame: SamplingFrame
     low: float
     high: float
     weight: float = 1.0
@@ -126,25 +135,29 @@ class Component:
 
     @property
     def width(self) -> float:
-        """Upper bound minus lower bound."""
         return self.high - self.low
 
     @property
     def labels(self) -> int:
-        """How many ratings may be used."""
+        """Number of usable ratings."""
         return int(self.frame.labelled.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """``members`` are positions in the frame, ``labelled`` those of the usable ratings among them. ``judge`` is
-    aligned with ``members`` (zeros where ``failed``); ``rating``, ``judged`` and ``inclusion`` with ``labelled``:
-    the expert's value, the judge's, and probability times response rate. ``reached`` counts the sampled answers that
-    reviewers came to, ``silent`` those of them without a rating, and ``silent_share`` is the share of the stratum that
-    the latter stand for, by 1 / probability."""
+    """Stratum of a frame.
+
+    ``members`` are positions in the frame, ``labelled`` those of its usable ratings. ``judge`` is aligned with
+    ``members``
+    (zeros if ``judge_failed``). ``rating``, ``judged`` and ``inclusion`` are aligned with ``labelled``: the expert's
+    value,
+    the judge's value, and probability times response rate.
+
+    ``reached`` counts the sampled answers that reviewers came to, ``unanswered`` those of them without a rating.
+    ``unanswered_share`` is the share of the stratum that these represent, by 1 / probability."""
 
     name: str
-    failed: bool
+    judge_failed: bool
     members: Indices
     labelled: Indices
     judge: Array
@@ -152,105 +165,112 @@ class Stratum:
     rating: Array
     inclusion: Array
     reached: int
-    silent: int
-    silent_share: float
+    unanswered: int
+    unanswered_share: float
 
     @property
     def size(self) -> int:
-        """How many answers of the frame lie in the stratum."""
         return len(self.members)
 
     @property
     def labels(self) -> int:
-        """How many usable ratings there are."""
         return len(self.labelled)
 
     @property
     def census(self) -> bool:
-        """Whether every answer is rated."""
+        """Return whether every answer is rated."""
         return self.labels == self.size
 
     @property
     def share(self) -> Array:
-        """Each label's share of the stratum: 1 / inclusion, normalised to 1 (Hajek)."""
+        """Share of each label in the stratum: 1 / inclusion, normalised to 1 (Hajek)."""
         weight = 1.0 / self.inclusion
         return np.asarray(weight / weight.sum())
 
 
-def strata(frame: Frame) -> list[Stratum]:
-    """The strata of a frame, in order of name; the judge's failures are strata of their own (post-strata where the
-    draw did not set them apart), and so are the ratings that the judge's prompt was worked out on (certainty strata).
-    """
-    return [one for whole in _by_name(frame) for one in _set_apart(whole, frame)]
+def frame_strata(frame: SamplingFrame) -> list[Stratum]:
+    """Strata of a frame, sorted by name.
+
+    The judge's failures are strata of their own (post-strata if the draw did not separate them). So are the ratings
+    that
+    the judge's prompt was developed on (certainty strata)."""
+    return [part for stratum in _named_strata(frame) for part in _split_prompt_labels(stratum, frame)]
 
 
-def _by_name(frame: Frame) -> Iterator[Stratum]:
+def _named_strata(frame: SamplingFrame) -> Iterator[Stratum]:
     failed = np.isnan(frame.judge)
     named = sorted((frame.strata[place], place) for place in np.unique(frame.stratum).tolist())
     for name, place in named:
-        for wanted in (False, True):
-            if len(members := np.flatnonzero((frame.stratum == place) & (failed == wanted))):
-                yield _stratum(name, wanted, members, frame)
+        for judge_failed in (False, True):
+            if len(members := np.flatnonzero((frame.stratum == place) & (failed == judge_failed))):
+                yield _make_stratum(name, judge_failed, members, frame)
 
 
-def _set_apart(whole: Stratum, frame: Frame) -> list[Stratum]:
-    """The built ratings of a stratum as one of their own, and the rest of it.
+def _split_prompt_labels(stratum: Stratum, frame: SamplingFrame) -> list[Stratum]:
+    """Split a stratum into the ratings used for the judge's prompt and the remaining answers.
 
-    An answer of the rest was rated by chance, and by chance not built on: with p the inclusion in the whole and s the
-    share of its ratings that are not built on, its inclusion is ``p s / (1 - p (1 - s))``. For a simple draw of n of N
-    answers of which k were built on that is ``(n - k) / (N - k)``.
-    """
-    built = whole.labelled[frame.built[whole.labelled]]
-    if not len(built) or whole.census:
-        return [whole]
-    share, p = 1.0 - len(built) / whole.labels, np.ones(len(frame))
-    p[whole.labelled] = whole.inclusion * share / (1.0 - whole.inclusion * (1.0 - share))
-    rest = np.setdiff1d(whole.members, built)
+    A remaining answer was rated by chance, and by chance not used. With p the inclusion in the whole stratum and s the
+    share of its ratings that were not used, its inclusion is ``p s / (1 - p (1 - s))``. For a simple draw of n of N
+    answers
+    of which k were used, that is ``(n - k) / (N - k)``."""
+    prompt_labels = stratum.labelled[frame.in_prompt[stratum.labelled]]
+    if not len(prompt_labels) or stratum.census:
+        return [stratum]
+    share, inclusion = 1.0 - len(prompt_labels) / stratum.labels, np.ones(len(frame))
+    inclusion[stratum.labelled] = stratum.inclusion * share / (1.0 - stratum.inclusion * (1.0 - share))
+    remaining = np.setdiff1d(stratum.members, prompt_labels)
     return [
-        _stratum(whole.name, whole.failed, built, frame, np.ones(len(frame))),
-        _stratum(whole.name, whole.failed, rest, frame, p),
+        _make_stratum(stratum.name, stratum.judge_failed, prompt_labels, frame, np.ones(len(frame))),
+        _make_stratum(stratum.name, stratum.judge_failed, remaining, frame, inclusion),
     ]
 
 
-def collapsed(frame: Frame) -> list[Stratum]:
-    """All answers with a judge's value as one stratum, the others as a second, and what its prompt was worked out on
-    apart; for parts of a frame in which the design's strata are too thin. The ratings keep their own probabilities and
-    response rates."""
+def collapsed_strata(frame: SamplingFrame) -> list[Stratum]:
+    """Collapse the strata of a subset of a frame in which the design's strata have too few labels.
+
+    The strata are: answers with a judge's value, answers without, and each of these with ratings used for the judge's
+    prompt. Ratings keep their own probabilities and response rates."""
     inclusion = np.zeros(len(frame))
-    for one in strata(frame):
-        inclusion[one.labelled] = one.inclusion
-    kinds = 2 * np.isnan(frame.judge) + (frame.built & frame.labelled)
+    for stratum in frame_strata(frame):
+        inclusion[stratum.labelled] = stratum.inclusion
+    kind_of_answer = 2 * np.isnan(frame.judge) + (frame.in_prompt & frame.labelled)
     return [
-        _stratum("", kind >= 2, np.flatnonzero(kinds == kind), frame, inclusion) for kind in np.unique(kinds).tolist()
+        _make_stratum("", kind >= 2, np.flatnonzero(kind_of_answer == kind), frame, inclusion)
+        for kind in np.unique(kind_of_answer).tolist()
     ]
 
 
-def _stratum(name: str, failed: bool, members: Indices, frame: Frame, inclusion: Array | None = None) -> Stratum:
-    """The members as a stratum; ``inclusion`` of every answer of the frame, else by their response."""
-    drawn = members[frame.sampled[members]]
-    labelled = drawn[frame.labelled[drawn]]
-    silent = drawn[frame.state[drawn] == ReviewState.NO_RESPONSE]
-    without, rated = (float((1.0 / frame.probability[of]).sum()) for of in (silent, labelled))
-    chance = frame.probability[labelled] * (len(labelled) / len(drawn) if len(drawn) else 0.0)
+def _make_stratum(
+    name: str, judge_failed: bool, members: Indices, frame: SamplingFrame, inclusion: Array | None = None
+) -> Stratum:
+    """Build a stratum of the members. ``inclusion`` covers every answer of the frame; by default it follows from
+    response."""
+    sampled = members[frame.sampled[members]]
+    labelled = sampled[frame.labelled[sampled]]
+    unanswered = sampled[frame.state[sampled] == ReviewState.NO_RESPONSE]
+    unanswered_total, rated_total = (
+        float((1.0 / frame.probability[positions]).sum()) for positions in (unanswered, labelled)
+    )
+    response_inclusion = frame.probability[labelled] * (len(labelled) / len(sampled) if len(sampled) else 0.0)
     return Stratum(
         name=name,
-        failed=failed,
+        judge_failed=judge_failed,
         members=members,
         labelled=labelled,
         judge=np.nan_to_num(frame.judge[members]),
         judged=np.nan_to_num(frame.judge[labelled]),
         rating=frame.rating[labelled],
-        inclusion=chance if inclusion is None else inclusion[labelled],
-        reached=len(labelled) + len(silent),
-        silent=len(silent),
-        silent_share=without / (without + rated) if len(silent) else 0.0,
+        inclusion=response_inclusion if inclusion is None else inclusion[labelled],
+        reached=len(labelled) + len(unanswered),
+        unanswered=len(unanswered),
+        unanswered_share=unanswered_total / (unanswered_total + rated_total) if len(unanswered) else 0.0,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class United:
-    """All answers of any frame: their groups, whether any frame has a label of them, and at which places those of each
-    frame stand."""
+class UnitedFrame:
+    """All answers of several frames: groups, whether any frame has a label, and the positions of each frame's
+    answers."""
 
     group: Indices
     groups: Sequence[Hashable]
@@ -258,27 +278,27 @@ class United:
     places: Sequence[Indices]
 
 
-def united(frames: Sequence[Frame]) -> United:
-    """The answers of several frames, each once."""
-    keys, _ = _together([(frame.key, frame.names) for frame in frames])
-    of_frames, groups = _together([(frame.group, frame.groups) for frame in frames])
+def unite_frames(frames: Sequence[SamplingFrame]) -> UnitedFrame:
+    """Unite the answers of several frames, each answer once."""
+    keys, _ = _merge_columns([(frame.key, frame.names) for frame in frames])
+    frame_groups, groups = _merge_columns([(frame.group, frame.groups) for frame in frames])
     answers = np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
     places = [np.searchsorted(answers, key) for key in keys]
     group, labelled = np.zeros(len(answers), dtype=np.int64), np.zeros(len(answers), dtype=np.bool_)
-    for frame, at, of_frame in zip(frames, places, of_frames, strict=True):
-        group[at] = of_frame
-        labelled[at] |= frame.labelled
-    return United(group, groups, labelled, places)
+    for frame, positions, frame_group in zip(frames, places, frame_groups, strict=True):
+        group[positions] = frame_group
+        labelled[positions] |= frame.labelled
+    return UnitedFrame(group, groups, labelled, places)
 
 
-def _together(columns: Sequence[tuple[Indices, Sequence[Hashable]]]) -> tuple[list[Indices], Sequence[Hashable]]:
-    """Columns of places in lists of names as places in one list of all names."""
-    lists = {id(names): names for _, names in columns}
-    if len(lists) == 1:
+def _merge_columns(columns: Sequence[tuple[Indices, Sequence[Hashable]]]) -> tuple[list[Indices], Sequence[Hashable]]:
+    """Convert columns of positions in separate lists of names to positions in one list of all names."""
+    lists_by_id = {id(names): names for _, names in columns}
+    if len(lists_by_id) == 1:
         return [column for column, _ in columns], columns[0][1]
-    place: dict[Hashable, int] = {}
+    position_by_name: dict[Hashable, int] = {}
     numbers = {
-        at: np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
-        for at, names in lists.items()
+        list_id: np.array([position_by_name.setdefault(name, len(position_by_name)) for name in names], dtype=np.int64)
+        for list_id, names in lists_by_id.items()
     }
-    return [numbers[id(names)][column] for column, names in columns], list(place)
+    return [numbers[id(names)][column] for column, names in columns], list(position_by_name)

@@ -1,9 +1,4 @@
-"""What an interval settles: a gate, or a verdict on a difference.
-
-The gate: does an interval settle the question?
-
-Better, worse, or cannot tell: what an interval of a difference says.
-"""
+"""Decisions from intervals: quality gates, verdicts on differences, and the sample size that a decision needs."""
 
 from __future__ import annotations
 
@@ -18,7 +13,7 @@ DIGITS = 9
 
 
 class GateVerdict(StrEnum):
-    """``undecided`` where the limit lies inside the interval, or there is no interval to compare."""
+    """Verdict of a gate. ``undecided``: the limit lies inside the interval, or there is no interval."""
 
     PASSED = "pass"
     FAILED = "fail"
@@ -26,8 +21,11 @@ class GateVerdict(StrEnum):
 
 
 def fail_under(low: float, high: float, limit: float) -> GateVerdict:
-    """A score's interval against the least score wanted: passes when all of it is at least the limit, fails when all
-    of it is below. Both are compared after rounding to 9 digits: 0.7 in parts must not fail at 0.6999999999."""
+    """Compare a score's interval with the lowest acceptable score.
+
+    The gate passes if the whole interval is at least the limit, and fails if all of it is below. Values are rounded to
+    9
+    digits, so that 0.7 does not fail at 0.6999999999."""
     low, high, limit = (round(number, DIGITS) for number in (low, high, limit))
     if low >= limit:
         return GateVerdict.PASSED
@@ -35,90 +33,102 @@ def fail_under(low: float, high: float, limit: float) -> GateVerdict:
 
 
 def max_drop(low: float, high: float, drop: float) -> GateVerdict:
-    """The interval of this run minus the baseline against the largest drop allowed (not negative): passes when all
-    of it is at least ``-drop``, fails when all of it is below."""
+    """Compare the interval of this run minus the baseline with the largest allowed drop (not negative).
+
+    The gate passes if the whole interval is at least ``-drop``, and fails if all of it is below."""
     if drop < 0:
         raise ValueError("the largest drop is not negative")
     return fail_under(low, high, -drop)
 
 
-ERROR = 0.05
-MOST_LOOKS = 10_000
-MOST_NEEDED = 2_000  # labels or questions; advice to collect more than this helps nobody
+ERROR_RATE = 0.05
+MAX_LOOKS = 10_000
+# Labels or questions; larger numbers are no useful advice.
+MAX_SAMPLE_SIZE = 2_000
 
 
-def confidence_of(looks: int) -> float:
-    """The confidence of the intervals of a gate that is asked so many times: each look spends its share of the 5%, so
-    that over all of them, however they hang together, there is a false alarm in at most 5% (C. E. Bonferroni, 1936)."""
-    return 1.0 - ERROR / looks
+def gate_confidence(looks: int) -> float:
+    """Confidence of a gate's intervals if it is evaluated ``looks`` times.
+
+    Each look has an equal share of the 5%. The chance of any false alarm is then at most 5%, for any dependence between
+    looks (C. E. Bonferroni, 1936)."""
+    return 1.0 - ERROR_RATE / looks
 
 
 class Resource(StrEnum):
-    """What an interval can be narrowed with."""
+    """Resource that narrows an interval."""
 
     LABELS = "labels"
     QUESTIONS = "questions"
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
-    """About how many labels or questions in all would bring the limit to the edge of the interval, were the value to
-    stay where it is: ``MOST_NEEDED`` at most."""
+class SampleRequirement:
+    """Total number of labels or questions at which the interval would just exclude the limit, if the value stays.
+
+    At most ``MAX_SAMPLE_SIZE``."""
 
     resource: Resource
     needed: int
 
     @classmethod
-    def by_labels(cls, needed: int) -> Settling:
-        """So many rated answers in all."""
+    def by_labels(cls, needed: int) -> SampleRequirement:
         return cls(Resource.LABELS, needed)
 
 
-def settle_by_questions(questions: int, half_width: float, distance: float) -> Settling | None:
-    """The questions for which the half-width is as small as the value's ``distance`` from the limit: it shrinks with
-    the root of their number. ``None`` where the value is too close to the limit: more than ``MOST_NEEDED``."""
+def questions_to_decide(questions: int, half_width: float, distance: float) -> SampleRequirement | None:
+    """Number of questions at which the half-width equals the value's ``distance`` from the limit.
+
+    The half-width falls with the root of their number. ``None`` above ``MAX_SAMPLE_SIZE``: the value is too close to
+    the
+    limit."""
     if distance <= 0 or half_width <= 0:
         return None
-    return _usable(Resource.QUESTIONS, questions * (half_width / distance) ** 2)
+    return _requirement(Resource.QUESTIONS, questions * (half_width / distance) ** 2)
 
 
-def _usable(resource: Resource, needed: float) -> Settling | None:
-    return Settling(resource, math.ceil(round(needed, 6))) if needed <= MOST_NEEDED else None
+def _requirement(resource: Resource, needed: float) -> SampleRequirement | None:
+    return SampleRequirement(resource, math.ceil(round(needed, 6))) if needed <= MAX_SAMPLE_SIZE else None
 
 
-def settle_pass_rate(rate: float, answers: int, limit: float, confidence: float = 0.95) -> Settling | None:
-    """The smallest number of answers whose exact interval decides the limit, if the share that passes stays. ``None``
-    where ``MOST_NEEDED`` answers would not."""
+def answers_to_decide(rate: float, answers: int, limit: float, confidence: float = 0.95) -> SampleRequirement | None:
+    """Smallest number of answers whose exact interval decides the limit, if the pass rate stays.
+
+    ``None`` if ``MAX_SAMPLE_SIZE`` answers are not enough."""
 
     def decides(size: int) -> bool:
         return fail_under(*clopper_pearson(rate, size, confidence), limit) is not GateVerdict.UNDECIDED
 
-    if not decides(MOST_NEEDED):
+    if not decides(MAX_SAMPLE_SIZE):
         return None
-    sizes = range(answers, MOST_NEEDED + 1)
-    return Settling(Resource.QUESTIONS, sizes[bisect_left(sizes, True, key=decides)])
+    sizes = range(answers, MAX_SAMPLE_SIZE + 1)
+    return SampleRequirement(Resource.QUESTIONS, sizes[bisect_left(sizes, True, key=decides)])
 
 
-def settle_by_labels(
+def labels_to_decide(
     labels: int, frame: int, questions: int, this_run: float, like_these: float, distance: float
-) -> Settling | None:
-    """What settles a corrected score. ``this_run`` and ``like_these`` are its half-widths for both targets: the first
-    comes from having rated ``labels`` of ``frame`` answers and goes with ``1/n - 1/N``, what the second has more is the
-    questions' own variation, which labels cannot reduce. Where that alone is too wide, questions are needed.
-    """
+) -> SampleRequirement | None:
+    """Number of labels or questions that decides a corrected score.
+
+    ``this_run`` and ``like_these`` are its half-widths for both targets. The first comes from rating ``labels`` of
+    ``frame``
+    answers and scales with ``1/n - 1/N``. The excess of the second is the variation between questions, which labels
+    cannot
+    reduce. If that alone is too wide, questions are needed."""
     if distance <= 0 or like_these <= 0:
         return None
-    of_questions = max(0.0, like_these**2 - this_run**2)
-    allowed = distance**2 - of_questions
-    if allowed <= 0 or labels >= frame:
-        return settle_by_questions(questions, like_these, distance)
-    spread = (1.0 / labels - 1.0 / frame) * allowed / this_run**2 if this_run > 0 else math.inf
-    return _usable(Resource.LABELS, max(labels, min(frame, 1.0 / (spread + 1.0 / frame))))
+    question_variance = max(0.0, like_these**2 - this_run**2)
+    label_variance = distance**2 - question_variance
+    if label_variance <= 0 or labels >= frame:
+        return questions_to_decide(questions, like_these, distance)
+    inverse_labels = (1.0 / labels - 1.0 / frame) * label_variance / this_run**2 if this_run > 0 else math.inf
+    return _requirement(Resource.LABELS, max(labels, min(frame, 1.0 / (inverse_labels + 1.0 / frame))))
 
 
-class Verdict(StrEnum):
-    """``cannot_tell`` where no difference lies inside the interval; ``alike`` where the whole of that interval lies
-    inside a stated margin."""
+class DifferenceVerdict(StrEnum):
+    """Verdict on a difference.
+
+    ``cannot_tell``: the interval contains 0. ``alike``: the whole interval lies inside a stated margin."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -126,17 +136,20 @@ class Verdict(StrEnum):
     CANNOT_TELL = "cannot_tell"
 
 
-def lies_within(low: float, high: float, margin: float) -> bool:
-    """Whether the whole interval of a difference lies inside the margin around 0, whose ends belong to it: equivalence
-    by confidence intervals (D. J. Schuirmann, 1987, J. Pharmacokinet. Biopharm. 15). Rounded to 9 digits."""
+def is_within_margin(low: float, high: float, margin: float) -> bool:
+    """Return whether the whole interval of a difference lies inside the margin around 0, ends included.
+
+    Equivalence by confidence intervals (D. J. Schuirmann, 1987, J. Pharmacokinet. Biopharm. 15), rounded to 9 digits.
+    """
     low, high, margin = (round(number, DIGITS) for number in (low, high, margin))
     return -margin <= low and high <= margin
 
 
-def verdict_of(low: float, high: float) -> Verdict:
-    """What the interval of this run minus the baseline says, more being better. An end at 0 tells nothing; both are
-    compared after rounding to 9 digits."""
+def difference_verdict(low: float, high: float) -> DifferenceVerdict:
+    """Verdict from the interval of this run minus the baseline, if more is better.
+
+    An end at 0 decides nothing. Both ends are rounded to 9 digits."""
     low, high = round(low, DIGITS), round(high, DIGITS)
     if low > 0:
-        return Verdict.BETTER
-    return Verdict.WORSE if high < 0 else Verdict.CANNOT_TELL
+        return DifferenceVerdict.BETTER
+    return DifferenceVerdict.WORSE if high < 0 else DifferenceVerdict.CANNOT_TELL

@@ -1,4 +1,4 @@
-"""Two runs on the same questions: their difference with interval and test; Holm, McNemar, corrected scores."""
+"""Paired comparison of two runs: difference with interval and test, Holm, McNemar, and corrected scores."""
 
 from __future__ import annotations
 
@@ -9,51 +9,52 @@ from typing import Any
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Array, Indices, numbered
+from review.statistics.agreement.statistic import Array, Indices, factorize
 from review.statistics.correction.corrected import corrected_overall, overall_deviation
 from review.statistics.correction.frame import Component
-from review.statistics.correction.outcome import Deviation, Outcome, Target, group_freedom, t_quantile
+from review.statistics.correction.outcome import CorrectionOutcome, Deviation, Target, group_freedom, t_quantile
 from review.statistics.paired_tests.family import swapped_sums
 
 
 def corrected_difference(
-    ours: Sequence[Component],
+    candidate: Sequence[Component],
     baseline: Sequence[Component],
     target: Target = Target.QUESTIONS_LIKE_THESE,
     confidence: float = 0.95,
-) -> Outcome:
-    """This run's corrected score minus the baseline's. Answers to one question must share a group (its id where it
-    has none), so that what makes a question hard for both takes itself out of the interval; the runs' labels are
-    different answers' labels.
+) -> CorrectionOutcome:
+    """Corrected score of this run minus that of the baseline.
 
-    Withheld where either score is; components of the baseline are named with ``baseline:`` in front.
-    """
-    return corrected_overall(_signed(ours, baseline), target, confidence)
-
-
-def corrected_deviation(ours: Sequence[Component], baseline: Sequence[Component]) -> Deviation | None:
-    """How the corrected difference for questions like these deviates by group; ``None`` where it is withheld, or where
-    nothing varies."""
-    return overall_deviation(_signed(ours, baseline))
+    Answers to one question must share a group (its id if it has none), so that the difficulty of a question cancels
+    out.
+    The labels of the two runs are labels of different answers. Withheld if either score is; the names of the baseline's
+    components start with ``baseline:``."""
+    return corrected_overall(_signed_components(candidate, baseline), target, confidence)
 
 
-def _signed(ours: Sequence[Component], baseline: Sequence[Component]) -> list[Component]:
-    return [*_apart(ours, "", 1.0), *_apart(baseline, "baseline:", -1.0)]
+def corrected_deviation(candidate: Sequence[Component], baseline: Sequence[Component]) -> Deviation | None:
+    """Deviation by group of the corrected difference for questions like these; ``None`` if withheld or without
+    variation."""
+    return overall_deviation(_signed_components(candidate, baseline))
 
 
-def _apart(components: Sequence[Component], prefix: str, sign: float) -> Iterator[Component]:
-    """With names that the other run does not have; frames that share their list of them still do."""
-    lists = {id(one.frame.names): one.frame.names for one in components}
-    apart = {at: [(prefix, key) for key in names] for at, names in lists.items()}
-    for one in components:
-        frame = replace(one.frame, names=apart[id(one.frame.names)])
-        yield replace(one, name=prefix + one.name, frame=frame, weight=sign * one.weight)
+def _signed_components(candidate: Sequence[Component], baseline: Sequence[Component]) -> list[Component]:
+    return [*_prefixed_components(candidate, "", 1.0), *_prefixed_components(baseline, "baseline:", -1.0)]
+
+
+def _prefixed_components(components: Sequence[Component], prefix: str, sign: float) -> Iterator[Component]:
+    """Prefix names and keys, so that the two runs share none. Frames that share a list of names still do."""
+    lists_by_id = {id(component.frame.names): component.frame.names for component in components}
+    prefixed_names = {list_id: [(prefix, key) for key in names] for list_id, names in lists_by_id.items()}
+    for component in components:
+        frame = replace(component.frame, names=prefixed_names[id(component.frame.names)])
+        yield replace(component, name=prefix + component.name, frame=frame, weight=sign * component.weight)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Adjusted p-values: compared with a level of 5%, they keep the chance of any false finding among all tests
-    below 5%. The smallest is multiplied by the number of tests, the next by one less, and none is below an earlier
-    one. Source: S. Holm (1979), Scand. J. Stat. 6."""
+    """Adjusted p-values by Holm's method; at a level of 5%, the chance of any false finding is at most 5%.
+
+    The smallest is multiplied by the number of tests, the next by one less, and none is below an earlier one.
+    Source: S. Holm (1979), Scand. J. Stat. 6."""
     adjusted: dict[str, float] = {}
     highest = 0.0
     for rank, name in enumerate(sorted(p_values, key=lambda name: (p_values[name], name))):
@@ -64,7 +65,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """``gained``: passed now and not before; ``lost``: the reverse. Questions with equal outcomes say nothing."""
+    """Questions that pass only in this run (``gained``) or only in the baseline (``lost``), and the p-value."""
 
     gained: int
     lost: int
@@ -72,11 +73,13 @@ class McNemar:
 
 
 def mcnemar(gained: int, lost: int) -> McNemar:
-    """The two-sided exact test that gains and losses are equally likely: ``2 P(X <= min)`` for X binomial with 1/2,
-    at most 1. Source: Q. McNemar (1947), Psychometrika 12. It takes questions as independent.
+    """Two-sided exact test that gains and losses are equally likely: ``2 P(X <= min)`` for X binomial with 1/2, at most
+    1.
 
-    :raises ValueError: for negative counts.
-    """
+    Questions with equal outcomes carry no information. Questions are assumed independent.
+    Source: Q. McNemar (1947), Psychometrika 12.
+
+    :raises ValueError: for negative counts."""
     if gained < 0 or lost < 0:
         raise ValueError("counts are not negative")
     differing = gained + lost
@@ -84,27 +87,29 @@ def mcnemar(gained: int, lost: int) -> McNemar:
     return McNemar(gained, lost, min(1.0, 2 * tail / 2**differing))
 
 
-EXACT_GROUPS = 14  # up to here all 2^G sign patterns are gone through
-SHUFFLES = 10_000
+# All 2^G sign patterns are enumerated for up to this many groups.
+MAX_EXACT_GROUPS = 14
+PERMUTATIONS = 10_000
 ROUNDING = 1e-9
 
 
 def permutation_p(sums: Array, seed: int = 0) -> float:
-    """The two-sided p-value of the groups' summed differences under swapping the two runs within each group.
+    """Two-sided p-value of the groups' summed differences under swapping the two runs within each group.
 
-    All ``2^G`` swaps for up to 14 groups, else 10,000 seeded ones, counted with the observed one so that p is never 0
-    (B. Phipson and G. K. Smyth, 2010, Stat. Appl. Genet. Mol. Biol. 9). Groups without a difference change nothing.
-    """
+    All ``2^G`` swaps are enumerated for up to 14 groups. Otherwise 10,000 seeded swaps are drawn and counted together
+    with
+    the observed one, so that p is never 0 (B. Phipson and G. K. Smyth, 2010, Stat. Appl. Genet. Mol. Biol. 9). Groups
+    without a difference are ignored; without any difference p is 1."""
     sums = sums[np.abs(sums) > ROUNDING]
     if not len(sums):
         return 1.0
     observed = abs(float(sums.sum())) - ROUNDING
-    if len(sums) <= EXACT_GROUPS:
+    if len(sums) <= MAX_EXACT_GROUPS:
         patterns = (np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))) & 1
         return float((np.abs((2.0 * patterns - 1.0) @ sums) >= observed).mean())
-    swapped = swapped_sums(sums[:, None], SHUFFLES, seed)
-    hits = sum(int((np.abs(some) >= observed).sum()) for some in swapped)
-    return (hits + 1) / (SHUFFLES + 1)
+    swapped = swapped_sums(sums[:, None], PERMUTATIONS, seed)
+    hits = sum(int((np.abs(resampled_sums) >= observed).sum()) for resampled_sums in swapped)
+    return (hits + 1) / (PERMUTATIONS + 1)
 
 
 TIE = 1e-9
@@ -113,14 +118,16 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """This run minus the baseline, over the questions both have.
+    """Difference of this run minus the baseline, over their common questions.
 
-    ``low`` and ``high``: for questions like these at ``confidence``, cluster-robust over groups; ``None`` where there
-    are fewer than two groups. ``p_value``: paired permutation of groups, two-sided, of this difference alone.
-    ``detectable``: the smallest true difference a comparison of this size would find in 4 of 5 cases. ``only_ours`` and
-    ``only_baseline`` count what was left out. ``deviation`` is by group, ``None`` where there is no interval; ``limit``
-    is the largest difference the scale allows.
-    """
+    ``low`` and ``high`` bound the interval for questions like these at ``confidence``, cluster-robust over groups;
+    ``None``
+    with fewer than two groups. ``p_value`` is the two-sided paired permutation of groups, without adjustment.
+    ``detectable`` is the smallest true difference that a comparison of this size finds in 4 of 5 cases. ``only_ours``
+    and
+    ``only_baseline`` count the questions left out. ``deviation`` is by group, ``None`` without an interval. ``limit``
+    is the
+    largest difference that the scale allows."""
 
     value: float
     low: float | None
@@ -139,8 +146,8 @@ class PairedDifference:
     limit: float = math.inf
     deviation: Deviation | None = field(default=None, repr=False)
 
-    def at(self, confidence: float) -> PairedDifference:
-        """The same with the interval at another confidence."""
+    def with_confidence(self, confidence: float) -> PairedDifference:
+        """Copy with the interval at another confidence."""
         if self.deviation is None:
             return replace(self, confidence=confidence)
         half = self.deviation.half_width(confidence)
@@ -153,27 +160,31 @@ class PairedDifference:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What is told of it, as JSON values."""
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in {"deviation", "limit"}}
-        return told | {"target": str(self.target)}
+        """JSON form, without ``deviation`` and ``limit``."""
+        figures = {
+            attribute.name: getattr(self, attribute.name)
+            for attribute in fields(self)
+            if attribute.name not in {"deviation", "limit"}
+        }
+        return figures | {"target": str(self.target)}
 
 
 @dataclass(frozen=True, slots=True)
 class PairedPart:
-    """One part of a score in both runs: question -> value, and the part's weight in the sum."""
+    """Component of a score in both runs: question -> value, and the component's weight in the sum."""
 
-    ours: Mapping[Any, float]
+    candidate: Mapping[Any, float]
     baseline: Mapping[Any, float]
     weight: float = 1.0
 
     @property
-    def common(self) -> list[Hashable]:
-        """The questions that both runs have a value of, in the order of ours."""
-        return [key for key in self.ours if key in self.baseline]
+    def common_keys(self) -> list[Hashable]:
+        """Questions with a value in both runs, in the order of the candidate."""
+        return [key for key in self.candidate if key in self.baseline]
 
 
 def paired_difference(
-    ours: Mapping[Any, float],
+    candidate: Mapping[Any, float],
     baseline: Mapping[Any, float],
     groups: Mapping[Any, Hashable] | None = None,
     *,
@@ -181,15 +192,14 @@ def paired_difference(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> PairedDifference | None:
-    """Compare two runs question by question (key -> value); ``groups`` (key -> group) name questions that are not
-    independent. ``None`` without a common question.
+    """Compare two runs question by question (key -> value); ``None`` without a common question.
 
-    The interval is t on the mean difference with the variance of the groups' sums, as many degrees of freedom as
-    groups less one (fewer where their sizes differ), cut at ``limit``, the largest difference the scale allows. A
-    difference that is the same everywhere has no interval and no detectable difference, because nothing tells how it
-    would vary.
-    """
-    return paired_sum([PairedPart(ours, baseline)], groups, limit=limit, confidence=confidence, seed=seed)
+    ``groups`` (key -> group) names questions that are not independent. The interval is t on the mean difference, with
+    the
+    variance of the groups' sums and the degrees of freedom of ``group_freedom``. It is cut at ``limit``, the largest
+    difference that the scale allows. A constant difference has no interval and no detectable difference, because its
+    variance is unknown."""
+    return paired_sum([PairedPart(candidate, baseline)], groups, limit=limit, confidence=confidence, seed=seed)
 
 
 def paired_sum(
@@ -200,61 +210,65 @@ def paired_sum(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> PairedDifference | None:
-    """Compare the sums of weight x mean of two runs, each part over the questions that both have it of: a score on run
-    means, whose parts apply to different questions.
+    """Compare the sums of weight x mean of two runs, each component over its common questions.
 
-    A question adds ``sum_j w_j (d_ij - mean d_j) / n_j`` to the deviation of the sum (linearisation, W. G. Cochran,
-    1977, Sampling Techniques, 6), and ``sum_j w_j d_ij / n_j`` to the sum itself: its sign tells wins and losses, and
-    swapping the runs within a group changes the group's own. With one part of weight 1 this is the paired difference.
-    """
+    This is the comparison of scores on run means, whose components apply to different questions. A question adds
+    ``sum_j w_j
+    (d_ij - mean d_j) / n_j`` to the deviation of the sum (linearisation, W. G. Cochran, 1977, Sampling Techniques, 6),
+    and
+    ``sum_j w_j d_ij / n_j`` to the sum. The sign of the latter decides wins and losses; swapping the runs within a
+    group
+    changes the sign of its sum. With one component of weight 1 this is the paired difference."""
     share: dict[Hashable, float] = {}
     deviation: dict[Hashable, float] = {}
     for part in parts:
-        common = part.common
-        difference = {key: part.ours[key] - part.baseline[key] for key in common}
+        common = part.common_keys
+        difference = {key: part.candidate[key] - part.baseline[key] for key in common}
         mean = math.fsum(difference.values()) / len(common) if common else 0.0
-        for key, d in difference.items():
-            share[key] = share.get(key, 0.0) + part.weight * d / len(common)
-            deviation[key] = deviation.get(key, 0.0) + part.weight * (d - mean) / len(common)
-    return _outcome(share, deviation, groups, _only(parts), limit, confidence, seed) if share else None
+        for key, key_difference in difference.items():
+            share[key] = share.get(key, 0.0) + part.weight * key_difference / len(common)
+            deviation[key] = deviation.get(key, 0.0) + part.weight * (key_difference - mean) / len(common)
+    return (
+        _paired_outcome(share, deviation, groups, _unpaired_counts(parts), limit, confidence, seed) if share else None
+    )
 
 
-def _outcome(
+def _paired_outcome(
     share: Mapping[Any, float],
     deviation: Mapping[Any, float],
     groups: Mapping[Any, Hashable] | None,
-    only: tuple[int, int],
+    unpaired: tuple[int, int],
     limit: float,
     confidence: float,
     seed: int,
 ) -> PairedDifference:
     names = [groups[key] if groups else key for key in share]
-    member = numbered(names)
-    adds = np.array(list(share.values()), dtype=np.float64)
-    sums = np.bincount(member, weights=adds).astype(np.float64) * len(share)
-    count = int(member.max()) + 1
-    value, tie = math.fsum(share.values()), TIE / len(share)
+    member = factorize(names)
+    contributions = np.array(list(share.values()), dtype=np.float64)
+    sums = np.bincount(member, weights=contributions).astype(np.float64) * len(share)
+    group_count = int(member.max()) + 1
+    value, tie_tolerance = math.fsum(share.values()), TIE / len(share)
     return PairedDifference(
         value=value,
         low=None,
         high=None,
         target=Target.QUESTIONS_LIKE_THESE,
         n=len(share),
-        groups=count,
-        wins=int((adds > tie).sum()),
-        losses=int((adds < -tie).sum()),
-        ties=int((np.abs(adds) <= tie).sum()),
-        p_value=permutation_p(sums, seed) if count > 1 else None,
+        groups=group_count,
+        wins=int((contributions > tie_tolerance).sum()),
+        losses=int((contributions < -tie_tolerance).sum()),
+        ties=int((np.abs(contributions) <= tie_tolerance).sum()),
+        p_value=permutation_p(sums, seed) if group_count > 1 else None,
         detectable=None,
-        only_ours=only[0],
-        only_baseline=only[1],
+        only_ours=unpaired[0],
+        only_baseline=unpaired[1],
         limit=limit,
         deviation=_deviation(value, np.array(list(deviation.values()), dtype=np.float64), member, names),
-    ).at(confidence)
+    ).with_confidence(confidence)
 
 
 def _deviation(value: float, deviation: Array, member: Indices, names: Sequence[Hashable]) -> Deviation | None:
-    """The deviation by group with the cluster-robust standard error; ``None`` where nothing varies."""
+    """Deviation by group with the cluster-robust standard error; ``None`` if nothing varies."""
     sizes = np.bincount(member)
     if len(sizes) < 2:
         return None
@@ -266,9 +280,10 @@ def _deviation(value: float, deviation: Array, member: Indices, names: Sequence[
     return Deviation(value, math.sqrt(variance), group_freedom(sizes), by_name)
 
 
-def _only(parts: Sequence[PairedPart]) -> tuple[int, int]:
-    """How many questions have a value in one run alone, for no part in both."""
-    common = {key for part in parts for key in part.common}
-    ours = {key for part in parts for key in part.ours} - common
-    baseline = {key for part in parts for key in part.baseline} - common
-    return len(ours), len(baseline)
+def _unpaired_counts(parts: Sequence[PairedPart]) -> tuple[int, int]:
+    """Numbers of questions without a common component that have a value only in the candidate or only in the
+    baseline."""
+    common = {key for part in parts for key in part.common_keys}
+    only_candidate = {key for part in parts for key in part.candidate} - common
+    only_baseline = {key for part in parts for key in part.baseline} - common
+    return len(only_candidate), len(only_baseline)

@@ -1,5 +1,4 @@
-"""Several runs on the same questions: their order, the places each may have, and how the order depends on the
-weights."""
+"""Ranking of several runs on the same questions, with rank intervals and sensitivity to the weights."""
 
 from __future__ import annotations
 
@@ -9,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from review.statistics.agreement.statistic import Array, Indices, numbered
+from review.statistics.agreement.statistic import Array, Indices, factorize
 from review.statistics.correction.outcome import NO_VARIANCE, Deviation, group_freedom
-from review.statistics.paired_tests.family import sure_places
+from review.statistics.paired_tests.family import rank_bounds
 
-EQUAL = 1e-12
-Values = Mapping[Any, float]  # by question
+EQUAL_TOLERANCE = 1e-12
+# Value by question.
+Values = Mapping[Any, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A run in the order of its score over the common questions, best first. ``places``: the first and the last place
-    it may have, sure at 95% for all runs together."""
+class RankedRun:
+    """Run with its mean over the common questions.
+
+    ``places`` are its first and last possible rank, at 95% for all runs together."""
 
     run: str
     mean: float
@@ -28,98 +29,112 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
-    """``order``, best first, over the ``questions`` that all runs have in common."""
+class RunRanking:
+    """Runs, best first, over the ``questions`` that all runs have in common."""
 
-    order: tuple[Ranked, ...]
+    order: tuple[RankedRun, ...]
     questions: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One part over its common questions: ``values`` (runs, questions) and the questions' positions among all."""
+class _ScorePart:
+    """Component over its common questions: ``values`` (runs, questions) and the questions' positions among all."""
 
     weight: float
     values: Array
-    at: Indices
+    positions: Indices
 
 
-def ranking(runs: Mapping[str, Values], groups: Mapping[Any, Hashable] | None = None, *, seed: int = 0) -> Ranking:
-    """The order of runs (run -> question -> value, more is better) by their mean."""
+def rank_runs(runs: Mapping[str, Values], groups: Mapping[Any, Hashable] | None = None, *, seed: int = 0) -> RunRanking:
+    """Rank runs (run -> question -> value, more is better) by their mean."""
     parts = {run: {"": values} for run, values in runs.items()}
-    return ranking_of_sums(parts, {"": 1.0}, groups, seed=seed)
+    return rank_weighted_runs(parts, {"": 1.0}, groups, seed=seed)
 
 
-def ranking_of_sums(
+def rank_weighted_runs(
     runs: Mapping[str, Mapping[str, Values]],
     weights: Mapping[str, float],
     groups: Mapping[Any, Hashable] | None = None,
     *,
     seed: int = 0,
-) -> Ranking:
-    """The order of runs (run -> part -> question -> value) by the sum of weight x mean of the parts, each over the
-    questions that every run has it of. Parts without a common question count for nothing; an empty order without any.
-    """
+) -> RunRanking:
+    """Rank runs (run -> component -> question -> value) by the sum of weight x mean of the components.
+
+    Each mean is over the questions that every run has for the component. Components without a common question are
+    ignored;
+    without any the order is empty."""
     common = {
-        name: set.intersection(*(set(of.get(name, ())) for of in runs.values())) if runs else set() for name in weights
+        name: set.intersection(*(set(part_values.get(name, ())) for part_values in runs.values())) if runs else set()
+        for name in weights
     }
-    keys = sorted({key for of_part in common.values() for key in of_part}, key=str)
+    keys = sorted({key for common_keys in common.values() for key in common_keys}, key=str)
     if not keys:
-        return Ranking((), 0)
-    parts = _parts(runs, weights, common, keys)
+        return RunRanking((), 0)
+    parts = _score_parts(runs, weights, common, keys)
     score = np.sum([part.weight * part.values.mean(axis=1) for part in parts], axis=0)
     names = list(runs)
-    places = sure_places(len(runs), _leads(parts, score, keys, groups), seed=seed)
-    order = sorted(range(len(runs)), key=lambda at: (-round(float(score[at]), 12), names[at]))
-    return Ranking(tuple(Ranked(names[at], float(score[at]), places[at]) for at in order), len(keys))
+    places = rank_bounds(len(runs), _run_differences(parts, score, keys, groups), seed=seed)
+    order = sorted(range(len(runs)), key=lambda position: (-round(float(score[position]), 12), names[position]))
+    return RunRanking(
+        tuple(RankedRun(names[position], float(score[position]), places[position]) for position in order), len(keys)
+    )
 
 
-def _leads(
-    parts: Sequence[_Part], score: Array, keys: Sequence[Hashable], groups: Mapping[Any, Hashable] | None
+def _run_differences(
+    parts: Sequence[_ScorePart], score: Array, keys: Sequence[Hashable], groups: Mapping[Any, Hashable] | None
 ) -> dict[tuple[int, int], Deviation]:
-    """The difference of each pair of runs that varies, by group of questions."""
-    member = numbered([groups[key] for key in keys] if groups else keys)
-    sizes = np.bincount(member)
+    """Difference of each pair of runs that varies, by group of questions."""
+    group_index = factorize([groups[key] for key in keys] if groups else keys)
+    sizes = np.bincount(group_index)
     deviation = np.zeros((len(score), len(keys)))
     for part in parts:
         size = part.values.shape[1]
-        deviation[:, part.at] += part.weight * (part.values - part.values.mean(axis=1, keepdims=True)) / size
-    sums = np.array([np.bincount(member, weights=row) for row in deviation])
-    freedom, found = group_freedom(sizes), {}
-    for one in range(len(score)):
-        for other in range(one + 1, len(score)):
-            apart = sums[one] - sums[other]
-            variance = float(np.square(apart).sum()) * len(sizes) / max(1, len(sizes) - 1)
+        deviation[:, part.positions] += part.weight * (part.values - part.values.mean(axis=1, keepdims=True)) / size
+    sums = np.array([np.bincount(group_index, weights=row) for row in deviation])
+    freedom, leads = group_freedom(sizes), {}
+    for first in range(len(score)):
+        for second in range(first + 1, len(score)):
+            group_difference = sums[first] - sums[second]
+            variance = float(np.square(group_difference).sum()) * len(sizes) / max(1, len(sizes) - 1)
             if variance > NO_VARIANCE and len(sizes) > 1:
-                lead = float(score[one] - score[other])
-                found[one, other] = Deviation(lead, float(np.sqrt(variance)), freedom, dict(enumerate(apart.tolist())))
-    return found
+                lead = float(score[first] - score[second])
+                leads[first, second] = Deviation(
+                    lead, float(np.sqrt(variance)), freedom, dict(enumerate(group_difference.tolist()))
+                )
+    return leads
 
 
-def _parts(
+def _score_parts(
     runs: Mapping[str, Mapping[str, Values]],
     weights: Mapping[str, float],
     common: Mapping[str, set[Hashable]],
     keys: Sequence[Hashable],
-) -> list[_Part]:
-    place = {key: at for at, key in enumerate(keys)}
-    found = []
+) -> list[_ScorePart]:
+    position_by_key = {key: position for position, key in enumerate(keys)}
+    score_parts = []
     for name, weight in weights.items():
-        questions = sorted(common[name], key=place.__getitem__)
+        questions = sorted(common[name], key=position_by_key.__getitem__)
         if questions:
-            values = np.array([[of[name][key] for key in questions] for of in runs.values()], dtype=np.float64)
-            found.append(_Part(weight, values, np.array([place[key] for key in questions], dtype=np.int64)))
-    return found
+            values = np.array(
+                [[run_parts[name][key] for key in questions] for run_parts in runs.values()], dtype=np.float64
+            )
+            score_parts.append(
+                _ScorePart(weight, values, np.array([position_by_key[key] for key in questions], dtype=np.int64))
+            )
+    return score_parts
 
 
 DRAWS = 10_000
-SPREAD = 2.0  # weights are varied from a half to twice their value
+# Weights vary from a half to twice their value.
+MAX_WEIGHT_FACTOR = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """Two neighbours in the order change places where ``part`` has the weight ``at`` instead of ``weight``, the other
-    parts keeping their proportions. ``ahead`` and ``behind`` are the order as it is now."""
+class RankSwap:
+    """Change of a weight that swaps two neighbours of the ranking.
+
+    The component ``part`` has the weight ``at`` instead of ``weight``; the others keep their proportions. ``ahead`` and
+    ``behind`` are the current order."""
 
     ahead: str
     behind: str
@@ -130,75 +145,89 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class WeightSensitivity:
-    """``holds``: the share of weightings near the profile's under which the whole order stays; ``best``: run -> the
-    share of all possible weightings under which it is the best. ``turns``: the nearest change of a single weight that
-    swaps neighbours, the smallest change first; neighbours that no single weight can swap have none."""
+    """Sensitivity of a ranking to the weights.
+
+    ``holds`` is the share of weightings near the profile's that keep the whole order. ``best`` is run -> share of all
+    possible weightings in which it is best. ``turns`` are the nearest changes of a single weight that swap neighbours,
+    smallest first; neighbours that no single weight can swap have none."""
 
     holds: float
     best: Mapping[str, float]
-    turns: tuple[Turn, ...]
+    turns: tuple[RankSwap, ...]
 
 
 def weight_sensitivity(
     runs: Mapping[str, Mapping[str, float]], weights: Mapping[str, float], *, seed: int = 0, draws: int = DRAWS
 ) -> WeightSensitivity | None:
-    """``runs``: run -> part -> mean on one scale (more is better) over the same questions; ``weights`` are positive.
+    """Sensitivity of the ranking of ``runs`` (run -> component -> mean on one scale, more is better) to positive
+    ``weights``.
 
-    The score is ``sum_j w_j x_j`` with weights scaled to sum 1. ``holds`` multiplies each weight by a factor between
-    1/2 and 2, uniform on the log scale, seeded. ``best`` draws weights uniformly over all possible ones: the rank
-    acceptability of R. Lahdelma, J. Hokkanen, P. Salminen (1998), Eur. J. Oper. Res. 106. Ties are shared.
-    ``None`` with fewer than two runs or parts: there is nothing to weigh.
+    The score is ``sum_j w_j x_j`` with weights scaled to sum 1. ``holds`` multiplies each weight by a seeded factor
+    between
+    1/2 and 2, uniform on the log scale. ``best`` draws weights uniformly over all possible ones: the rank acceptability
+    of
+    R. Lahdelma, J. Hokkanen, P. Salminen (1998), Eur. J. Oper. Res. 106. Ties are shared. ``None`` with fewer than two
+    runs
+    or components.
 
-    :raises ValueError: for a weight that is not positive.
-    """
+    :raises ValueError: for a weight that is not positive."""
     if len(runs) < 2 or len(weights) < 2:
         return None
     if any(weight <= 0 for weight in weights.values()):
         raise ValueError("weights are positive")
     share = np.array(list(weights.values()), dtype=np.float64) / sum(weights.values())
-    table = np.array([[of[part] for part in weights] for of in runs.values()], dtype=np.float64)
+    table = np.array([[part_means[part] for part in weights] for part_means in runs.values()], dtype=np.float64)
     names = list(runs)
-    order = sorted(range(len(names)), key=lambda at: (-round(float(table[at] @ share), 12), names[at]))
-    names, table = [names[at] for at in order], table[order]
+    order = sorted(
+        range(len(names)), key=lambda position: (-round(float(table[position] @ share), 12), names[position])
+    )
+    names, table = [names[position] for position in order], table[order]
     random = np.random.default_rng(seed)
-    near = share * np.exp(random.uniform(-np.log(SPREAD), np.log(SPREAD), (draws, len(share))))
-    anywhere = random.dirichlet(np.ones(len(share)), draws)
+    nearby_weights = share * np.exp(
+        random.uniform(-np.log(MAX_WEIGHT_FACTOR), np.log(MAX_WEIGHT_FACTOR), (draws, len(share)))
+    )
+    random_weights = random.dirichlet(np.ones(len(share)), draws)
     return WeightSensitivity(
-        holds=_holds(near / near.sum(axis=1, keepdims=True) @ table.T),
-        best=dict(zip(names, _best(anywhere @ table.T), strict=True)),
-        turns=_turns(names, table, list(weights), share),
+        holds=_order_stability(nearby_weights / nearby_weights.sum(axis=1, keepdims=True) @ table.T),
+        best=dict(zip(names, _best_shares(random_weights @ table.T), strict=True)),
+        turns=_rank_swaps(names, table, list(weights), share),
     )
 
 
-def _holds(score: Array) -> float:
+def _order_stability(score: Array) -> float:
     lead = score[:, :-1] - score[:, 1:]
-    return float(((lead > EQUAL) + 0.5 * (np.abs(lead) <= EQUAL)).prod(axis=1).mean())
+    return float(((lead > EQUAL_TOLERANCE) + 0.5 * (np.abs(lead) <= EQUAL_TOLERANCE)).prod(axis=1).mean())
 
 
-def _best(score: Array) -> list[float]:
-    top = score >= score.max(axis=1, keepdims=True) - EQUAL
+def _best_shares(score: Array) -> list[float]:
+    top = score >= score.max(axis=1, keepdims=True) - EQUAL_TOLERANCE
     return [float(share) for share in (top / top.sum(axis=1, keepdims=True)).mean(axis=0)]
 
 
-def _turns(names: Sequence[str], table: Array, parts: Sequence[str], share: Array) -> tuple[Turn, ...]:
-    found = []
-    for at in range(len(names) - 1):
-        lead = table[at] - table[at + 1]
-        near = [
-            (round(abs(there - share[j]), 12), j, there) for j in range(len(parts)) if (there := _zero(lead, share, j))
+def _rank_swaps(names: Sequence[str], table: Array, parts: Sequence[str], share: Array) -> tuple[RankSwap, ...]:
+    swaps = []
+    for position in range(len(names) - 1):
+        lead = table[position] - table[position + 1]
+        candidates = [
+            (round(abs(swap_weight - share[part_index]), 12), part_index, swap_weight)
+            for part_index in range(len(parts))
+            if (swap_weight := _swap_weight(lead, share, part_index))
         ]
-        if near:
-            _, j, there = min(near)
-            found.append(Turn(names[at], names[at + 1], parts[j], float(share[j]), there))
-    return tuple(sorted(found, key=lambda turn: abs(turn.at - turn.weight)))
+        if candidates:
+            _, part_index, swap_weight = min(candidates)
+            swaps.append(
+                RankSwap(names[position], names[position + 1], parts[part_index], float(share[part_index]), swap_weight)
+            )
+    return tuple(sorted(swaps, key=lambda turn: abs(turn.at - turn.weight)))
 
 
-def _zero(lead: Array, share: Array, part: int) -> float | None:
-    """The weight ``t`` of one part, in 0 to 1, at which the lead is gone: ``t x lead_j + (1 - t) x lead of the others``
-    is linear in t. ``None`` where that never happens, or where nothing leads."""
-    rest = float(lead @ share - lead[part] * share[part]) / float(1.0 - share[part])
-    own = float(lead[part])
-    if abs(own - rest) <= EQUAL or float(lead @ share) <= EQUAL:
+def _swap_weight(lead: Array, share: Array, part: int) -> float | None:
+    """Weight ``t`` of one component, in 0 to 1, at which the lead vanishes.
+
+    ``t x lead_j + (1 - t) x lead of the others`` is linear in t. ``None`` if it never vanishes, or there is no lead."""
+    others_lead = float(lead @ share - lead[part] * share[part]) / float(1.0 - share[part])
+    part_lead = float(lead[part])
+    if abs(part_lead - others_lead) <= EQUAL_TOLERANCE or float(lead @ share) <= EQUAL_TOLERANCE:
         return None
-    there = rest / (rest - own)
-    return there if 0.0 < there <= 1.0 else None
+    swap_weight = others_lead / (others_lead - part_lead)
+    return swap_weight if 0.0 < swap_weight <= 1.0 else None

@@ -1,6 +1,4 @@
-"""Retrieval figures when only a sample of the pooled passages was rated: the pool, the draw, the figures with
-intervals.
+"""Retrieval metrics from a rated sample of the pooled passages: pool, draw, and estimates with intervals.
 
-Pure numpy. Door: ``pool.Pool``, ``drawing.draw_passages``, ``estimating.estimate``. ``docs/retrieval-truth.md`` has the
-formulas with a worked example.
-"""
+Pure numpy. Entry points: ``pool.Pool``, ``drawing.draw_passages``, ``estimating.estimate``. ``docs/retrieval-truth.md``
+has the formulas and a worked example."""

@@ -42,7 +42,7 @@ def rated() -> Any:
     """A run with scores and a rating, all sealed."""
     run = make_scored_run()
     imported_rating(answer_rows(run)[0], metric("correctness"), "anna", 3)
-    assert audit.seal() == Score.objects.count() + Rating.objects.count()
+    assert audit.seal_rows() == Score.objects.count() + Rating.objects.count()
     assert codes() == []
     return run
 
@@ -78,10 +78,10 @@ def test_a_deleted_rating_shows_and_so_does_one_slipped_in_between(rated: Any) -
 
 
 def test_a_tail_that_was_cut_off_shows_by_the_head_that_was_kept(rated: Any) -> None:
-    kept = audit.head()
+    kept = audit.chain_head()
     audit.record(None, "test.more", make_project())
     assert codes(kept) == []
-    later = audit.head()
+    later = audit.chain_head()
     with append_only.suspended():
         AuditEvent.objects.order_by("-id").first().delete()
     assert codes() == []
@@ -92,13 +92,13 @@ def test_a_tail_that_was_cut_off_shows_by_the_head_that_was_kept(rated: Any) -> 
 def test_rows_are_sealed_once_however_often_and_a_thousand_to_an_event(
     rated: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert audit.seal() == 0
-    monkeypatch.setattr(audit, "ROWS_A_SEAL", 4)
+    assert audit.seal_rows() == 0
+    monkeypatch.setattr(audit, "ROWS_PER_SEAL", 4)
     make_scored_run()
     new = audit.unsealed_rows()
     before = AuditEvent.objects.filter(verb=audit.SEALED).count()
-    assert audit.seal(at_most=1) == 4
-    assert audit.seal() == new - 4
+    assert audit.seal_rows(max_events=1) == 4
+    assert audit.seal_rows() == new - 4
     assert AuditEvent.objects.filter(verb=audit.SEALED).count() == before + -(-new // 4)
     assert codes() == []
 
@@ -109,12 +109,12 @@ def test_the_background_leaves_young_rows_for_later() -> None:
     count = Score.objects.count()
     with append_only.suspended():
         Score.objects.update(created_at=timezone.now() - timedelta(hours=1.5))
-    audit.seal_settled()
+    audit.seal_old_rows()
     assert audit.unsealed_rows() == count
     with append_only.suspended():
         Score.objects.update(created_at=timezone.now() - timedelta(hours=2.5))
     imported_rating(answer_rows(run)[0], metric("correctness"), "anna", 3)
-    audit.seal_settled()
+    audit.seal_old_rows()
     assert (audit.unsealed_rows(), Rating.objects.count()) == (1, 1)
     assert codes() == []
 
@@ -154,7 +154,7 @@ def test_a_trigger_that_is_not_as_it_should_be_is_named(code: str, statements: t
     assert codes() == []
     execute(*statements)
     (found,) = audit.flaws()
-    assert (found.code, found.about.endswith(f" on {TABLE}")) == (code, True)
+    assert (found.code, found.subject.endswith(f" on {TABLE}")) == (code, True)
     execute("SELECT 1")  # the check itself changed nothing
     assert codes() == [code]
 
@@ -165,7 +165,7 @@ def test_a_function_that_lets_everything_pass_is_named_at_every_trigger_that_cal
         "CREATE OR REPLACE FUNCTION concord_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$"
     )
     assert set(codes()) == {"trigger_changed"}
-    assert len(codes()) == 3 * len(append_only.tables())
+    assert len(codes()) == 3 * len(append_only.append_only_tables())
 
 
 @pytest.mark.skipif(not POSTGRES, reason="SQLite knows no roles")
@@ -179,7 +179,7 @@ def test_a_role_that_does_not_own_the_tables_works_and_says_that_it_cannot_see_t
     )
     run = make_scored_run()
     imported_rating(answer_rows(run)[0], metric("correctness"), "anna", 3)
-    assert audit.seal() > 0
+    assert audit.seal_rows() > 0
     assert codes() == ["triggers_unchecked"]
     execute("RESET ROLE")
     assert codes() == []
@@ -198,7 +198,7 @@ def test_the_command_tells_flaws_and_the_head_and_seals_where_asked() -> None:
     make_scored_run()
     code, text = run_command("--seal")
     assert (code, "nothing was changed" in text, "0 not sealed yet" in text) == (0, True, True)
-    kept = audit.head()
+    kept = audit.chain_head()
     assert f"head: {kept}" in text
     with append_only.suspended():
         Score.objects.update(reason="better")
@@ -213,7 +213,7 @@ def test_the_command_tells_flaws_and_the_head_and_seals_where_asked() -> None:
 
 def test_the_page_says_the_same_to_administrators_alone(client: Client) -> None:
     make_scored_run()
-    audit.seal()
+    audit.seal_rows()
     administrator = make_user(is_superuser=True, is_staff=True)
     client.force_login(administrator)
     assert (
@@ -221,7 +221,7 @@ def test_the_page_says_the_same_to_administrators_alone(client: Client) -> None:
     )
     page = client.post(reverse("admin:audit-verify")).content.decode()
     assert "Nothing was changed" in page
-    assert audit.head() in page
+    assert audit.chain_head() in page
     with append_only.suspended():
         Score.objects.update(reason="<b>better</b>")
     assert "evaluation_score" in client.post(reverse("admin:audit-verify")).content.decode()
@@ -233,7 +233,7 @@ def test_the_page_says_the_same_to_administrators_alone(client: Client) -> None:
 def test_health_checks_look_at_it_where_asked(settings: Any, tmp_path: Any) -> None:
     settings.VAR_DIR = tmp_path
     make_scored_run()
-    audit.seal()
+    audit.seal_rows()
     with append_only.suspended():
         Score.objects.update(reason="better")
     for asked, told in (([], False), (["--audit"], True)):

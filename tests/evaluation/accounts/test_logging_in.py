@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluation.accounts.logging_in import failed, wait_until
+from evaluation.accounts.logging_in import blocked_until, record_failure
 from evaluation.models import AuditEvent, FailedLogin
 from tests.factories import make_user
 
@@ -53,9 +53,9 @@ def test_another_address_and_another_name_are_not_held_up() -> None:
 
 def test_one_name_tried_from_everywhere_has_to_wait_everywhere() -> None:
     for number in range(50):
-        failed("kim", f"10.0.1.{number}")
-    assert wait_until("kim", "10.0.9.9") is not None
-    assert wait_until("lee", "10.0.9.9") is None
+        record_failure("kim", f"10.0.1.{number}")
+    assert blocked_until("kim", "10.0.9.9") is not None
+    assert blocked_until("lee", "10.0.9.9") is None
 
 
 def test_a_log_in_forgets_the_failures_before_it() -> None:
@@ -82,12 +82,12 @@ def test_the_back_office_has_no_door_of_its_own() -> None:
 
 
 def test_names_and_addresses_are_kept_as_hashes_and_for_a_day_only() -> None:
-    failed("kim", "10.0.0.1")
+    record_failure("kim", "10.0.0.1")
     row = FailedLogin.objects.get()
     assert "kim" not in row.name
     assert "10.0" not in row.address
     FailedLogin.objects.update(created_at=timezone.now() - timedelta(hours=25))
-    failed("lee", "10.0.0.1")
+    record_failure("lee", "10.0.0.1")
     assert FailedLogin.objects.count() == 1
 
 
@@ -106,7 +106,7 @@ def test_former_log_in_does_not_exempt_a_browser_from_the_limits() -> None:
     browser.post(reverse("logout"))
     assert set(browser.cookies) <= {"sessionid", "csrftoken", "messages"}
     for number in range(50):
-        failed("kim", f"10.0.1.{number}")
+        record_failure("kim", f"10.0.1.{number}")
     assert attempt("kim", RIGHT, browser=browser) == 429
 
 

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from evaluation.connectors.catalogue import CONNECTORS, read_settings
-from evaluation.connectors.protocol import Surroundings, SystemCall, SystemReply
+from evaluation.connectors.protocol import OperatorPolicy, SystemCall, SystemReply
 from evaluation.core.samples import QuestionSpec
 from evaluation.network.outcomes import Outcome
 from tests.judge_server import JudgeServer, actions
@@ -29,7 +29,7 @@ def ask(server: JudgeServer, action: actions.Action, *, stream: bool = False) ->
     )
 
     async def asked() -> SystemReply:
-        async with CONNECTORS["chat"].open(settings, Surroundings([server.origin])) as client:
+        async with CONNECTORS["chat"].open(settings, OperatorPolicy([server.origin])) as client:
             return await client.call(CALL)
 
     return asyncio.run(asked())
@@ -79,7 +79,7 @@ def test_only_an_answer_that_is_known_to_be_whole_is_one(
     )
     reply = ask(judge_server, action, stream=stream)
     assert reply.reason == reason
-    assert (reply.told.answer.text if reply.told else "") == ("" if reason else "Four weeks")
+    assert (reply.content.answer.text if reply.content else "") == ("" if reason else "Four weeks")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_error_inside_a_200_is_no_answer(
     judge_server: JudgeServer, body: Any, outcome: Outcome, reason: str
 ) -> None:
     reply = ask(judge_server, actions.body(body))
-    assert (reply.told, reply.outcome, reply.reason) == (None, outcome, reason)
+    assert (reply.content, reply.outcome, reply.reason) == (None, outcome, reason)
 
 
 THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
@@ -110,22 +110,22 @@ def test_text_parts_are_the_answer_and_thinking_is_not(judge_server: JudgeServer
     parts = [THINKING, {"type": "text", "text": "Four "}, {"type": "text", "text": "weeks"}]
     body = {"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}
     reply = ask(judge_server, actions.body(body))
-    assert reply.told is not None
-    assert reply.told.answer.text == "Four weeks"
+    assert reply.content is not None
+    assert reply.content.answer.text == "Four weeks"
 
 
 def test_a_stream_of_parts_is_joined(judge_server: JudgeServer) -> None:
     text = [{"type": "text", "text": "Four"}]
     reply = ask(judge_server, events(delta([THINKING]), delta(text), delta(" weeks"), delta([], "stop")), stream=True)
-    assert reply.told is not None
-    assert reply.told.answer.text == "Four weeks"
+    assert reply.content is not None
+    assert reply.content.answer.text == "Four weeks"
 
 
 @pytest.mark.parametrize("content", [[{"type": "image_url", "image_url": {}}], 5, {"answer": "Four weeks"}])
 def test_content_that_is_no_text_is_no_answer(judge_server: JudgeServer, content: Any) -> None:
     body = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
     reply = ask(judge_server, actions.body(body))
-    assert (reply.told, reply.outcome) == (None, Outcome.WRONG_CONTENT)
+    assert (reply.content, reply.outcome) == (None, Outcome.WRONG_CONTENT)
 
 
 def test_a_refusal_in_a_part_is_told(judge_server: JudgeServer) -> None:

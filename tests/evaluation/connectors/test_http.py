@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluation.connectors.catalogue import BadSettings, read_settings
+from evaluation.connectors.catalogue import InvalidSettings, read_settings
 from evaluation.connectors.http import HTTP
-from evaluation.connectors.protocol import RETRIEVAL_ONLY, Surroundings, SystemCall, SystemReply
-from evaluation.core.errors import Refused
+from evaluation.connectors.protocol import RETRIEVAL_ONLY, OperatorPolicy, SystemCall, SystemReply
+from evaluation.core.errors import DomainError
 from evaluation.core.samples import QuestionSpec
 from evaluation.network.outcomes import Outcome
 from examples.rag_service import RagService
@@ -21,7 +21,7 @@ TOKENS = {"tokens_in": "usage.prompt_tokens", "tokens_out": "usage.completion_to
 
 def ask(service: RagService, path: str = "/ask", call: SystemCall = CALL, **given: Any) -> SystemReply:
     settings = read_settings(HTTP, {"address": service.origin + path, "timeout_seconds": 0.6, **given})
-    around = Surroundings(origins=[service.origin], variables={"SYSTEM_KEY": "a-secret"})
+    around = OperatorPolicy(origins=[service.origin], variables={"SYSTEM_KEY": "a-secret"})
 
     async def asked() -> SystemReply:
         async with HTTP.open(settings, around) as client:
@@ -33,15 +33,15 @@ def ask(service: RagService, path: str = "/ask", call: SystemCall = CALL, **give
 def test_a_reply_becomes_an_answer_with_its_passages_tokens_and_time(service: RagService) -> None:
     reply = ask(service, reply=TOKENS)
     assert (reply.outcome, reply.reason, reply.http_status) == (Outcome.OK, "", 200)
-    assert reply.told is not None
-    answer = reply.told.answer
+    assert reply.content is not None
+    answer = reply.content.answer
     assert answer.text
     assert answer.contexts is not None
     assert len(answer.contexts) == 3
     assert answer.contexts[0].chunk_id
     assert answer.contexts[0].score is not None
     assert answer.latency_seconds == pytest.approx(reply.elapsed_seconds)
-    assert (reply.told.model, reply.tokens_in is not None) == ("toy-1", True)
+    assert (reply.content.model, reply.tokens_in is not None) == ("toy-1", True)
     assert service.bodies == [{"question": CALL.question.text, "k": 3}]
 
 
@@ -50,8 +50,8 @@ def test_an_address_carries_the_question_escaped(service: RagService) -> None:
     reply = ask(service, "/ask?q={question}&k={k}", odd, method="GET")
     assert reply.outcome is Outcome.OK
     assert list(service.asked) == ["a&k=1#b/ü 휴학"]
-    assert reply.told is not None
-    assert len(reply.told.answer.contexts or ()) == 2
+    assert reply.content is not None
+    assert len(reply.content.answer.contexts or ()) == 2
 
 
 def test_a_secret_is_sent_by_the_name_of_its_variable_and_never_described(service: RagService) -> None:
@@ -59,10 +59,10 @@ def test_a_secret_is_sent_by_the_name_of_its_variable_and_never_described(servic
     ask(service, headers=headers)
     assert service.headers_seen[0]["Authorization"] == "Bearer a-secret"
     settings = read_settings(HTTP, {"address": service.origin, "headers": headers})
-    client = HTTP.open(settings, Surroundings([service.origin], {"SYSTEM_KEY": "a-secret"}))
+    client = HTTP.open(settings, OperatorPolicy([service.origin], {"SYSTEM_KEY": "a-secret"}))
     assert "a-secret" not in str(client.describe(CALL))
-    with pytest.raises(Refused, match="variable_missing"):
-        HTTP.open(settings, Surroundings([service.origin]))
+    with pytest.raises(DomainError, match="variable_missing"):
+        HTTP.open(settings, OperatorPolicy([service.origin]))
 
 
 def test_earlier_turns_reach_the_system_as_messages(service: RagService) -> None:
@@ -106,7 +106,7 @@ def test_a_service_that_misbehaves_gives_a_reason_and_no_answer(
 ) -> None:
     reply = ask(service, f"/fault/{fault}")
     assert reply.outcome in {outcome, Outcome.CONNECTION} if fault == "disconnect" else reply.outcome is outcome
-    assert reply.told is None
+    assert reply.content is None
     assert reply.reason.startswith(reason) or fault == "disconnect"
     assert sum(service.asked.values()) == 1
     assert reply.elapsed_seconds < 1.5
@@ -123,20 +123,20 @@ def test_an_error_in_the_reply_is_the_reason(service: RagService) -> None:
 
 def test_a_stream_is_read_piece_by_piece_with_the_time_of_the_first(service: RagService) -> None:
     reply = ask(service, "/stream", stream=True, end="[DONE]", reply=TOKENS)
-    assert reply.told is not None
+    assert reply.content is not None
     plain = ask(service)
-    assert plain.told is not None
-    assert reply.told.answer.text.strip() == plain.told.answer.text
-    assert reply.told.answer.contexts == plain.told.answer.contexts
-    assert reply.told.first_token_seconds is not None
-    assert 0 < reply.told.first_token_seconds <= (reply.told.answer.latency_seconds or 0)
-    assert reply.told.metadata["first_token_seconds"] == pytest.approx(reply.told.first_token_seconds, abs=1e-4)
+    assert plain.content is not None
+    assert reply.content.answer.text.strip() == plain.content.answer.text
+    assert reply.content.answer.contexts == plain.content.answer.contexts
+    assert reply.content.first_token_seconds is not None
+    assert 0 < reply.content.first_token_seconds <= (reply.content.answer.latency_seconds or 0)
+    assert reply.content.metadata["first_token_seconds"] == pytest.approx(reply.content.first_token_seconds, abs=1e-4)
     assert reply.tokens_out is not None
 
 
 def test_a_stream_that_breaks_off_is_no_answer(service: RagService) -> None:
     reply = ask(service, "/fault/disconnect", stream=True)
-    assert (reply.outcome, reply.told) == (Outcome.CONNECTION, None)
+    assert (reply.outcome, reply.content) == (Outcome.CONNECTION, None)
     short = ask(service, "/stream", stream=True, end="[NEVER]")
     assert (short.outcome, short.reason) == (Outcome.CONNECTION, "connection: the stream broke off")
 
@@ -144,9 +144,9 @@ def test_a_stream_that_breaks_off_is_no_answer(service: RagService) -> None:
 def test_of_a_retriever_no_answer_is_expected(service: RagService) -> None:
     retrieval = SystemCall(CALL.question, evaluation_type=RETRIEVAL_ONLY)
     reply = ask(service, call=retrieval, reply={"answer": ""})
-    assert reply.told is not None
-    assert reply.told.answer.text == ""
-    assert reply.told.answer.contexts
+    assert reply.content is not None
+    assert reply.content.answer.text == ""
+    assert reply.content.answer.contexts
     assert ask(service, "/fault/reported", call=retrieval).reason.startswith("no_passages")
 
 
@@ -171,7 +171,7 @@ def test_of_a_retriever_no_answer_is_expected(service: RagService) -> None:
     ],
 )
 def test_settings_that_make_no_sense_are_refused_by_field(field: str, code: str, given: dict[str, Any]) -> None:
-    with pytest.raises(BadSettings) as refused:
+    with pytest.raises(InvalidSettings) as refused:
         read_settings(HTTP, {"address": "https://host/ask", **given})
     assert [(one.field, one.code) for one in refused.value.problems] == [(field, code)]
 
@@ -179,6 +179,6 @@ def test_settings_that_make_no_sense_are_refused_by_field(field: str, code: str,
 @pytest.mark.parametrize("origins", [[], ["http://169.254.169.254"], ["http://127.0.0.1:1"]])
 def test_only_listed_origins_are_asked(service: RagService, origins: list[str]) -> None:
     settings = read_settings(HTTP, {"address": f"{service.origin}/ask"})
-    with pytest.raises(Refused, match="origin_not_allowed"):
-        HTTP.open(settings, Surroundings(origins=origins))
+    with pytest.raises(DomainError, match="origin_not_allowed"):
+        HTTP.open(settings, OperatorPolicy(origins=origins))
     assert not service.asked

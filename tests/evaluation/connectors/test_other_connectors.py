@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from evaluation.connectors.catalogue import CONNECTORS, BadSettings, read_settings
-from evaluation.connectors.protocol import Surroundings, SystemCall, SystemReply
-from evaluation.core.errors import Refused
+from evaluation.connectors.catalogue import CONNECTORS, InvalidSettings, read_settings
+from evaluation.connectors.protocol import OperatorPolicy, SystemCall, SystemReply
+from evaluation.core.errors import DomainError
 from evaluation.core.samples import QuestionSpec
 from evaluation.network.outcomes import Outcome
 from examples.rag_service import RagService
@@ -26,7 +26,7 @@ CALL = SystemCall(QuestionSpec(id="q1", category="c", text="How long may a leave
 EXPECTED = answer(CALL.question.text, 3)
 
 
-def ask(name: str, around: Surroundings, call: SystemCall = CALL, **given: Any) -> SystemReply:
+def ask(name: str, around: OperatorPolicy, call: SystemCall = CALL, **given: Any) -> SystemReply:
     settings = read_settings(CONNECTORS[name], {"timeout_seconds": 5.0, **given})
 
     async def asked() -> SystemReply:
@@ -40,19 +40,19 @@ def ask(name: str, around: Surroundings, call: SystemCall = CALL, **given: Any) 
 
 
 def chat(service: RagService, call: SystemCall = CALL, **given: Any) -> SystemReply:
-    around = Surroundings([service.origin], {"SYSTEM_KEY": "a-secret"})
+    around = OperatorPolicy([service.origin], {"SYSTEM_KEY": "a-secret"})
     return ask("chat", around, call, **{"base_url": f"{service.origin}/v1", "model": "toy", **given})
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_chat_model_answers_without_passages(service: RagService, stream: bool) -> None:
     reply = chat(service, stream=stream, key_variable="SYSTEM_KEY", system_prompt="Be brief.")
-    assert reply.told is not None
-    assert reply.told.answer.text.strip() == answer(CALL.question.text)["answer"]
-    assert reply.told.answer.contexts is None
-    assert reply.told.model == "toy"
+    assert reply.content is not None
+    assert reply.content.answer.text.strip() == answer(CALL.question.text)["answer"]
+    assert reply.content.answer.contexts is None
+    assert reply.content.model == "toy"
     assert reply.tokens_in is not None
-    assert (reply.told.first_token_seconds is not None) is stream
+    assert (reply.content.first_token_seconds is not None) is stream
     assert service.headers_seen[0]["Authorization"] == "Bearer a-secret"
     assert [m["role"] for m in service.bodies[0]["messages"]] == ["system", "user"]
     assert service.bodies[0].get("stream_options") == ({"include_usage": True} if stream else None)
@@ -90,14 +90,14 @@ def test_a_chat_endpoint_that_misbehaves_gives_a_reason(
 ) -> None:
     service.fault_of = lambda *_: fault
     reply = chat(service, stream=stream, timeout_seconds=1.0)
-    assert reply.told is None
+    assert reply.content is None
     assert reply.reason
     assert reply.reason.startswith(reason)
     assert sum(service.asked.values()) == 1
 
 
 def test_parameters_cannot_replace_the_question() -> None:
-    with pytest.raises(BadSettings) as refused:
+    with pytest.raises(InvalidSettings) as refused:
         read_settings(CONNECTORS["chat"], {"base_url": "https://h/v1", "model": "m", "parameters": {"messages": []}})
     assert [(one.field, one.code) for one in refused.value.problems] == [("parameters", "parameter_refused")]
     assert refused.value.problems[0].params["name"] == "messages"
@@ -111,7 +111,7 @@ PROGRAM = (sys.executable, "-m", "examples.rag_command", "ask", "{query}", "--fo
 def run(
     line: tuple[str, ...], call: SystemCall = CALL, variables: Mapping[str, str] | None = None, **given: Any
 ) -> Any:
-    around = Surroundings(commands={"toy": line}, variables={"PYTHONPATH": str(ROOT), **(variables or {})})
+    around = OperatorPolicy(commands={"toy": line}, variables={"PYTHONPATH": str(ROOT), **(variables or {})})
     return ask("command", around, call, **{"command": "toy", **given})
 
 
@@ -122,14 +122,14 @@ def script(code: str) -> tuple[str, ...]:
 def test_a_program_prints_its_answer_as_json() -> None:
     reply = run(PROGRAM)
     assert reply.reason == ""
-    told = reply.told
+    told = reply.content
     assert told.answer.text == EXPECTED["answer"]
     assert [c.chunk_id for c in told.answer.contexts] == [one["id"] for one in EXPECTED["contexts"]]
     assert (told.confidence, told.metadata["model"]) == (0.5, "toy-1")
 
 
 def test_a_program_writes_its_answer_into_the_file_of_the_slot() -> None:
-    assert run((*PROGRAM, "--output", "{output}")).told.answer.text == EXPECTED["answer"]
+    assert run((*PROGRAM, "--output", "{output}")).content.answer.text == EXPECTED["answer"]
 
 
 def test_a_question_is_one_argument_whatever_it_holds(tmp_path: Path) -> None:
@@ -137,19 +137,19 @@ def test_a_question_is_one_argument_whatever_it_holds(tmp_path: Path) -> None:
     code = "import json, sys; print(json.dumps({'answer': json.dumps(sys.argv[1:])}))"
     for text in (f"$(touch {marker}) `touch {marker}`; touch {marker}", "{output} {k}", "a \"b\" 'c' \\ \n d"):
         asked = SystemCall(QuestionSpec(id="q", category="c", text=text))
-        assert json.loads(run(script(code), asked).told.answer.text) == [text]
+        assert json.loads(run(script(code), asked).content.answer.text) == [text]
     assert not marker.exists()
 
 
 def test_a_question_is_never_taken_for_an_option() -> None:
     asked = SystemCall(QuestionSpec(id="q", category="c", text="--output=/tmp/elsewhere"))
-    assert run(PROGRAM, asked).told is not None
+    assert run(PROGRAM, asked).content is not None
 
 
 def test_a_program_sees_only_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "the site's")
     code = "import json, os; print(json.dumps({'answer': ' '.join(sorted(os.environ))}))"
-    seen = run(script(code), variables={"SYSTEM_KEY": "x"}).told.answer.text.split()
+    seen = run(script(code), variables={"SYSTEM_KEY": "x"}).content.answer.text.split()
     assert "SYSTEM_KEY" in seen
     assert "SECRET_KEY" not in seen
 
@@ -167,7 +167,7 @@ def test_a_program_sees_only_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -
 )
 def test_a_program_that_misbehaves_gives_a_reason_in_time(code: str, outcome: Outcome, reason: str) -> None:
     reply = run(script(code), timeout_seconds=1.0, most_bytes=10_000, memory_megabytes=400)
-    assert (reply.outcome, reply.told) == (outcome, None)
+    assert (reply.outcome, reply.content) == (outcome, None)
     assert reply.reason.startswith(reason)
     assert reply.elapsed_seconds < 4
 
@@ -189,15 +189,15 @@ def test_what_a_program_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_only_named_programs_are_run() -> None:
-    with pytest.raises(Refused, match="command_not_allowed"):
-        ask("command", Surroundings(commands={"toy": PROGRAM}), command="rm")
+    with pytest.raises(DomainError, match="command_not_allowed"):
+        ask("command", OperatorPolicy(commands={"toy": PROGRAM}), command="rm")
 
 
 # Functions
 
 
 def call(target: str, **given: Any) -> SystemReply:
-    return ask("callable", Surroundings(functions={"toy": target}), function="toy", **given)
+    return ask("callable", OperatorPolicy(functions={"toy": target}), function="toy", **given)
 
 
 def raising(question: str) -> str:
@@ -215,9 +215,9 @@ def odd(question: str) -> int:
 
 def test_a_function_is_called_with_what_it_takes() -> None:
     reply = call("examples.retrieval:answer")
-    assert reply.told is not None
-    assert reply.told.answer.text == EXPECTED["answer"]
-    assert len(reply.told.answer.contexts or ()) == 3
+    assert reply.content is not None
+    assert reply.content.answer.text == EXPECTED["answer"]
+    assert len(reply.content.answer.contexts or ()) == 3
 
 
 @pytest.mark.parametrize(
@@ -230,12 +230,12 @@ def test_a_function_is_called_with_what_it_takes() -> None:
 )
 def test_a_function_that_misbehaves_gives_a_reason(name: str, outcome: Outcome, reason: str) -> None:
     reply = call(f"{__name__}:{name}", timeout_seconds=0.3)
-    assert (reply.outcome, reply.told) == (outcome, None)
+    assert (reply.outcome, reply.content) == (outcome, None)
     assert reply.reason.startswith(reason)
 
 
 def test_only_named_functions_are_called() -> None:
-    with pytest.raises(Refused, match="function_not_allowed"):
-        ask("callable", Surroundings(functions={"toy": "os:system"}), function="system")
-    with pytest.raises(Refused, match="function_missing"):
+    with pytest.raises(DomainError, match="function_not_allowed"):
+        ask("callable", OperatorPolicy(functions={"toy": "os:system"}), function="system")
+    with pytest.raises(DomainError, match="function_missing"):
         call("examples.retrieval:nothing")

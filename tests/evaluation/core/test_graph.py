@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.graph import LONGEST, MOST, Graph, Relation, read_graph
+from evaluation.core.graph import MAX_ELEMENTS, MAX_NAME_LENGTH, Graph, Relation, read_graph
 
 A_B = Relation("A", "makes", "B")
 B_C = Relation("B", "", "C")
@@ -41,7 +41,7 @@ def test_usual_shapes_are_read_and_the_rest_is_left_out(said: Any, expected: Gra
 def test_so_many_and_so_much_of_each() -> None:
     found = read_graph({"entities": ["x" * 1000] * 1000})
     assert found is not None
-    assert (len(found.entities), len(found.entities[0])) == (MOST, LONGEST)
+    assert (len(found.entities), len(found.entities[0])) == (MAX_ELEMENTS, MAX_NAME_LENGTH)
     assert found.entities[0].endswith("…")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.samples import Status
 from evaluation.criteria.services import activate, deactivate, draft
 from evaluation.judges.shipping import baseline_judge, save_judge
@@ -127,7 +127,7 @@ def test_deactivation_keeps_old_scores_and_refuses_new_runs_that_name_it() -> No
     deactivate(version.criterion, by=None)
     assert len(scores(run, version)) == 6
     for profile, also in (({}, [name]), ({"reported": [name]}, [])):
-        with pytest.raises(Refused, match="criterion_not_active"):
+        with pytest.raises(DomainError, match="criterion_not_active"):
             prepare_run(answers, profile_of(answers, **profile), RunSpec(metrics=also), judge=judge)
 
 
@@ -135,7 +135,7 @@ def test_a_draft_and_another_projects_criterion_cannot_be_named() -> None:
     answers, foreign = make_answer_set(), in_force(make_answer_set().project)
     judge = baseline_judge(answers.project, "en")
     own = drafted(answers.project)
-    with pytest.raises(Refused, match="criterion_not_active"):
+    with pytest.raises(DomainError, match="criterion_not_active"):
         prepare_run(answers, profile_of(answers), RunSpec(metrics=[own.criterion.name]), judge=judge)
     with pytest.raises(UnknownName):
         prepare_run(answers, profile_of(answers), RunSpec(metrics=[foreign.criterion.name]), judge=judge)
@@ -166,5 +166,5 @@ def test_what_is_better_when_less_or_has_no_order_cannot_carry_a_weight(more: di
     answers = make_answer_set()
     version = in_force(answers.project, **more)
     profile = profile_of(answers, parts=[{"metric": version.criterion.name, "weight": 1}])
-    with pytest.raises(Refused, match="criterion_not_weighable"):
+    with pytest.raises(DomainError, match="criterion_not_weighable"):
         prepare_run(answers, profile, judge=baseline_judge(answers.project, "en"))

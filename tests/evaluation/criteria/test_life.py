@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError, transaction
 
-from evaluation.core.errors import Refused
-from evaluation.core.metric_specs import Kind
+from evaluation.core.errors import DomainError
+from evaluation.core.metric_specs import MetricKind
 from evaluation.core.roles import Role
-from evaluation.criteria.services import activate, active, deactivate, draft, rubric_of, standing
+from evaluation.criteria.services import activate, active_criteria, deactivate, draft, newest_event, rubric_for_metric
 from evaluation.models import AuditEvent, CriterionEvent, CriterionVersion, MetricDefinition, RubricVersion
 from tests.evaluation.criteria.written import ENGLISH, KOREAN, drafted, in_force, spec
 from tests.factories import make_project, make_user
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def test_a_draft_is_judged_by_nothing_until_it_is_activated() -> None:
     project = make_project()
     version = draft(project, spec(), by=None)
-    assert (version.version, list(active(project.pk))) == (1, [])
+    assert (version.version, list(active_criteria(project.pk))) == (1, [])
     assert not MetricDefinition.objects.filter(name="tone").exists()
     assert not RubricVersion.objects.filter(family="criterion:tone").exists()
 
@@ -27,7 +27,7 @@ def test_a_draft_is_judged_by_nothing_until_it_is_activated() -> None:
 def test_activation_makes_a_metric_and_a_rubric_in_each_language() -> None:
     event = activate(draft(make_project(), spec(), by=None), by=None)
     assert event.metric is not None
-    assert (event.metric.kind, event.metric.version, event.metric.scale) == (Kind.CUSTOM, 1, "levels 1..3")
+    assert (event.metric.kind, event.metric.version, event.metric.scale) == (MetricKind.CUSTOM, 1, "levels 1..3")
     assert event.metric.title == {"en": "Tone", "ko": "말투"}
     assert (event.rubric("en").language, event.rubric("ko").language) == ("en", "ko")
     assert event.rubric("ko").version == event.rubric("en").version == 1
@@ -54,7 +54,7 @@ def test_new_guidance_keeps_the_metric_and_new_anchors_make_the_next_one() -> No
     third = activate(draft(project, spec(ko=harsher), by=None), by=None)
     assert second.metric == first.metric
     assert (third.metric and third.metric.version, third.rubric("en").version) == (2, 3)
-    assert [event.version.version for event in active(project.pk)] == [3]
+    assert [event.version.version for event in active_criteria(project.pk)] == [3]
 
 
 def test_an_earlier_version_comes_back_with_the_rubrics_and_the_metric_it_had() -> None:
@@ -65,7 +65,7 @@ def test_an_earlier_version_comes_back_with_the_rubrics_and_the_metric_it_had() 
     again = activate(version, by=None)
     assert (again.metric, again.rubric_en, again.rubric_ko) == (first.metric, first.rubric_en, first.rubric_ko)
     assert again.metric is not None
-    newest = rubric_of(again.metric, "ko")
+    newest = rubric_for_metric(again.metric, "ko")
     assert newest == first.rubric_ko
 
 
@@ -73,34 +73,34 @@ def test_deactivation_takes_it_out_of_force_and_changes_nothing_else() -> None:
     project = make_project()
     version = in_force(project)
     deactivate(version.criterion, by=None)
-    now = standing(version.criterion)
-    assert (now and now.verb, list(active(project.pk))) == (CriterionEvent.Verb.DEACTIVATED, [])
+    now = newest_event(version.criterion)
+    assert (now and now.verb, list(active_criteria(project.pk))) == (CriterionEvent.Verb.DEACTIVATED, [])
     assert RubricVersion.objects.filter(family__startswith="criterion:").count() == 2
-    with pytest.raises(Refused, match="criterion_not_active"):
+    with pytest.raises(DomainError, match="criterion_not_active"):
         deactivate(version.criterion, by=None)
 
 
 def test_activating_what_is_in_force_is_refused() -> None:
     version = in_force(make_project())
-    with pytest.raises(Refused, match="criterion_active"):
+    with pytest.raises(DomainError, match="criterion_active"):
         activate(version, by=None)
 
 
 @pytest.mark.parametrize("name", ["correctness", "keyword_hit", "semantic_similarity", "answer_overall"])
 def test_the_names_of_the_products_metrics_are_taken(name: str) -> None:
-    with pytest.raises(Refused, match="criterion_name_taken"):
+    with pytest.raises(DomainError, match="criterion_name_taken"):
         draft(make_project(), spec(name=name), by=None)
 
 
 def test_the_name_of_another_project_or_of_an_import_is_taken_too() -> None:
     draft(make_project(), spec(), by=None)
-    with pytest.raises(Refused, match="criterion_name_taken"):
+    with pytest.raises(DomainError, match="criterion_name_taken"):
         draft(make_project(), spec(), by=None)
     version = draft(make_project(), spec(name="manner"), by=None)
     MetricDefinition.objects.create(
-        name="manner", version=1, kind=Kind.IMPORTED, scale="levels 1..3", content_hash="0" * 64
+        name="manner", version=1, kind=MetricKind.IMPORTED, scale="levels 1..3", content_hash="0" * 64
     )
-    with pytest.raises(Refused, match="criterion_name_taken"):
+    with pytest.raises(DomainError, match="criterion_name_taken"):
         activate(version, by=None)
 
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
-from evaluation.judging.calls import Case, JudgeCall, Talk
+from evaluation.judging.calls import JudgeCall, JudgeCase, JudgeDialog
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric, frame
+from evaluation.judging.criteria.spec import CriterionSpec, criterion_frame, criterion_rubric
 from evaluation.judging.prompt import judge_call
-from evaluation.judging.rubric import Rubric, Slot, shipped_rubrics
+from evaluation.judging.rubric import PromptSlot, Rubric, shipped_rubrics
 from tests.evaluation.criteria.written import ENGLISH, fields, spec
 
 HOSTILE = (
@@ -37,13 +37,13 @@ def rubric_of(written: CriterionSpec, language: str = "en") -> Rubric:
 def asked(written: CriterionSpec, language: str = "en") -> JudgeCall:
     rubric = rubric_of(written, language)
     family = family_for(rubric)
-    ask = Talk(family.judge(Case(rubric, QUESTION, ANSWER, family.given))).ask
+    ask = JudgeDialog(family.judge(JudgeCase(rubric, QUESTION, ANSWER, family.produced_metrics))).request
     assert ask is not None
     return judge_call(rubric, QUESTION, ANSWER, ask, model="m", parameters={})
 
 
 def blocks(call: JudgeCall) -> set[str]:
-    return set(call.ask.blocks)
+    return set(call.judge_request.blocks)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -69,18 +69,18 @@ def test_whatever_the_guidance_says_only_the_guidance_changes(text: str) -> None
 
 def test_the_judge_sees_what_the_criterion_names_and_nothing_else() -> None:
     assert blocks(asked(spec())) == {"question", "answer"}
-    everything = asked(spec(sees=[str(slot) for slot in Slot]))
-    assert blocks(everything) == {"question", "answer", *(str(slot) for slot in Slot)}
-    passages = asked(spec(sees=["contexts"], needs=["contexts"])).ask.blocks["contexts"]
+    everything = asked(spec(sees=[str(slot) for slot in PromptSlot]))
+    assert blocks(everything) == {"question", "answer", *(str(slot) for slot in PromptSlot)}
+    passages = asked(spec(sees=["contexts"], needs=["contexts"])).judge_request.blocks["contexts"]
     assert passages == [{"number": 1, "source": "Book", "text": "A passage."}]
-    for slot in Slot:
+    for slot in PromptSlot:
         assert blocks(asked(spec(sees=[slot]))) == {"question", "answer", str(slot)}
         assert (f'"{slot}"' in asked(spec(sees=[slot])).rendered.messages[0]["content"]) is True
         assert (f'"{slot}"' in asked(spec()).rendered.messages[0]["content"]) is False
 
 
 def test_classes_are_asked_for_as_labels_and_levels_as_scores() -> None:
-    around = frame("en")
+    around = criterion_frame("en")
     labels = {"question": "Which?", "levels": [{"label": "a", "text": "A"}, {"label": "b", "text": "B"}]}
     classes = spec(form="class", direction="none", en=labels, ko=None)
     assert rubric_of(spec()).closing == around.closings["score"]
@@ -89,8 +89,8 @@ def test_classes_are_asked_for_as_labels_and_levels_as_scores() -> None:
 
 def test_both_languages_have_the_whole_frame() -> None:
     for language in ("en", "ko"):
-        around = frame(language)
-        assert set(around.slots) == set(Slot)
+        around = criterion_frame(language)
+        assert set(around.slots) == set(PromptSlot)
         assert around.closings["score"].count("{metrics}") == around.closings["label"].count("{metrics}") == 1
 
 

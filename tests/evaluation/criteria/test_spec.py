@@ -10,7 +10,7 @@ import pytest
 from evaluation.core.errors import InvalidFile
 from evaluation.core.scales import ReviewForm
 from evaluation.judging.criteria.spec import read_criterion
-from evaluation.judging.rubric import Slot
+from evaluation.judging.rubric import PromptSlot
 from evaluation.messages.sentences import explain
 from tests.evaluation.criteria.written import ENGLISH, fields, spec
 
@@ -124,14 +124,14 @@ def test_every_text_may_be_so_long(field: str, most: int, more: Callable[[str], 
 
 def test_slots_stand_in_the_order_of_the_closed_list_each_once() -> None:
     found = spec(sees=["persona", "contexts", "persona"], needs=["contexts"])
-    assert found.sees == (Slot.CONTEXTS, Slot.PERSONA)
+    assert found.sees == (PromptSlot.CONTEXTS, PromptSlot.PERSONA)
 
 
 def test_figures_stay_comparable_until_scale_direction_or_anchors_change() -> None:
     one = spec()
-    assert spec(en={**ENGLISH, "instruction": "Other guidance"}).comparable_hash == one.comparable_hash
-    assert spec(sees=["contexts"], categories=["x"], title_en="Manner").comparable_hash == one.comparable_hash
-    assert spec(direction="lower").comparable_hash != one.comparable_hash
-    assert spec(ko=None).comparable_hash != one.comparable_hash
+    assert spec(en={**ENGLISH, "instruction": "Other guidance"}).comparability_hash == one.comparability_hash
+    assert spec(sees=["contexts"], categories=["x"], title_en="Manner").comparability_hash == one.comparability_hash
+    assert spec(direction="lower").comparability_hash != one.comparability_hash
+    assert spec(ko=None).comparability_hash != one.comparability_hash
     other = [{"value": 1, "text": "Very rude"}, *ENGLISH["levels"][1:]]
-    assert spec(en={**ENGLISH, "levels": other}).comparable_hash != one.comparable_hash
+    assert spec(en={**ENGLISH, "levels": other}).comparability_hash != one.comparability_hash

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import CheckPhrases, Nugget, QuestionSpec
-from evaluation.datasets.importing import FieldChange, difference, differing_keys, questions_hash
+from evaluation.datasets.importing import FieldChange, compare_questions, differing_keys, questions_hash
 
 
 def spec(id_: str = "q1", **fields: Any) -> QuestionSpec:
@@ -21,7 +21,7 @@ def spec(id_: str = "q1", **fields: Any) -> QuestionSpec:
 def test_added_removed_and_changed_questions_are_told_apart() -> None:
     old = [spec("a"), spec("b", difficulty="easy"), spec("c")]
     new = [spec("b", difficulty="hard", tags=("x",)), spec("d"), spec("a")]
-    found = difference(old, new)
+    found = compare_questions(old, new)
     assert (found.added, found.removed) == (("d",), ("c",))
     assert [change.id for change in found.changed] == ["b"]
     assert found.changed[0].fields == (FieldChange("difficulty", "easy", "hard"), FieldChange("tags", [], ["x"]))
@@ -29,7 +29,7 @@ def test_added_removed_and_changed_questions_are_told_apart() -> None:
 
 def test_the_order_of_questions_is_no_difference() -> None:
     old, new = [spec("a"), spec("b")], [spec("b"), spec("a")]
-    assert not difference(old, new)
+    assert not compare_questions(old, new)
     assert questions_hash(old) == questions_hash(new)
 
 
@@ -37,7 +37,7 @@ def test_hangul_in_another_composition_is_no_difference() -> None:
     composed, decomposed = "학칙", unicodedata.normalize("NFD", "학칙")
     old, new = [spec(composed, text=composed)], [spec(decomposed, text=decomposed)]
     assert old != new
-    assert not difference(old, new)
+    assert not compare_questions(old, new)
     assert questions_hash(old) == questions_hash(new)
 
 
@@ -76,7 +76,7 @@ def test_every_field_enters_the_hash_and_the_difference(changed: dict[str, Any])
     (field,) = changed
     old, new = [spec()], [spec(**changed)]
     assert questions_hash(old) != questions_hash(new)
-    assert [f.field for f in difference(old, new).changed[0].fields] == [field]
+    assert [f.field for f in compare_questions(old, new).changed[0].fields] == [field]
 
 
 def test_a_key_differs_when_its_value_differs_or_one_side_lacks_it() -> None:
@@ -91,7 +91,7 @@ IDS = st.lists(st.sampled_from("abcdef"), unique=True)
 
 @given(IDS, IDS, st.sampled_from(["", "easy"]))
 def test_a_difference_accounts_for_every_question(old: list[str], new: list[str], difficulty: str) -> None:
-    found = difference([spec(i) for i in old], [spec(i, difficulty=difficulty) for i in new])
+    found = compare_questions([spec(i) for i in old], [spec(i, difficulty=difficulty) for i in new])
     both = set(old) & set(new)
     assert set(found.added) == set(new) - set(old)
     assert set(found.removed) == set(old) - set(new)

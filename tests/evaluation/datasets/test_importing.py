@@ -8,7 +8,7 @@ from unicodedata import normalize
 import pytest
 from django.db import IntegrityError, connection
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.datasets import importing
 from evaluation.datasets.importing import import_question_set, set_name
 from evaluation.messages.sentences import explain
@@ -126,5 +126,5 @@ def test_the_name_is_the_given_one_or_the_one_inside_or_the_files(
 
 @pytest.mark.parametrize("name", [" ", "x" * 201, "a\nb", "a\u202eb", "a\x00b"])
 def test_names_that_are_empty_long_or_invisible_are_refused(name: str) -> None:
-    with pytest.raises(Refused, match="bad_name"):
+    with pytest.raises(DomainError, match="bad_name"):
         import_question_set(make_project(), name, question_file(question(1)), by=None)

@@ -14,7 +14,7 @@ from evaluation.datasets.importing import import_question_set
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.models import Answer, Question, Run
 from evaluation.runs.answer_files import import_answers, score_by_rules
-from evaluation.runs.results import figures
+from evaluation.runs.results import run_figures
 from tests.evaluation.datasets.sources import as_json, as_lines, question
 from tests.factories import make_project
 
@@ -80,7 +80,7 @@ def test_thousands_of_answers_are_stored_and_scored_at_once(sample_data: Path) -
     )
     assert (len(imported.missing), Answer.objects.count()) == (0, len(answers))
     run = score_by_rules(imported.run)
-    hit = figures(run)["keyword_hit"]
+    hit = run_figures(run)["keyword_hit"]
     assert run.state == Run.State.COMPLETED
     assert hit.scored + hit.not_applicable == len(answers) == 3460
     # Plain substring search, written here, is a rough second opinion on token matching.

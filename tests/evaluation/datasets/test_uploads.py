@@ -11,7 +11,7 @@ import time_machine
 from django.db import IntegrityError
 from django.utils import timezone
 
-from evaluation.core.errors import InvalidFile, Refused
+from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.datasets import importing
 from evaluation.datasets.importing import import_question_set
 from evaluation.datasets.uploads import QUESTIONS, confirm_upload, expire_uploads, preview, store_upload
@@ -94,12 +94,12 @@ def test_an_upload_expires_after_a_day_and_its_file_is_dropped() -> None:
     batch = upload(as_json([question(1)]))
     with time_machine.travel(timezone.now() - timedelta(hours=25)):
         old = upload(as_json([question(1)]))
-    with pytest.raises(Refused, match="upload_expired"):
+    with pytest.raises(DomainError, match="upload_expired"):
         confirm_upload(old, None)
     assert expire_uploads() == 1
     old.refresh_from_db()
     assert (old.state, bytes(old.content)) == (ImportBatch.State.EXPIRED, b"")
-    with pytest.raises(Refused, match="upload_expired"):
+    with pytest.raises(DomainError, match="upload_expired"):
         preview(old)
     assert confirm_upload(batch, None).created
 
@@ -140,5 +140,5 @@ def test_a_file_name_is_a_text_to_show_and_never_a_path(file_name: str, shown: s
 
 
 def test_other_kinds_of_files_are_refused() -> None:
-    with pytest.raises(Refused, match="unknown_upload_kind"):
+    with pytest.raises(DomainError, match="unknown_upload_kind"):
         store_upload(make_project(), "photographs", "", "a.json", b"[]", {}, None)

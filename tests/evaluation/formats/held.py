@@ -9,7 +9,7 @@ from typing import Any
 from evaluation.core.errors import InvalidFile
 from evaluation.core.samples import AnswerSpec, CheckPhrases, ContextSpec, Nugget, QuestionSpec
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.formats.records import RATINGS, Record, forms, written
+from evaluation.formats.records import RATINGS, Record, form_names, write_records
 
 QUESTION = QuestionSpec(
     id="q1",
@@ -54,12 +54,12 @@ ANSWER_FIELDS = ("answer", "passages", "ids of passages", "answered by id", "no 
 def held(form: str) -> dict[str, bool]:
     """By field whether it comes back as it was."""
     failed = replace(RECORD, sample=1, first=False)
-    text = "".join(written(form, [RECORD, OPEN])).encode()
-    several = "".join(written(form, [RECORD, failed, OPEN])).encode()
+    text = "".join(write_records(form, [RECORD, OPEN])).encode()
+    several = "".join(write_records(form, [RECORD, failed, OPEN])).encode()
     name = f"{form}.txt" if form.startswith("trec") else f"{form}.json"
     found = dict.fromkeys((*FIELDS, "everything of a question", *ANSWER_FIELDS, "everything of an answer"), False)
     if form == "trec_qrels":
-        topics = "".join(written("trec_topics", [RECORD, OPEN])).encode()
+        topics = "".join(write_records("trec_topics", [RECORD, OPEN])).encode()
         (first, _) = read_questions(topics, "topics.txt", qrels=text).questions
         return found | {"passages to find": first.ground_truth_chunk_ids == QUESTION.ground_truth_chunk_ids}
     try:
@@ -110,7 +110,7 @@ def _of_answers(answers: Any) -> dict[str, bool]:
 def table() -> str:
     """The table of the docs: a row for each form, what it holds in words."""
     lines = ["| form | questions | answers |", "|---|---|---|"]
-    for form in forms():
+    for form in form_names():
         if form == RATINGS:
             continue
         found = held(form)

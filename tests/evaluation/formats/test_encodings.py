@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluation.formats.reading import read_questions, recoded
+from evaluation.formats.reading import read_questions, recode
 from tests.evaluation.formats.support import refused
 
 HEADER = "id,question\n"
@@ -37,7 +37,7 @@ def test_western_texts_are_asked_for_and_read_when_said(text: str) -> None:
     data = (HEADER + text).encode("cp1252")
     (problem,) = refused(read_questions, data, "a.csv")
     assert (problem.code, problem.line, problem.params) == ("encoding_western", 2, {"text": text.strip()})
-    read = read_questions(recoded(data, "cp1252", "a.csv"), "a.csv")
+    read = read_questions(recode(data, "cp1252", "a.csv"), "a.csv")
     assert read.questions[0].text == text.strip().partition(",")[2]
 
 
@@ -55,6 +55,6 @@ def test_other_languages_never_become_hangul(text: str, encoding: str) -> None:
 
 
 def test_a_chosen_encoding_that_does_not_fit_is_refused_with_its_line() -> None:
-    (problem,) = refused(lambda data, name: recoded(data, "cp949", name), b"id\nok\n\xff\xff\n", "a.csv")
+    (problem,) = refused(lambda data, name: recode(data, "cp949", name), b"id\nok\n\xff\xff\n", "a.csv")
     assert (problem.code, problem.line, problem.params) == ("encoding_wrong", 3, {"encoding": "cp949", "byte": "0xFF"})
-    assert recoded(b"as it is", "", "a.csv") == b"as it is"
+    assert recode(b"as it is", "", "a.csv") == b"as it is"

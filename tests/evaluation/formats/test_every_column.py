@@ -14,13 +14,13 @@ from evaluation.core.scales import Scale
 from evaluation.formats import answer_rows, question_rows
 from evaluation.formats.export import csv_chunks
 from evaluation.formats.reading import read_answers, read_label_studio, read_questions, read_ratings
-from evaluation.formats.shaping import shipped
+from evaluation.formats.shaping import shipped_shapes
 from evaluation.formats.tree import PARAMETERS
 
-FIRST = {column for shape in shipped().values() for names in shape.known_by for column in names}
+FIRST = {column for shape in shipped_shapes().values() for names in shape.known_by for column in names}
 MAPPED = {
     expression.partition(".")[0]
-    for shape in shipped().values()
+    for shape in shipped_shapes().values()
     for part in (shape.questions, shape.answers)
     if part
     for _, expressions in part.fields()
@@ -29,7 +29,7 @@ MAPPED = {
 }
 OURS = {
     *question_rows.ID,
-    *question_rows.TEXT,
+    *question_rows.QUESTION_TEXT,
     *question_rows.REFERENCE,
     *question_rows.PASSAGES,
     *answer_rows.QUESTION_ID,
@@ -42,7 +42,7 @@ COLUMNS = sorted(FIRST | MAPPED | OURS)
 TEXTS = ["q", "a|b", "", "['a', 'b']", "0"]
 LISTS = [["a"], [], ["a", "b"], [["a"], ["b"]], [{"role": "user", "content": "q"}], [{"text": "t", "id": "k"}]]
 VALUES = st.sampled_from([*TEXTS, *LISTS, None, {"question": "q", "answer": "a"}, {"text": ["a"]}, 1, 0.5, True, {}])
-SHAPES = [sorted({*names}) for shape in shipped().values() for names in shape.known_by]
+SHAPES = [sorted({*names}) for shape in shipped_shapes().values() for names in shape.known_by]
 BASES = st.sampled_from([*SHAPES, ["question", "answer"], ["question", "expected_answer"], ["question_id", "output"]])
 
 

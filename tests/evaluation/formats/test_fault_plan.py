@@ -13,7 +13,7 @@ import pytest
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.scales import Scale
-from evaluation.formats.export import neutral
+from evaluation.formats.export import neutralize_formula
 from evaluation.formats.reading import display_name, read_answers, read_questions, read_ratings
 from tests.evaluation.formats.support import facts, jsonl, refused, xlsx
 
@@ -273,8 +273,8 @@ def test_u18_decomposed_hangul_and_full_width_digits_keep_their_original_and_equ
 
 def test_a7_formulas_are_neutralised_for_spreadsheets() -> None:
     for text in ('=HYPERLINK("http://x")', "＝1+1", "\t=1", "+1", "-1", "@SUM(A1)", "\r=1", " =1", "\u200b=1"):
-        assert neutral(text) == "'" + text
-    assert [neutral(cell) for cell in ("1-1", "plain", "", -1, 2.5, None, True)] == [
+        assert neutralize_formula(text) == "'" + text
+    assert [neutralize_formula(cell) for cell in ("1-1", "plain", "", -1, 2.5, None, True)] == [
         "1-1",
         "plain",
         "",

@@ -21,7 +21,7 @@ EXPORTS = Exports[[]]("a report", {"json": written, "md": written})
 
 
 def test_every_format_has_its_name_ending_and_media_type() -> None:
-    assert [(one.name, one.ending, one.media_type) for one in FORMATS.values()] == [
+    assert [(one.name, one.extension, one.media_type) for one in FORMATS.values()] == [
         ("json", "json", "application/json"),
         ("jsonl", "jsonl", "application/x-ndjson"),
         ("csv", "csv", "text/csv; charset=utf-8"),
@@ -42,9 +42,9 @@ def test_a_file_is_named_by_its_stem_and_its_format() -> None:
 
 
 def test_a_format_is_found_by_the_ending_of_a_file_in_any_case() -> None:
-    assert (EXPORTS.names, EXPORTS.endings) == (["json", "md"], {"json": "json", "md": "md"})
-    assert EXPORTS.format_of(Path("a/b.MD")) == "md"
+    assert (EXPORTS.names, EXPORTS.extensions) == (["json", "md"], {"json": "json", "md": "md"})
+    assert EXPORTS.format_for_path(Path("a/b.MD")) == "md"
     with pytest.raises(UnknownName, match=r"unknown ending of a report 'csv' \(known: json, md\)"):
-        EXPORTS.format_of(Path("b.csv"))
+        EXPORTS.format_for_path(Path("b.csv"))
     with pytest.raises(UnknownName, match=r"unknown report format 'csv'"):
-        EXPORTS.checked("csv")
+        EXPORTS.check_name("csv")

@@ -16,7 +16,7 @@ from evaluation.core.errors import InvalidFile
 from evaluation.core.samples import ContextSpec
 from evaluation.formats.columnar import read_columnar
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.formats.trec import trec_form
+from evaluation.formats.trec import detect_trec_form
 from evaluation.formats.tree import Limits, Problems
 from tests.evaluation.formats.support import facts, refused
 
@@ -174,7 +174,7 @@ def test_a_run_is_no_question_set_and_topics_are_no_answers() -> None:
 
 @pytest.mark.parametrize("text", ["id\tquestion\n1\tq\n", "question,answer\n", "1\tq\tmore\n", "a b\n", ""])
 def test_tables_are_not_taken_for_trec(text: str) -> None:
-    assert trec_form(text) == ""
+    assert detect_trec_form(text) == ""
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])

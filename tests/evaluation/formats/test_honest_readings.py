@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import ContextSpec
 from evaluation.formats.export import csv_chunks
-from evaluation.formats.literals import LiteralSyntax, scan_literal
+from evaluation.formats.literals import LiteralSyntaxError, scan_literal
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.formats.tree import Limits, Problems, TreeBuilder, plain
+from evaluation.formats.tree import Limits, Problems, TreeBuilder, plain_value
 from tests.evaluation.formats.support import facts, jsonl, refused
 
 PLAIN = st.recursive(
@@ -30,7 +30,7 @@ def scanned(text: str) -> Any:
     builder = TreeBuilder(problems, Limits())
     scan_literal(text, 1, builder)
     assert builder.root is not None
-    return plain(builder.root)
+    return plain_value(builder.root)
 
 
 @given(PLAIN)
@@ -71,7 +71,7 @@ def test_what_numpy_and_pandas_print_is_read(text: str, value: Any) -> None:
     ],
 )
 def test_what_is_no_whole_list_is_not_guessed(text: str) -> None:
-    with pytest.raises(LiteralSyntax):
+    with pytest.raises(LiteralSyntaxError):
         scanned(text)
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile
 from evaluation.core.scales import Scale
-from evaluation.formats.export import csv_chunks, json_lines, neutral
+from evaluation.formats.export import csv_chunks, json_lines, neutralize_formula
 from evaluation.formats.reading import read_answers, read_questions, read_ratings
 from evaluation.formats.tables import read_csv, read_xlsx
 from evaluation.formats.text_trees import read_json, read_json_lines, read_yaml
-from evaluation.formats.tree import PARAMETERS, Limits, Problems, plain
+from evaluation.formats.tree import PARAMETERS, Limits, Problems, plain_value
 from tests.evaluation.formats.support import xlsx
 from tests.examples import examples
 
@@ -156,8 +156,8 @@ def csv_text(rows: list[list[Any]]) -> str:
 def read_plain(read: Any, source: Any) -> Any:
     problems = Problems("a")
     root = read(source, problems, Limits())
-    assert problems.found == []
-    return plain(root)
+    assert problems.errors == []
+    return plain_value(root)
 
 
 @PLENTY
@@ -207,7 +207,11 @@ def test_json_lines_are_lossless(rows: Any) -> None:
 def test_csv_reads_back_its_neutral_cells(rows: list[tuple[str, str]]) -> None:
     data = b"".join(csv_chunks(["a", "b"], rows))
     text = data.decode("utf-8-sig")
-    expected = [{"a": neutral(a), "b": neutral(b)} for a, b in rows if f"{neutral(a)}{neutral(b)}".strip()]
+    expected = [
+        {"a": neutralize_formula(a), "b": neutralize_formula(b)}
+        for a, b in rows
+        if f"{neutralize_formula(a)}{neutralize_formula(b)}".strip()
+    ]
     assert read_plain(read_csv, text) == expected
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.samples import CheckPhrases, Nugget
-from evaluation.formats.question_rows import ID, REFERENCE, TEXT, QuestionFile, derive_id
+from evaluation.formats.question_rows import ID, QUESTION_TEXT, REFERENCE, QuestionFile, derive_id
 from evaluation.formats.reading import read_questions
 from tests.evaluation.formats.support import facts, jsonl, refused, xlsx
 
@@ -77,7 +77,7 @@ def test_every_alias_of_the_id_is_read(name: str) -> None:
     assert read(row(**{name: "q1"})).questions[0].id == "q1"
 
 
-@pytest.mark.parametrize("name", TEXT)
+@pytest.mark.parametrize("name", QUESTION_TEXT)
 def test_every_alias_of_the_question_is_read(name: str) -> None:
     assert read({"category": "c", name: "why?"}).questions[0].text == "why?"
 

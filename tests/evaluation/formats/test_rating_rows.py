@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.samples import Finding
 from evaluation.core.scales import Scale
 from evaluation.formats.rating_rows import Origin, PairSide, Phase, Rater, RatingRow, read_definitions
@@ -200,7 +200,7 @@ def test_definitions_are_scales_by_name() -> None:
 
 @pytest.mark.parametrize("definitions", [["a"], ["=1..5"], ["a=5..1"], ["a=high"], ["a=1..5", "a=bool"]])
 def test_a_definition_that_is_none_is_refused(definitions: list[str]) -> None:
-    with pytest.raises(Refused, match="bad_definition") as refused:
+    with pytest.raises(DomainError, match="bad_definition") as refused:
         read_definitions(definitions)
     assert refused.value.params == {"definition": definitions[-1]}
 

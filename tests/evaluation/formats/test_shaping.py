@@ -8,7 +8,7 @@ from evaluation.core.errors import InvalidFile
 from evaluation.formats.answer_rows import AnswerFile
 from evaluation.formats.question_rows import QuestionFile
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.formats.shaping import ANSWERS, SHIPPED, map_of_columns, read_map, shipped
+from evaluation.formats.shaping import ANSWERS, SHAPES_DIRECTORY, column_map, read_map, shipped_shapes
 from tests.evaluation.formats.shapes_of_others import SAMPLES, Q, Sample
 from tests.evaluation.formats.support import facts, jsonl, refused
 
@@ -22,7 +22,7 @@ def named(sample: Sample) -> str:
 
 
 def test_every_known_shape_has_a_sample_and_every_promised_one_is_known() -> None:
-    known = {shape.title for name, shape in shipped().items() if (SHIPPED / f"{name}.yaml").exists()}
+    known = {shape.title for name, shape in shipped_shapes().items() if (SHAPES_DIRECTORY / f"{name}.yaml").exists()}
     assert (
         known - {"Concord records"}
         == {sample.shape for sample in SAMPLES}
@@ -138,7 +138,7 @@ def test_a_map_says_where_the_fields_stand() -> None:
 def test_columns_that_are_said_to_be_no_field_become_metadata() -> None:
     said = [("번호", "question_id"), ("본문", "answer"), ("text", "answer"), ("Note", "metadata")]
     rows = [{"번호": "q1", "본문": "a", "text": "b", "Note": "n"}, {"번호": "q2", "본문": "", "text": "b", "Note": "n"}]
-    shape = read_map(map_of_columns(ANSWERS, said).encode())
+    shape = read_map(column_map(ANSWERS, said).encode())
     file = read_answers(jsonl(*rows), "a.jsonl", shape=shape)
     assert [(row.question_id, row.answer.text) for row in file.answers] == [("q1", "a"), ("q2", "b")]
     assert [row.metadata["Note"] for row in file.answers] == ["n", "n"]

@@ -18,7 +18,7 @@ from evaluation.formats import aside, streaming
 from evaluation.formats.answer_rows import AnswerRow
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.shaping import read_map
-from evaluation.formats.streaming import AnswerStream, Content, read_question_set
+from evaluation.formats.streaming import AnswerStream, MemorySource, read_question_set
 from tests.examples import examples
 
 pytestmark = pytest.mark.usefixtures("row_by_row")
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("row_by_row")
 @pytest.fixture
 def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "SMALL_BYTES", 0)
-    monkeypatch.setattr(streaming, "_PIECE", 7)
+    monkeypatch.setattr(streaming, "_CHUNK_BYTES", 7)
 
 
 TEXT = st.text(st.sampled_from('abc 한글"\\,;[]{}\n\té'), max_size=12)
@@ -45,12 +45,12 @@ Read = tuple[list[AnswerRow], Any] | list[Problem]
 
 
 def streamed(data: bytes, name: str, **options: Any) -> Read:
-    stream = AnswerStream(Content(data), name, **options)
+    stream = AnswerStream(MemorySource(data), name, **options)
     try:
         rows = list(stream)
     except InvalidFile as refused:
         return list(refused.problems)
-    assert stream.at == stream.size == len(data)
+    assert stream.bytes_read == stream.size == len(data)
     return rows, stream.facts
 
 
@@ -160,7 +160,7 @@ def test_a_known_shape_and_a_map_are_read_row_by_row() -> None:
 
 def test_a_row_may_be_as_long_as_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
     row = b'{"question_id": "q", "answer": "%s"}'
-    monkeypatch.setattr(streaming, "LONGEST_ROW", 100)
+    monkeypatch.setattr(streaming, "MAX_ROW_BYTES", 100)
     kept = streamed(b"[" + row % (b"a" * (100 - len(row % b""))) + b"]", "a.json")
     assert isinstance(kept, tuple)
     (problem,) = streamed(b"[" + row % (b"a" * 120) + b"]", "a.json")
@@ -231,7 +231,7 @@ def both(data: bytes, name: str, **options: Any) -> Any:
         others = (file.set_metadata, file.metadata_keys, file.remarks, file.format, file.encoding, file.shape)
         return list(file.questions), metadata, *others, file.columns
 
-    found = told(read_question_set, Content(data))
+    found = told(read_question_set, MemorySource(data))
     assert found == told(read_questions, data)
     return found
 
@@ -288,11 +288,11 @@ def test_known_shapes_and_maps_of_questions_are_read_row_by_row() -> None:
 
 def test_questions_read_row_by_row_are_in_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"".join(b'{"question": "%d?"}\n' % n for n in range(5))
-    file = read_question_set(Content(data), "a.jsonl")
-    assert isinstance(file.questions, aside.KeptAside)
+    file = read_question_set(MemorySource(data), "a.jsonl")
+    assert isinstance(file.questions, aside.SpooledSequence)
     assert [one.text for one in file.questions[1:3]] == ["1?", "2?"]
     assert file.questions[-1].text == "4?"
     with pytest.raises(InvalidFile, match="file_too_large"):
-        read_question_set(Content(data), "a.jsonl", max_bytes=9)
+        read_question_set(MemorySource(data), "a.jsonl", max_bytes=9)
     topics = b"".join(b"q%d\twhat?\n" % n for n in range(5))  # as a whole
-    assert len(read_question_set(Content(topics), "topics.tsv", qrels=b"q1 0 d1 1\n").questions) == 5
+    assert len(read_question_set(MemorySource(topics), "topics.tsv", qrels=b"q1 0 d1 1\n").questions) == 5

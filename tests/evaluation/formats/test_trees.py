@@ -10,7 +10,7 @@ import pytest
 from evaluation.core.errors import InvalidFile
 from evaluation.formats.tables import read_csv, read_xlsx
 from evaluation.formats.text_trees import read_json, read_json_lines, read_yaml
-from evaluation.formats.tree import Kind, Limits, Node, Problems, plain
+from evaluation.formats.tree import Limits, Node, NodeKind, Problems, plain_value
 from tests.evaluation.formats.support import facts, xlsx
 
 
@@ -26,7 +26,7 @@ def stopped(read: Callable[..., Node | None], source: Any, **caps: int) -> list[
 
 
 def found(read: Callable[..., Node | None], source: Any, **caps: int) -> list[tuple[str, int | None, str]]:
-    return facts(tree(read, source, **caps)[1].found)
+    return facts(tree(read, source, **caps)[1].errors)
 
 
 def test_json_nodes_know_their_lines() -> None:
@@ -41,10 +41,10 @@ def test_yaml_nodes_know_their_lines_and_spellings() -> None:
     root, _ = tree(read_yaml, "a:\n- 1\n- 01\n- |\n  text\n- !!str 5\n")
     assert root is not None
     assert root.entries["a"].elements == [
-        Node(Kind.INTEGER, 1, 2, "1"),
-        Node(Kind.AMBIGUOUS, "01", 3, "01"),
-        Node(Kind.TEXT, "text\n", 4),
-        Node(Kind.TEXT, "5", 6),
+        Node(NodeKind.INTEGER, 1, 2, "1"),
+        Node(NodeKind.AMBIGUOUS, "01", 3, "01"),
+        Node(NodeKind.TEXT, "text\n", 4),
+        Node(NodeKind.TEXT, "5", 6),
     ]
 
 
@@ -76,8 +76,8 @@ def test_what_is_no_json_is_refused_with_its_line(text: str) -> None:
 def test_a_bad_line_of_json_lines_does_not_hide_the_next() -> None:
     root, problems = tree(read_json_lines, '{"a": 1}\r\n\n{"a"\n{"a": NaN}\n{"a": 2}\n')
     assert root is not None
-    assert [plain(node) for node in root.elements] == [{"a": 1}, {"a": None}, {"a": 2}]
-    assert facts(problems.found) == [("json_syntax", 3, ""), ("number_not_finite", 4, "a")]
+    assert [plain_value(node) for node in root.elements] == [{"a": 1}, {"a": None}, {"a": 2}]
+    assert facts(problems.errors) == [("json_syntax", 3, ""), ("number_not_finite", 4, "a")]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_quotes_that_do_not_fit_stop_the_table(text: str) -> None:
 def test_other_delimiters_are_seen_in_the_header_and_remarked(delimiter: str, named: str) -> None:
     root, problems = tree(read_csv, f'a{delimiter}b\n"x,y"{delimiter}2\n')
     assert root is not None
-    assert plain(root) == [{"a": "x,y", "b": "2"}]
+    assert plain_value(root) == [{"a": "x,y", "b": "2"}]
     assert [(remark.code, remark.params) for remark in problems.remarks] == [("delimiter", {"delimiter": named})]
 
 
@@ -160,7 +160,7 @@ def test_blank_rows_and_empty_cells_behind_the_header_are_skipped_but_counted() 
     ):
         root, problems = tree(read, source)
         assert root is not None
-        assert (plain(root), root.elements[0].line, problems.found) == ([{"a": "1", "b": "2"}], 4, [])
+        assert (plain_value(root), root.elements[0].line, problems.errors) == ([{"a": "1", "b": "2"}], 4, [])
 
 
 def test_formulas_and_error_cells_of_a_workbook_are_noted_with_their_place() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.formats.export import write_whole
+from evaluation.formats.export import write_atomically
 
 
 def test_a_file_holds_all_chunks_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
-    write_whole(tmp_path / "report.csv", [b"a,", b"b\n"])
+    write_atomically(tmp_path / "report.csv", [b"a,", b"b\n"])
     assert (tmp_path / "report.csv").read_bytes() == b"a,b\n"
     assert [path.name for path in tmp_path.iterdir()] == ["report.csv"]
 
@@ -25,6 +25,6 @@ def test_a_file_that_breaks_off_leaves_the_old_one_and_nothing_beside_it(tmp_pat
 
     (tmp_path / "report.csv").write_bytes(b"old")
     with pytest.raises(RuntimeError, match="stop"):
-        write_whole(tmp_path / "report.csv", broken())
+        write_atomically(tmp_path / "report.csv", broken())
     assert (tmp_path / "report.csv").read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["report.csv"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.errors import Refused, UnknownName
-from evaluation.judges.embeddings import chosen_embedding, chosen_tokens, tokens_of
+from evaluation.core.errors import DomainError, UnknownName
+from evaluation.judges.embeddings import choose_embedding, choose_token_model, token_model
 from evaluation.models import Endpoint
 from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 from tests.factories import make_judge, make_project
@@ -28,8 +28,8 @@ def local(tmp_path: Path, settings: Any) -> Path:
 
 
 def test_nothing_is_configured_by_default() -> None:
-    assert chosen_embedding(None) is None
-    assert chosen_tokens() is None
+    assert choose_embedding(None) is None
+    assert choose_token_model() is None
 
 
 def test_the_judges_own_endpoint_comes_first_then_the_first_that_embeds_then_the_local_model(local: Path) -> None:
@@ -37,21 +37,21 @@ def test_the_judges_own_endpoint_comes_first_then_the_first_that_embeds_then_the
     silent = endpoint("a")
     judge, other = (make_judge(make_project(), endpoint=where) for where in (judges, silent))
     endpoint("b", "shared")
-    names = [getattr(chosen_embedding(asked), "model", None) for asked in (judge, other, None)]
+    names = [getattr(choose_embedding(asked), "model", None) for asked in (judge, other, None)]
     assert names == ["own", "shared", "shared"]
     Endpoint.objects.update(embedding_model="")
-    chosen = chosen_embedding(None)
+    chosen = choose_embedding(None)
     assert chosen is not None
     assert (chosen.endpoint, chosen.model, len(chosen.sha256)) == (None, "tiny", 64)
 
 
 def test_what_is_named_is_taken(local: Path) -> None:
     first, second = endpoint("a", "one"), endpoint("b", "two")
-    named = chosen_embedding(make_judge(make_project(), endpoint=first), "b")
+    named = choose_embedding(make_judge(make_project(), endpoint=first), "b")
     assert named is not None
     assert (named.endpoint, named.model) == (second.pk, "two")
-    assert chosen_embedding(None, "none") is None
-    here = chosen_embedding(None, "local")
+    assert choose_embedding(None, "none") is None
+    here = choose_embedding(None, "local")
     assert here is not None
     assert here.endpoint is None
 
@@ -61,32 +61,32 @@ def test_an_unknown_name_and_a_missing_local_model_are_refused_and_not_replaced(
     endpoint("chat")
     for name in ("b", "chat"):
         with pytest.raises(UnknownName) as unknown:
-            chosen_embedding(None, name)
+            choose_embedding(None, name)
         assert unknown.value.known == ("a", "local", "none")
-    with pytest.raises(Refused) as refused:
-        chosen_embedding(None, "local")
+    with pytest.raises(DomainError) as refused:
+        choose_embedding(None, "local")
     assert refused.value.code == "no_local_model"
 
 
 def test_bert_score_takes_the_last_layer_or_the_one_that_is_set(local: Path, settings: Any) -> None:
-    chosen = chosen_tokens()
+    chosen = choose_token_model()
     assert chosen is not None
     assert (chosen.layer, chosen.baseline) == (LAYERS, None)
     settings.CONCORD_BERT_SCORE_LAYER, settings.CONCORD_BERT_SCORE_BASELINE = 2, "0.83"
-    chosen = chosen_tokens()
+    chosen = choose_token_model()
     assert chosen is not None
     assert (chosen.layer, chosen.baseline) == (2, 0.83)
-    assert tokens_of(chosen).provenance["layer"] == 2
+    assert token_model(chosen).provenance["layer"] == 2
     settings.CONCORD_BERT_SCORE_LAYER = LAYERS + 1
-    with pytest.raises(Refused) as refused:
-        chosen_tokens()
+    with pytest.raises(DomainError) as refused:
+        choose_token_model()
     assert refused.value.code == "no_such_layer"
 
 
 def test_other_files_in_the_place_of_a_runs_model_are_refused(local: Path) -> None:
-    chosen = chosen_tokens()
+    chosen = choose_token_model()
     assert chosen is not None
     tiny_model(local, seed=12)
-    with pytest.raises(Refused) as refused:
-        tokens_of(chosen)
+    with pytest.raises(DomainError) as refused:
+        token_model(chosen)
     assert refused.value.code == "embedding_changed"

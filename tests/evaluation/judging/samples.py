@@ -7,11 +7,11 @@ from typing import Any
 
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
-from evaluation.judging.baseline import judged
-from evaluation.judging.calls import Ask, Case, Heard, JudgeCall, JudgeReply, Talk
+from evaluation.judging.baseline import judge_offline
+from evaluation.judging.calls import JudgeCall, JudgeCase, JudgeDialog, JudgeReply, JudgeRequest, ParsedReply
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.formulas import read_scores, scores_ask
-from evaluation.judging.prompt import data_blocks, hear, judge_call, shown
+from evaluation.judging.formulas import read_scores, scores_request
+from evaluation.judging.prompt import data_blocks, declared_inputs, judge_call, parse_reply
 from evaluation.judging.rubric import Rubric, shipped_rubric
 from evaluation.network.outcomes import Outcome
 
@@ -38,11 +38,11 @@ def case(
     metrics: Sequence[str] = ALL,
     rubric: Rubric = EN,
     settings: RuleSettings | None = None,
-) -> Case:
+) -> JudgeCase:
     """The named metrics of the rubric's family before a judge."""
     family = family_named(rubric.family)
-    specs = tuple(spec for spec in family.given if spec.name in metrics)
-    return Case(rubric, asked or question(), given or answer(), specs, settings or RuleSettings())
+    specs = tuple(spec for spec in family.produced_metrics if spec.name in metrics)
+    return JudgeCase(rubric, asked or question(), given or answer(), specs, settings or RuleSettings())
 
 
 def scoring(
@@ -50,10 +50,10 @@ def scoring(
     given: AnswerSpec | None = None,
     metrics: Sequence[str] = ALL,
     rubric: Rubric = EN,
-) -> Ask:
+) -> JudgeRequest:
     """The request of a plain family for the scores of the named metrics."""
     one = case(asked, given, metrics, rubric)
-    return scores_ask(rubric, metrics, data_blocks(one.question, one.answer, shown(one)))
+    return scores_request(rubric, metrics, data_blocks(one.question, one.answer, declared_inputs(one)))
 
 
 def call(
@@ -72,31 +72,31 @@ def delivered(raw: str) -> JudgeReply:
     return JudgeReply(Outcome.OK, raw=raw)
 
 
-def heard(reply: JudgeReply, metrics: Sequence[str] = ALL) -> Heard:
+def heard(reply: JudgeReply, metrics: Sequence[str] = ALL) -> ParsedReply:
     """What a reply to the plain family holds."""
-    return hear(reply, scoring(metrics=metrics))
+    return parse_reply(reply, scoring(metrics=metrics))
 
 
 def read_reply(reply: JudgeReply, rubric: Rubric = EN, metrics: Sequence[str] = ALL) -> dict[str, Result]:
     """The results that a reply to the plain family gives."""
     one = case(metrics=metrics, rubric=rubric)
-    return read_scores(one, hear(reply, scoring(metrics=metrics, rubric=rubric)))
+    return read_scores(one, parse_reply(reply, scoring(metrics=metrics, rubric=rubric)))
 
 
-def talked(one: Case, *replies: JudgeReply) -> tuple[list[Ask], dict[str, Result]]:
+def talked(one: JudgeCase, *replies: JudgeReply) -> tuple[list[JudgeRequest], dict[str, Result]]:
     """What a family asks about a case when it hears these replies in turn, and its results at the end."""
-    talk, asks, left = Talk(family_named(one.rubric.family).judge(one)), [], list(replies)
-    while talk.ask is not None:
-        asks.append(talk.ask)
-        talk.hear(hear(left.pop(0), talk.ask))
+    talk, asks, left = JudgeDialog(family_named(one.rubric.family).judge(one)), [], list(replies)
+    while talk.request is not None:
+        asks.append(talk.request)
+        talk.advance(parse_reply(left.pop(0), talk.request))
     assert not left
     return asks, talk.results
 
 
-def by_baseline(one: Case) -> dict[str, Result]:
+def by_baseline(one: JudgeCase) -> dict[str, Result]:
     """The results of a case before the offline baseline."""
-    talk = Talk(family_named(one.rubric.family).judge(one))
-    while talk.ask is not None:
-        made = judge_call(one.rubric, one.question, one.answer, talk.ask, model="baseline", parameters={})
-        talk.hear(hear(judged(made), talk.ask))
+    talk = JudgeDialog(family_named(one.rubric.family).judge(one))
+    while talk.request is not None:
+        made = judge_call(one.rubric, one.question, one.answer, talk.request, model="baseline", parameters={})
+        talk.advance(parse_reply(judge_offline(made), talk.request))
     return talk.results

@@ -6,7 +6,7 @@ from evaluation.judging.catalogue import family_named
 from evaluation.judging.gates import applicability
 from tests.evaluation.judging.samples import ALL, answer, question
 
-SPECS = family_named("answer_quality").given
+SPECS = family_named("answer_quality").produced_metrics
 
 
 def test_all_apply_where_reference_and_contexts_are_there() -> None:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import QuestionSpec, Status
 from evaluation.judging import baseline
-from evaluation.judging.baseline import ANSWERS, SCORERS, judged
-from evaluation.judging.calls import JudgeReply, cost_of
+from evaluation.judging.baseline import RULES, SCORERS, judge_offline
+from evaluation.judging.calls import JudgeReply, call_cost
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.lexical import correctness
 from evaluation.judging.providers.baseline import BaselineJudge
@@ -32,7 +32,7 @@ RULE = ["제21조 일반 휴학은 통산 3년까지 가능하며 1회에 1년 �
 def levels(
     asked: QuestionSpec, text: str, contexts: Sequence[str] | None = tuple(RULE), rubric: Rubric = KO
 ) -> dict[str, float | None]:
-    results = read_reply(judged(call(asked, answer(text, contexts), rubric=rubric)), rubric, ALL)
+    results = read_reply(judge_offline(call(asked, answer(text, contexts), rubric=rubric)), rubric, ALL)
     assert all(result.status is Status.SCORED and result.reason for result in results.values())
     return {name: result.value for name, result in results.items()}
 
@@ -45,7 +45,7 @@ def test_its_reply_goes_through_the_same_reading_and_costs_nothing() -> None:
     reply = asyncio.run(asked())
     assert {r.status for r in read_reply(reply, EN, ALL).values()} == {Status.SCORED}
     assert (reply.tokens_in, reply.tokens_out, reply.model_returned) == (0, 0, "baseline")
-    assert cost_of("lexical-1", reply) == Decimal(0)
+    assert call_cost("lexical-1", reply) == Decimal(0)
 
 
 def test_it_is_called_a_baseline_in_both_languages() -> None:
@@ -57,17 +57,17 @@ def test_it_has_a_rule_for_every_step_of_every_family() -> None:
     steps = {(rubric.family, step.name) for rubric in shipped_rubrics() for step in rubric.steps}
     plain = {(rubric.family, "") for rubric in shipped_rubrics() if not rubric.steps}
     pairs = {("pairwise", "")}  # compared by a function of its own, which never sees a call
-    assert set(ANSWERS) == (steps | plain) - pairs
-    assert set(SCORERS) >= {spec.name for spec in family_named("answer_quality").given}
+    assert set(RULES) == (steps | plain) - pairs
+    assert set(SCORERS) >= {spec.name for spec in family_named("answer_quality").produced_metrics}
 
 
 def test_a_family_without_a_rule_is_an_error_and_not_a_score() -> None:
     with pytest.raises(UnknownName, match="baseline rule"):
-        judged(replace(call(), rubric=EN.model_copy(update={"family": "style"})))
+        judge_offline(replace(call(), rubric=EN.model_copy(update={"family": "style"})))
 
 
 def test_it_gives_the_same_reply_to_the_same_call() -> None:
-    assert judged(call()).raw == judged(call()).raw
+    assert judge_offline(call()).raw == judge_offline(call()).raw
 
 
 ABROAD = question("How long may a leave of absence last?", references=("Up to three years in total.",))
@@ -80,7 +80,7 @@ def test_its_reasons_can_be_read_by_whoever_reads_the_question(
     rubric: Rubric, asked: QuestionSpec, korean: bool
 ) -> None:
     text = "통산 5년입니다." if asked is LEAVE else "Five years."
-    results = read_reply(judged(call(asked, answer(text), rubric=rubric)), rubric, ALL)
+    results = read_reply(judge_offline(call(asked, answer(text), rubric=rubric)), rubric, ALL)
     said = {name: result.reason for name, result in results.items()}
     assert ("없" in said["correctness"], "내용어" in said["completeness"]) == (korean, korean), said
     assert ("content words" in said["completeness"]) is not korean

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from evaluation.core.samples import Result, Status
-from evaluation.judging.calls import Ask, Case, Heard, JudgeReply, Rung, Token
+from evaluation.judging.calls import JudgeCase, JudgeReply, JudgeRequest, ParsedReply, ResponseFormat, Token
 from evaluation.judging.formulas import read_scores
-from evaluation.judging.logprobs import asking_for, covers, expected
-from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probed, probe
-from evaluation.judging.prompt import hear
+from evaluation.judging.logprobs import expected_level, has_digit_levels, with_logprobs
+from evaluation.judging.probing import NO_LOGPROBS, NO_RESPONSE_FORMAT, ProbeResult, probe_judge
+from evaluation.judging.prompt import parse_reply
 from evaluation.judging.providers.openai import OpenAIJudge, read_tokens
 from evaluation.judging.rubric import Label, Level, RubricMetric
 from evaluation.network.outcomes import Outcome
@@ -25,29 +25,31 @@ from tests.judge_server import JudgeServer, actions
 ONE = ("correctness",)
 
 
-def asked(server: JudgeServer, action: actions.Action, rung: Rung = Rung.JSON_SCHEMA, **parameters: Any) -> Heard:
+def asked(
+    server: JudgeServer, action: actions.Action, rung: ResponseFormat = ResponseFormat.JSON_SCHEMA, **parameters: Any
+) -> ParsedReply:
     """What is heard of one call that asks for log probabilities."""
 
     async def answered() -> JudgeReply:
         async with OpenAIJudge(base_url=server.base_url, allowed_origins=[server.origin]) as client:
             return await client.call(request)
 
-    request = replace(call(metrics=ONE, rubric=KO, **asking_for(parameters)), rung=rung)
+    request = replace(call(metrics=ONE, rubric=KO, **with_logprobs(parameters)), response_format=rung)
     server.enqueue(action)
-    return hear(asyncio.run(answered()), request.ask, rung)
+    return parse_reply(asyncio.run(answered()), request.judge_request, rung)
 
 
-def result(heard: Heard) -> Result:
+def result(heard: ParsedReply) -> Result:
     return read_scores(expecting(), heard)["correctness"]
 
 
-def expecting() -> Case:
+def expecting() -> JudgeCase:
     return replace(case(metrics=ONE), expects=True)
 
 
-@pytest.mark.parametrize("rung", list(Rung))
+@pytest.mark.parametrize("rung", list(ResponseFormat))
 def test_the_expected_level_is_the_mean_of_the_levels_by_their_probabilities(
-    judge_server: JudgeServer, rung: Rung
+    judge_server: JudgeServer, rung: ResponseFormat
 ) -> None:
     chances = {"correctness": {"4": 0.60, "5": 0.30, "3": 0.08}}
     found = result(asked(judge_server, actions.weighing(chances, "세 해라고 답했습니다. 3년이 4번 나옵니다."), rung))
@@ -72,7 +74,7 @@ def test_a_server_that_tells_fewer_alternatives_is_asked_for_as_many(judge_serve
 
 @pytest.mark.parametrize(("mass", "status"), [(0.9, Status.SCORED), (0.899999, Status.FAILED)])
 def test_nine_tenths_of_the_probability_have_to_lie_on_the_scale(mass: float, status: Status) -> None:
-    assert expected(Result.scored(4), {"4": mass}).status is status
+    assert expected_level(Result.scored(4), {"4": mass}).status is status
 
 
 def test_a_reply_without_probabilities_is_a_failure_and_never_the_level_it_says(judge_server: JudgeServer) -> None:
@@ -100,8 +102,8 @@ def tokens(pieces: Sequence[str], at: int, chances: Mapping[str, float]) -> tupl
     return tuple(Token(p.encode(), p, chances if i == at else {p: 1.0}) for i, p in enumerate(pieces))
 
 
-def chances_of(raw: str, told: tuple[Token, ...], ask: Ask | None = None) -> Mapping[str, float]:
-    heard = hear(JudgeReply(Outcome.OK, raw=raw, tokens=told), ask or scoring(metrics=ONE))
+def chances_of(raw: str, told: tuple[Token, ...], ask: JudgeRequest | None = None) -> Mapping[str, float]:
+    heard = parse_reply(JudgeReply(Outcome.OK, raw=raw, tokens=told), ask or scoring(metrics=ONE))
     assert heard.outcome is Outcome.OK
     return heard.chances.get("correctness", {})
 
@@ -147,7 +149,7 @@ def test_numbers_in_the_reason_are_not_the_score() -> None:
 
 
 def test_the_ledger_gives_back_what_was_read() -> None:
-    heard = hear(JudgeReply(Outcome.OK, raw=VERDICT, chances={"correctness": {"4": 0.95}}), scoring(metrics=ONE))
+    heard = parse_reply(JudgeReply(Outcome.OK, raw=VERDICT, chances={"correctness": {"4": 0.95}}), scoring(metrics=ONE))
     assert result(heard).detail["mass"] == 0.95
 
 
@@ -175,7 +177,7 @@ def metric(*levels: int, scale: str = "", labels: Sequence[str] = ()) -> RubricM
     ],
 )
 def test_only_levels_of_one_digit_are_covered(asks: RubricMetric, covered: bool) -> None:
-    assert covers(asks) is covered
+    assert has_digit_levels(asks) is covered
 
 
 # What servers may tell.
@@ -217,10 +219,10 @@ def test_the_least_likely_is_not_nonsense() -> None:
 # The preflight of a judge whose levels are expected.
 
 
-def probed(server: JudgeServer, action: actions.Action) -> Probed:
-    async def asked() -> Probed:
+def probed(server: JudgeServer, action: actions.Action) -> ProbeResult:
+    async def asked() -> ProbeResult:
         async with OpenAIJudge(base_url=server.base_url, allowed_origins=[server.origin]) as client:
-            return await probe(client, "judge-1", {}, expects=True)
+            return await probe_judge(client, "judge-1", {}, require_logprobs=True)
 
     server.behave(action)
     return asyncio.run(asked())
@@ -229,25 +231,25 @@ def probed(server: JudgeServer, action: actions.Action) -> Probed:
 @pytest.mark.parametrize(
     ("action", "outcome", "rung", "calls"),
     [
-        (actions.fitting(), "ok", Rung.JSON_SCHEMA, 1),
-        (actions.without("json_schema"), "ok", Rung.TOOL, 2),
-        (actions.without("json_schema", "tool", "json_object"), "ok", Rung.TEXT, 4),
+        (actions.fitting(), "ok", ResponseFormat.JSON_SCHEMA, 1),
+        (actions.without("json_schema"), "ok", ResponseFormat.TOOL, 2),
+        (actions.without("json_schema", "tool", "json_object"), "ok", ResponseFormat.TEXT, 4),
         (actions.fitting(logprobs=False), NO_LOGPROBS, None, 4),
         (actions.without("logprobs"), NO_LOGPROBS, None, 5),
-        (actions.text("Two of two."), NO_RUNG, None, 5),
+        (actions.text("Two of two."), NO_RESPONSE_FORMAT, None, 5),
         (actions.status(401), "unauthorised", None, 2),
     ],
 )
 def test_the_preflight_goes_on_until_a_rung_tells_the_probabilities(
-    judge_server: JudgeServer, action: actions.Action, outcome: str, rung: Rung | None, calls: int
+    judge_server: JudgeServer, action: actions.Action, outcome: str, rung: ResponseFormat | None, calls: int
 ) -> None:
     found = probed(judge_server, action)
-    assert (found.outcome, found.rung, judge_server.preflights) == (outcome, rung, calls)
+    assert (found.outcome, found.response_format, judge_server.preflights) == (outcome, rung, calls)
     assert found.logprobs is (True if rung else None)
 
 
 def test_the_english_rubric_is_read_like_the_korean_one() -> None:
-    covered = [covers(rubric.metric(name)) for rubric in (EN, KO) for name in rubric.names]
+    covered = [has_digit_levels(rubric.metric(name)) for rubric in (EN, KO) for name in rubric.names]
     assert covered == [True] * 6
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import Result, Status
-from evaluation.judging.formulas import JuryRule, joined
+from evaluation.judging.formulas import JuryRule, jury_result
 
 
 def members(*said: float | str | None) -> dict[str, Result]:
@@ -30,38 +30,38 @@ def members(*said: float | str | None) -> dict[str, Result]:
     ],
 )
 def test_numbers_are_joined_by_the_rule(said: list[float | None], rule: JuryRule, value: float) -> None:
-    result = joined(members(*said), rule)
+    result = jury_result(members(*said), rule)
     assert result.value == pytest.approx(value)
     assert result.detail["rule"] == rule
     assert set(result.detail["members"]) == set(members(*said))
 
 
 def test_the_spread_is_that_of_the_members() -> None:
-    assert joined(members(2, 4), JuryRule.MEAN).detail["spread"] == 1.0  # both are 1 from the mean 3
+    assert jury_result(members(2, 4), JuryRule.MEAN).detail["spread"] == 1.0  # both are 1 from the mean 3
 
 
 def test_classes_are_decided_by_a_majority_whatever_the_rule() -> None:
-    assert joined(members("right", "right", "wrong"), JuryRule.MEAN).label == "right"
-    assert joined(members("right", "wrong"), JuryRule.MEAN).reason == "jury_split"
+    assert jury_result(members("right", "right", "wrong"), JuryRule.MEAN).label == "right"
+    assert jury_result(members("right", "wrong"), JuryRule.MEAN).reason == "jury_split"
 
 
 def test_without_a_majority_or_without_enough_values_it_fails_and_says_what_was_said() -> None:
-    split = joined(members(1, 2, 3), JuryRule.MAJORITY)
+    split = jury_result(members(1, 2, 3), JuryRule.MAJORITY)
     assert (split.status, split.reason) == (Status.FAILED, "jury_split")
     assert split.detail["members"] == {"judge-0@1": 1, "judge-1@1": 2, "judge-2@1": 3}
-    short = joined(members(5, None), JuryRule.MEAN)  # one of two is not more than half
+    short = jury_result(members(5, None), JuryRule.MEAN)  # one of two is not more than half
     assert (short.status, short.reason) == (Status.FAILED, "jury_short")
 
 
 def test_a_failed_member_counts_against_a_majority() -> None:
-    assert joined(members(4, 4, None, None, 4), JuryRule.MAJORITY).value == 4
-    assert joined(members(4, 4, None, 1), JuryRule.MAJORITY).reason == "jury_split"  # two of four
+    assert jury_result(members(4, 4, None, None, 4), JuryRule.MAJORITY).value == 4
+    assert jury_result(members(4, 4, None, 1), JuryRule.MAJORITY).reason == "jury_split"  # two of four
 
 
 def test_what_does_not_apply_to_most_members_does_not_apply_to_the_jury() -> None:
     aside = Result.not_applicable("no_claims")
-    assert joined({"a": aside, "b": aside, "c": Result.scored(1)}, JuryRule.MEAN) == aside
-    assert joined({"a": aside, "b": Result.failed("parse")}, JuryRule.MEAN).reason == "jury_short"
+    assert jury_result({"a": aside, "b": aside, "c": Result.scored(1)}, JuryRule.MEAN) == aside
+    assert jury_result({"a": aside, "b": Result.failed("parse")}, JuryRule.MEAN).reason == "jury_short"
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=9), st.sampled_from(JuryRule), st.randoms())
@@ -70,9 +70,9 @@ def test_the_order_of_the_members_changes_nothing_and_the_value_stays_within_the
 ) -> None:
     several = members(*said)
     turned = dict(reversed(several.items()))
-    result = joined(several, rule)
+    result = jury_result(several, rule)
     assert (result.status, result.value, result.reason) == (
-        (again := joined(turned, rule)).status,
+        (again := jury_result(turned, rule)).status,
         again.value,
         again.reason,
     )

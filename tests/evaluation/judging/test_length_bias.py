@@ -22,14 +22,14 @@ def test_a_worked_example() -> None:
     assert found.rho == pytest.approx(0.4571428571)
     # atanh(0.45714) = 0.493716; half = 1.959964 * sqrt((1 + 0.104490) / 17) = 0.499578
     assert (found.low, found.high) == (pytest.approx(math.tanh(-0.00586), abs=1e-4), pytest.approx(0.7589, abs=1e-3))
-    assert not found.worth_saying
+    assert not found.notable
 
 
 def test_scores_that_follow_length_are_worth_saying() -> None:
     lengths = [10.0 * n for n in range(40)]
     found = length_bias([float(1 + n // 8) for n in range(40)], lengths)
     assert found is not None
-    assert found.worth_saying
+    assert found.notable
     assert length_bias(lengths, lengths) == LengthBias(1, 1, 1, 40)
 
 

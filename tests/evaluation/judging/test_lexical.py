@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec
-from evaluation.judging.baseline import best_of, support
+from evaluation.judging.baseline import best_match, word_support
 from evaluation.judging.lexical import (
+    contains_negation,
     content_words,
     coverage,
-    denies,
     faithfulness,
-    level_of,
-    named,
-    negates,
-    numbers,
-    refuses,
+    is_denial,
+    is_refusal,
+    level_for_share,
+    names_any,
+    number_words,
 )
 from evaluation.judging.prose import quoted_sentences, sentences
 
@@ -56,7 +56,7 @@ def test_coverage_is_the_mean_share_of_each_wanted_word() -> None:
     ("share", "level"), [(1, 5), (0.9, 5), (0.89, 4), (0.7, 4), (0.45, 3), (0.2, 2), (0.19, 1), (0, 1)]
 )
 def test_levels_begin_at_fixed_shares(share: float, level: int) -> None:
-    assert level_of(share) == level
+    assert level_for_share(share) == level
 
 
 def test_faithfulness_is_the_mean_share_of_supported_words_over_the_sentences() -> None:
@@ -67,20 +67,20 @@ def test_faithfulness_is_the_mean_share_of_supported_words_over_the_sentences() 
 
 def test_a_point_is_named_from_four_fifths_of_its_words_on() -> None:
     point = ["alpha beta gamma delta epsilon"]
-    assert named(point, content_words("alpha beta gamma delta"))
-    assert not named(point, content_words("alpha beta gamma"))
+    assert names_any(point, content_words("alpha beta gamma delta"))
+    assert not names_any(point, content_words("alpha beta gamma"))
 
 
 def test_the_best_text_holds_most_of_the_words_and_none_is_best_without_any() -> None:
     words = content_words("oak elm")
-    assert best_of(words, ["pine", "oak", "oak and elm"]) == 2
-    assert best_of(words, ["oak", "elm"]) == 0
-    assert best_of(words, ["pine"]) is None
-    assert best_of(words, []) is None
+    assert best_match(words, ["pine", "oak", "oak and elm"]) == 2
+    assert best_match(words, ["oak", "elm"]) == 0
+    assert best_match(words, ["pine"]) is None
+    assert best_match(words, []) is None
 
 
 def test_what_supports_a_claim_is_quoted_as_the_sentence_that_holds_most_of_it() -> None:
-    found = support(
+    found = word_support(
         "The oak grows in Seoul.", ["Pines are green.", "It is old. The oak grows in Seoul since 1900."], ""
     )
     assert (found.context, found.quote) == (1, "The oak grows in Seoul since 1900.")
@@ -88,7 +88,7 @@ def test_what_supports_a_claim_is_quoted_as_the_sentence_that_holds_most_of_it()
 
 
 def test_numbers_are_the_words_in_digits() -> None:
-    assert numbers(content_words("제15조에 따라 1,200원")) == {"15", "1200"}
+    assert number_words(content_words("제15조에 따라 1,200원")) == {"15", "1200"}
 
 
 def test_source_marks_are_no_sentence_of_the_answer() -> None:
@@ -115,7 +115,7 @@ def test_no_gap_is_left_where_a_source_mark_stood_and_the_quote_is_what_the_text
     ],
 )
 def test_these_refuse(text: str) -> None:
-    assert refuses(text)
+    assert is_refusal(text)
 
 
 @pytest.mark.parametrize(
@@ -133,18 +133,18 @@ def test_these_refuse(text: str) -> None:
     ],
 )
 def test_these_answer(text: str) -> None:
-    assert not refuses(text)
+    assert not is_refusal(text)
 
 
 def test_a_statement_that_something_is_not_there_denies_without_refusing() -> None:
-    assert denies("그런 지점은 존재하지 않습니다.")
-    assert denies("There is no such fund.")
-    assert not denies("문제가 없습니다.")
-    assert negates("원금은 보장되지 않습니다.")
-    assert not negates("손실 없이 원금이 보장됩니다.")
+    assert is_denial("그런 지점은 존재하지 않습니다.")
+    assert is_denial("There is no such fund.")
+    assert not is_denial("문제가 없습니다.")
+    assert contains_negation("원금은 보장되지 않습니다.")
+    assert not contains_negation("손실 없이 원금이 보장됩니다.")
 
 
 @given(st.text())
 def test_no_text_stops_the_reading_of_words_and_refusals(text: str) -> None:
     assert 0.0 <= coverage(content_words(text), content_words(text[::-1])) <= 1.0
-    assert isinstance(refuses(text) or denies(text) or negates(text), bool)
+    assert isinstance(is_refusal(text) or is_denial(text) or contains_negation(text), bool)

@@ -11,51 +11,51 @@ from evaluation.network.pacing import AdaptiveLimit, Rate
 
 def test_a_limit_begins_at_the_most_and_is_halved_by_a_complaint() -> None:
     limit = AdaptiveLimit(32)
-    assert limit.now == 32
-    assert limit.complained(sent_at=0.0, now=1.0)
-    assert limit.now == 16
+    assert limit.current == 32
+    assert limit.on_rate_limited(sent_at=0.0, now=1.0)
+    assert limit.current == 16
 
 
 def test_complaints_about_calls_sent_before_a_cut_are_one_complaint() -> None:
     limit = AdaptiveLimit(32)
-    told = [limit.complained(sent_at=0.5, now=1.0 + i / 100) for i in range(32)]
+    told = [limit.on_rate_limited(sent_at=0.5, now=1.0 + i / 100) for i in range(32)]
     assert told == [True, *[False] * 31]
-    assert limit.now == 16
-    assert limit.complained(sent_at=1.0, now=2.0)
-    assert limit.now == 8
+    assert limit.current == 16
+    assert limit.on_rate_limited(sent_at=1.0, now=2.0)
+    assert limit.current == 8
 
 
 def test_a_round_of_good_calls_makes_one_more() -> None:
     limit = AdaptiveLimit(32)
-    limit.complained(0.0, 1.0)
+    limit.on_rate_limited(0.0, 1.0)
     # from 16: each call adds 1/limit, so 16 calls add a little less than one, and the 17th completes it
     for _ in range(17):
-        limit.succeeded()
-    assert limit.now == 17
+        limit.on_success()
+    assert limit.current == 17
 
 
 def test_a_limit_comes_back_to_the_most_and_not_beyond() -> None:
     limit = AdaptiveLimit(4)
-    limit.complained(0.0, 1.0)
+    limit.on_rate_limited(0.0, 1.0)
     for _ in range(100):
-        limit.succeeded()
-    assert limit.now == 4
+        limit.on_success()
+    assert limit.current == 4
 
 
 def test_complaints_never_stop_everything_but_no_place_does() -> None:
     limit = AdaptiveLimit(2)
     for second in range(10):
-        limit.complained(sent_at=second, now=second)
-    assert limit.now == 1
-    limit.most = 0
-    assert limit.now == 0
+        limit.on_rate_limited(sent_at=second, now=second)
+    assert limit.current == 1
+    limit.maximum = 0
+    assert limit.current == 0
 
 
 def test_more_places_raise_a_limit_that_was_never_cut_and_leave_a_cut_one() -> None:
     free, cut = AdaptiveLimit(8), AdaptiveLimit(8)
-    cut.complained(0.0, 1.0)
-    free.most = cut.most = 16
-    assert (free.now, cut.now) == (16, 4)
+    cut.on_rate_limited(0.0, 1.0)
+    free.maximum = cut.maximum = 16
+    assert (free.current, cut.current) == (16, 4)
 
 
 @given(st.lists(st.sampled_from(["good", "bad", "more", "less"]), max_size=200))
@@ -63,57 +63,57 @@ def test_a_limit_stays_between_one_and_the_most(events: list[str]) -> None:
     limit = AdaptiveLimit(8)
     for now, event in enumerate(events):
         if event == "good":
-            limit.succeeded()
+            limit.on_success()
         elif event == "bad":
-            limit.complained(now, now)
+            limit.on_rate_limited(now, now)
         else:
-            limit.most = max(1, limit.most + (1 if event == "more" else -1))
-        assert 1 <= limit.now <= limit.most
+            limit.maximum = max(1, limit.maximum + (1 if event == "more" else -1))
+        assert 1 <= limit.current <= limit.maximum
 
 
 def test_a_rate_allows_a_seconds_worth_at_once_and_then_evenly() -> None:
     rate = Rate(120, now=0.0)  # two a second
     for _ in range(2):
-        assert rate.wait(1, 0.0) == 0
-        rate.use(1)
-    assert rate.wait(1, 0.0) == pytest.approx(0.5)
-    assert rate.wait(1, 0.5) == 0
+        assert rate.wait_seconds(1, 0.0) == 0
+        rate.consume(1)
+    assert rate.wait_seconds(1, 0.0) == pytest.approx(0.5)
+    assert rate.wait_seconds(1, 0.5) == 0
 
 
 def test_in_no_minute_is_more_used_than_the_rate_and_one_burst() -> None:
     rate, now, used = Rate(60, now=0.0), 0.0, 0
     while now < 60:
-        now += rate.wait(1, now)
-        rate.use(1)
+        now += rate.wait_seconds(1, now)
+        rate.consume(1)
         used += 1
     assert used <= 60 + 1 + 1  # the burst of one, and the one at the minute's end
 
 
 def test_what_is_larger_than_a_burst_is_used_when_the_burst_is_there_and_waited_for_afterwards() -> None:
     rate = Rate(6000, now=0.0)  # a hundred a second
-    assert rate.wait(500, 0.0) == 0
-    rate.use(500)
+    assert rate.wait_seconds(500, 0.0) == 0
+    rate.consume(500)
     # 100 - 500 = -400, so that 1 is there after 4.01 s
-    assert rate.wait(1, 0.0) == pytest.approx(4.01)
+    assert rate.wait_seconds(1, 0.0) == pytest.approx(4.01)
 
 
 def test_what_was_not_used_is_given_back_up_to_the_burst() -> None:
     rate = Rate(6000, now=0.0)
-    rate.use(100)
-    rate.use(-60)
-    assert rate.wait(60, 0.0) == 0
-    rate.use(-1000)
-    assert rate.wait(101, 0.0) == 0
-    assert rate.wait(100, 0.0) == 0
+    rate.consume(100)
+    rate.consume(-60)
+    assert rate.wait_seconds(60, 0.0) == 0
+    rate.consume(-1000)
+    assert rate.wait_seconds(101, 0.0) == 0
+    assert rate.wait_seconds(100, 0.0) == 0
 
 
 def test_without_a_number_nothing_waits_and_a_rate_of_nothing_waits_always() -> None:
-    assert Rate(None, 0.0).wait(10**9, 0.0) == 0
-    assert Rate(0, 0.0).wait(1, 10.0) > 0
+    assert Rate(None, 0.0).wait_seconds(10**9, 0.0) == 0
+    assert Rate(0, 0.0).wait_seconds(1, 10.0) > 0
 
 
 def test_a_lower_rate_holds_from_the_moment_it_is_set() -> None:
     rate = Rate(600, now=0.0)
-    rate.use(10)
-    rate.set(60, now=0.0)
-    assert rate.wait(1, 0.0) == pytest.approx(1.0)
+    rate.consume(10)
+    rate.set_rate(60, now=0.0)
+    assert rate.wait_seconds(1, 0.0) == pytest.approx(1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.judging.calls import families_in, family_of_model, is_other_model
+from evaluation.judging.calls import is_other_model, model_families, model_family
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ from evaluation.judging.calls import families_in, family_of_model, is_other_mode
     ],
 )
 def test_the_family_is_read_from_the_name(name: str, family: str) -> None:
-    assert family_of_model(name) == family
+    assert model_family(name) == family
 
 
 def test_several_names_tell_several_families() -> None:
-    assert families_in(["gpt-4o", "solar-pro", "vector rag"]) == {"gpt", "solar"}
+    assert model_families(["gpt-4o", "solar-pro", "vector rag"]) == {"gpt", "solar"}
 
 
 @pytest.mark.parametrize(

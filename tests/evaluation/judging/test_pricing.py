@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.core.errors import InvalidFile
-from evaluation.judging.calls import JudgeReply, Price, PriceTable, cost_of, read_prices
+from evaluation.judging.calls import JudgeReply, Price, PriceTable, call_cost, read_prices
 from evaluation.network.outcomes import Outcome
 
 TABLE = PriceTable(
@@ -28,37 +28,37 @@ def reply(**counts: int | None) -> JudgeReply:
 
 def test_cached_input_has_its_own_price() -> None:
     # (600 x 0.15 + 400 x 0.075 + 200 x 0.60) / 10^6 = (90 + 30 + 120) / 10^6 = 0.00024
-    assert cost_of("m", reply(), on=MARCH, table=TABLE) == Decimal("0.00024")
+    assert call_cost("m", reply(), on=MARCH, table=TABLE) == Decimal("0.00024")
 
 
 def test_the_price_of_the_day_counts_and_all_input_costs_the_same_where_there_is_no_price_for_cached() -> None:
     # (1000 x 0.10 + 200 x 0.40) / 10^6 = 180 / 10^6 = 0.00018, whether or not the server tells what was cached
-    assert cost_of("m", reply(), on=JULY, table=TABLE) == Decimal("0.00018")
-    assert cost_of("m", reply(tokens_cached=None), on=JULY, table=TABLE) == Decimal("0.00018")
+    assert call_cost("m", reply(), on=JULY, table=TABLE) == Decimal("0.00018")
+    assert call_cost("m", reply(tokens_cached=None), on=JULY, table=TABLE) == Decimal("0.00018")
 
 
 @pytest.mark.parametrize("missing", ["tokens_in", "tokens_out", "tokens_cached"])
 def test_an_unknown_count_makes_the_cost_unknown_and_never_zero(missing: str) -> None:
-    assert cost_of("m", reply(**{missing: None}), on=MARCH, table=TABLE) is None
+    assert call_cost("m", reply(**{missing: None}), on=MARCH, table=TABLE) is None
 
 
 def test_no_price_on_the_day_or_for_the_model_is_unknown() -> None:
-    assert cost_of("m", reply(), on=date(2025, 12, 31), table=TABLE) is None
-    assert cost_of("other", reply(), on=JULY, table=TABLE) is None
-    assert cost_of("m", reply()) is None  # no price is shipped
+    assert call_cost("m", reply(), on=date(2025, 12, 31), table=TABLE) is None
+    assert call_cost("other", reply(), on=JULY, table=TABLE) is None
+    assert call_cost("m", reply()) is None  # no price is shipped
 
 
 def test_the_model_that_answered_decides_where_it_has_a_price() -> None:
     dear = PriceTable([*TABLE._prices, Price(model="m-large", since=MARCH, input=Decimal(1), output=Decimal(1))])
     answered = JudgeReply(Outcome.OK, tokens_in=1000, tokens_out=0, model_returned="m-large")
-    assert cost_of("m", answered, on=JULY, table=dear) == Decimal("0.001")
+    assert call_cost("m", answered, on=JULY, table=dear) == Decimal("0.001")
     unpriced = JudgeReply(Outcome.OK, tokens_in=1000, tokens_out=0, model_returned="m-2026-05-05")
-    assert cost_of("m", unpriced, on=JULY, table=dear) == Decimal("0.0001")
+    assert call_cost("m", unpriced, on=JULY, table=dear) == Decimal("0.0001")
 
 
 def test_what_was_never_sent_costs_nothing_and_a_timeout_costs_nobody_knows_what() -> None:
-    assert cost_of("m", JudgeReply(Outcome.BLOCKED), on=JULY, table=TABLE) == 0
-    assert cost_of("m", JudgeReply(Outcome.TIMEOUT), on=JULY, table=TABLE) is None
+    assert call_cost("m", JudgeReply(Outcome.BLOCKED), on=JULY, table=TABLE) == 0
+    assert call_cost("m", JudgeReply(Outcome.TIMEOUT), on=JULY, table=TABLE) is None
 
 
 def test_a_price_file_is_read_exactly_and_refused_with_the_field_that_is_wrong(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_call_in_a_batch_costs_the_part_that_the_table_names_else_nobody_knows
     half = Price(model="h", since=date(2026, 1, 1), input=Decimal(1), output=Decimal(2), batch=Decimal("0.5"))
     table = PriceTable([half, half.model_copy(update={"model": "w", "batch": None})])
     # (1000 x 1 + 200 x 2) / 10^6 = 0.0014, half of it 0.0007
-    assert cost_of("h", replace(reply(), batch=True), on=JULY, table=table) == Decimal("0.0007")
-    assert cost_of("h", reply(), on=JULY, table=table) == Decimal("0.0014")
-    assert cost_of("w", replace(reply(), batch=True), on=JULY, table=table) is None
-    assert cost_of("w", reply(), on=JULY, table=table) == Decimal("0.0014")
+    assert call_cost("h", replace(reply(), batch=True), on=JULY, table=table) == Decimal("0.0007")
+    assert call_cost("h", reply(), on=JULY, table=table) == Decimal("0.0014")
+    assert call_cost("w", replace(reply(), batch=True), on=JULY, table=table) is None
+    assert call_cost("w", reply(), on=JULY, table=table) == Decimal("0.0014")

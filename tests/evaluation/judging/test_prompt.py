@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import UnknownName
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import Heard, Rendered
-from evaluation.judging.prompt import render, repaired, request_hash, with_first_failure
+from evaluation.judging.calls import ParsedReply, RenderedRequest
+from evaluation.judging.prompt import render, repair_call, request_hash, with_first_failure
 from evaluation.judging.rubric import Rubric
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question, scoring
@@ -22,11 +22,11 @@ from tests.evaluation.judging.samples import ALL, EN, KO, answer, call, question
 BLOCK = re.compile(r"^BEGIN (?P<name>\w+) (?P<mark>[0-9a-f]{24})\n(?P<json>.*)\nEND (?P=name) (?P=mark)$", re.MULTILINE)
 
 
-def request(rubric: Rubric, asked: QuestionSpec, given: AnswerSpec, metrics: Sequence[str]) -> Rendered:
+def request(rubric: Rubric, asked: QuestionSpec, given: AnswerSpec, metrics: Sequence[str]) -> RenderedRequest:
     return render(rubric, scoring(asked, given, metrics, rubric))
 
 
-def blocks(rendered: Rendered) -> dict[str, Any]:
+def blocks(rendered: RenderedRequest) -> dict[str, Any]:
     return {match["name"]: json.loads(match["json"]) for match in BLOCK.finditer(rendered.messages[1]["content"])}
 
 
@@ -125,7 +125,7 @@ def test_a_metric_the_rubric_does_not_hold_is_an_error() -> None:
 
 def test_a_repair_reminds_the_judge_once_and_changes_the_hash() -> None:
     base = call()
-    again = repaired(base, Outcome.PARSE)
+    again = repair_call(base, Outcome.PARSE)
     assert again.rendered.messages[:2] == base.rendered.messages
     assert [message["role"] for message in again.rendered.messages] == ["system", "user", "assistant", "user"]
     assert again.rendered.messages[3]["content"] == EN.repair.strip()
@@ -137,23 +137,23 @@ def test_a_repair_reminds_the_judge_once_and_changes_the_hash() -> None:
 @pytest.mark.parametrize("outcome", [Outcome.BAD_REQUEST, Outcome.WRONG_CONTENT, Outcome.SERVER_ERROR, Outcome.TIMEOUT])
 def test_a_repair_that_comes_to_no_reply_keeps_the_first_reason(outcome: Outcome) -> None:
     for first in (Outcome.PARSE, Outcome.TRUNCATED):
-        assert with_first_failure(Heard(outcome, {}), [first]).outcome is first
-        assert with_first_failure(Heard(outcome, {}), [Outcome.OVERLOADED, first, outcome]).outcome is first
-    assert with_first_failure(Heard(outcome, {}), [Outcome.OVERLOADED]).outcome is outcome
-    assert with_first_failure(Heard(outcome, {}), []).outcome is outcome
+        assert with_first_failure(ParsedReply(outcome, {}), [first]).outcome is first
+        assert with_first_failure(ParsedReply(outcome, {}), [Outcome.OVERLOADED, first, outcome]).outcome is first
+    assert with_first_failure(ParsedReply(outcome, {}), [Outcome.OVERLOADED]).outcome is outcome
+    assert with_first_failure(ParsedReply(outcome, {}), []).outcome is outcome
 
 
 @pytest.mark.parametrize("outcome", [Outcome.OK, Outcome.REFUSED, Outcome.FILTERED, Outcome.TRUNCATED])
 def test_what_the_model_says_to_a_repair_counts(outcome: Outcome) -> None:
-    assert with_first_failure(Heard(outcome, {}), [Outcome.PARSE]).outcome is outcome
+    assert with_first_failure(ParsedReply(outcome, {}), [Outcome.PARSE]).outcome is outcome
 
 
 def test_a_repair_after_truncation_doubles_the_output_budget() -> None:
-    assert repaired(call(max_completion_tokens=700), Outcome.TRUNCATED).parameters["max_completion_tokens"] == 1400
-    assert repaired(call(max_tokens=30_000), Outcome.TRUNCATED).parameters["max_tokens"] == 32_000
+    assert repair_call(call(max_completion_tokens=700), Outcome.TRUNCATED).parameters["max_completion_tokens"] == 1400
+    assert repair_call(call(max_tokens=30_000), Outcome.TRUNCATED).parameters["max_tokens"] == 32_000
 
 
 def test_the_request_hash_is_the_content_hash_of_all_that_decides_a_reply() -> None:
     asked = replace(call(), parameters={"temperature": 0.2, "seed": 7})
-    decides = [asked.rendered.request_hash_material, asked.model, dict(asked.parameters), str(asked.rung), 3]
+    decides = [asked.rendered.request_hash_material, asked.model, dict(asked.parameters), str(asked.response_format), 3]
     assert request_hash(asked, repeat=3) == content_hash(decides)

@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.core.samples import Result, Status
 from evaluation.judging.calls import JudgeCall
-from evaluation.judging.prompt import repaired
+from evaluation.judging.prompt import repair_call
 from evaluation.judging.providers.openai import OpenAIJudge
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import GiveUp, Retry, decide
@@ -33,7 +33,7 @@ async def judged(server: JudgeServer) -> dict[str, Result]:
                 return results
             assert isinstance(decision, Retry)
             earlier.append(outcome)
-            request = repaired(request, outcome)
+            request = repair_call(request, outcome)
 
 
 @pytest.mark.parametrize("fault", ["prose", "two_objects", "truncated"])

@@ -7,14 +7,14 @@ import pytest
 
 from evaluation.core.errors import InvalidFile, UnknownName
 from evaluation.judging.catalogue import families, family_named, judge_metric, judge_metrics
-from evaluation.judging.formulas import scores_ask
-from evaluation.judging.rubric import SHIPPED, Rubric, parse_rubric, shipped_rubric, shipped_rubrics
+from evaluation.judging.formulas import scores_request
+from evaluation.judging.rubric import SHIPPED_DIRECTORY, Rubric, parse_rubric, shipped_rubric, shipped_rubrics
 from tests.evaluation.judging.rubric_versions import VERSIONS
 from tests.evaluation.judging.samples import EN, KO
 
 
 def yaml_of(rubric_file: str) -> str:
-    return (SHIPPED / rubric_file).read_text("utf-8")
+    return (SHIPPED_DIRECTORY / rubric_file).read_text("utf-8")
 
 
 def test_each_family_ships_a_rubric_in_both_languages_with_exactly_its_metrics() -> None:
@@ -94,7 +94,7 @@ def test_where_yaml_breaks_off_is_told() -> None:
 
 
 def test_the_reply_schema_asks_for_the_reason_before_the_score_of_the_wanted_metrics_only() -> None:
-    schema = scores_ask(EN, ["faithfulness"], {}).schema
+    schema = scores_request(EN, ["faithfulness"], {}).schema
     verdict = schema["properties"]["faithfulness"]
     assert schema["required"] == ["faithfulness"]
     assert list(verdict["properties"]) == ["reason", "score"]
@@ -117,7 +117,7 @@ def test_the_catalogue_knows_the_family_of_a_metric_and_names_near_ones() -> Non
 
 def test_a_shipped_text_changes_with_its_version_alone() -> None:
     """Two installations that say answer_quality@1 mean the same text."""
-    shipped = [parse_rubric(path.read_text("utf-8")) for path in sorted(SHIPPED.glob("*.yaml"))]
+    shipped = [parse_rubric(path.read_text("utf-8")) for path in sorted(SHIPPED_DIRECTORY.glob("*.yaml"))]
     changed = [
         f"{one.family}.{one.language} version {one.version}: {one.content_hash}"
         for one in shipped

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.judging.calls import Heard, JudgeReply, Rung
-from evaluation.judging.prompt import hear
+from evaluation.judging.calls import JudgeReply, ParsedReply, ResponseFormat
+from evaluation.judging.prompt import parse_reply
 from evaluation.judging.providers.openai import OpenAIJudge, request_body
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import ALL, call
@@ -18,17 +18,17 @@ VERDICT = '{"correctness": {"reason": "r", "score": 4}}'
 WHOLE = '{"correctness": {"reason": "a", "score": 4}, "faithfulness": {"reason": "b", "score": 5}}'
 
 
-def asked(server: JudgeServer, rung: Rung) -> tuple[JudgeReply, Heard]:
+def asked(server: JudgeServer, rung: ResponseFormat) -> tuple[JudgeReply, ParsedReply]:
     async def one() -> JudgeReply:
         async with OpenAIJudge(base_url=server.base_url, allowed_origins=[server.origin]) as client:
-            return await client.call(replace(call(), rung=rung))
+            return await client.call(replace(call(), response_format=rung))
 
     reply = asyncio.run(one())
-    return reply, hear(reply, call().ask, rung)
+    return reply, parse_reply(reply, call().judge_request, rung)
 
 
-@pytest.mark.parametrize("rung", list(Rung))
-def test_every_rung_gets_a_verdict_that_reads(judge_server: JudgeServer, rung: Rung) -> None:
+@pytest.mark.parametrize("rung", list(ResponseFormat))
+def test_every_rung_gets_a_verdict_that_reads(judge_server: JudgeServer, rung: ResponseFormat) -> None:
     _, heard = asked(judge_server, rung)
     assert heard.outcome is Outcome.OK
     assert heard.parts.keys() == set(ALL)
@@ -36,7 +36,7 @@ def test_every_rung_gets_a_verdict_that_reads(judge_server: JudgeServer, rung: R
 
 
 def test_a_tool_is_forced_and_strict() -> None:
-    body = request_body(replace(call(), rung=Rung.TOOL))
+    body = request_body(replace(call(), response_format=ResponseFormat.TOOL))
     (tool,) = body["tools"]
     assert tool["function"]["strict"] is True
     assert tool["function"]["parameters"]["additionalProperties"] is False
@@ -44,8 +44,8 @@ def test_a_tool_is_forced_and_strict() -> None:
     assert "response_format" not in body
 
 
-@pytest.mark.parametrize("rung", list(Rung))
-def test_j1_prose_is_no_verdict_on_any_rung(judge_server: JudgeServer, rung: Rung) -> None:
+@pytest.mark.parametrize("rung", list(ResponseFormat))
+def test_j1_prose_is_no_verdict_on_any_rung(judge_server: JudgeServer, rung: ResponseFormat) -> None:
     judge_server.enqueue(actions.text("I would give it a 4 of 5."))
     reply, heard = asked(judge_server, rung)
     assert heard.outcome is Outcome.PARSE
@@ -67,17 +67,17 @@ def test_j1_prose_is_no_verdict_on_any_rung(judge_server: JudgeServer, rung: Run
     ],
 )
 def test_on_the_last_rung_the_verdict_is_the_last_line_and_nothing_else(text: str, outcome: Outcome) -> None:
-    assert hear(JudgeReply(Outcome.OK, raw=text), call().ask, Rung.TEXT).outcome is outcome
+    assert parse_reply(JudgeReply(Outcome.OK, raw=text), call().judge_request, ResponseFormat.TEXT).outcome is outcome
 
 
 def test_two_tool_calls_are_no_verdict(judge_server: JudgeServer) -> None:
     called = {"type": "function", "function": {"name": "answer_quality", "arguments": VERDICT}}
     body = {"choices": [{"finish_reason": "stop", "message": {"content": None, "tool_calls": [called, called]}}]}
     judge_server.enqueue(actions.body(body))
-    assert asked(judge_server, Rung.TOOL)[1].outcome is Outcome.PARSE
+    assert asked(judge_server, ResponseFormat.TOOL)[1].outcome is Outcome.PARSE
 
 
 def test_a_tool_call_without_arguments_is_no_verdict(judge_server: JudgeServer) -> None:
     body = {"choices": [{"finish_reason": "stop", "message": {"content": VERDICT, "tool_calls": [{"function": 5}]}}]}
     judge_server.enqueue(actions.body(body))
-    assert asked(judge_server, Rung.TOOL)[1].outcome is Outcome.PARSE
+    assert asked(judge_server, ResponseFormat.TOOL)[1].outcome is Outcome.PARSE

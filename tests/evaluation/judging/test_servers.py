@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from evaluation.judging.calls import Heard, JudgeReply, Rung, is_other_model
-from evaluation.judging.probing import Probed, probe, probe_call
-from evaluation.judging.prompt import hear
+from evaluation.judging.calls import JudgeReply, ParsedReply, ResponseFormat, is_other_model
+from evaluation.judging.probing import ProbeResult, probe_call, probe_judge
+from evaluation.judging.prompt import parse_reply
 from evaluation.judging.providers.openai import OpenAIJudge
 from evaluation.network.outcomes import Outcome
 from tests.judge_server import JudgeServer, actions
@@ -71,7 +71,7 @@ class Case:
 
     name: str
     action: Action
-    rung: Rung | str
+    rung: ResponseFormat | str
     parameters: Mapping[str, Any] | None = None
     tokens_out: int | None = 60
     words: str = ""
@@ -79,11 +79,11 @@ class Case:
 
 
 CASES = [
-    Case("OpenAI", actions.fitting(), Rung.JSON_SCHEMA),
+    Case("OpenAI", actions.fitting(), ResponseFormat.JSON_SCHEMA),
     Case(
         "OpenAI, reasoning model without extras",
         refusing((has("logprobs"), error(403, "You are not allowed to request logprobs from this model"))),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
     ),
     Case(
         "OpenAI, reasoning model with max_tokens",
@@ -95,7 +95,7 @@ CASES = [
     Case(
         "OpenAI, reasoning inside completion_tokens",
         actions.fitting(usage={"prompt_tokens": 800, "completion_tokens": 560, "total_tokens": 1360, **THOUGHT}),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
         tokens_out=560,
     ),
     Case(
@@ -104,7 +104,7 @@ CASES = [
         "not_found",
         words="HTTP 404 deploymentnotfound: The API deployment for this resource does not exist.",
     ),
-    Case("vLLM", actions.fitting(), Rung.JSON_SCHEMA),
+    Case("vLLM", actions.fitting(), ResponseFormat.JSON_SCHEMA),
     Case(
         "vLLM, template that wants roles to alternate",
         refusing(
@@ -115,12 +115,12 @@ CASES = [
                 ),
             )
         ),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
     ),
     Case(
         "vLLM, model at a path",
         actions.fitting(model="/models/Qwen3-8B"),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
         model="Qwen/Qwen3-8B",
     ),
     Case("vLLM, everything in the reasoning", actions.text(None), "no_rung", words="HTTP 200: empty text"),
@@ -132,15 +132,15 @@ CASES = [
                 actions.status(500, body='{"object": "error", "message": "list index", "type": "InternalServerError"}'),
             )
         ),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
     ),
     Case(
         "SGLang, stop token as finish reason",
         actions.fitting(finish_reason="stop_token"),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
     ),
-    Case("Ollama, tag", actions.fitting(model="llama3.1:latest"), Rung.JSON_SCHEMA, model="llama3.1"),
-    Case("Ollama, code fence", content(lambda text: f"```json\n{text}\n```"), Rung.JSON_SCHEMA),
+    Case("Ollama, tag", actions.fitting(model="llama3.1:latest"), ResponseFormat.JSON_SCHEMA, model="llama3.1"),
+    Case("Ollama, code fence", content(lambda text: f"```json\n{text}\n```"), ResponseFormat.JSON_SCHEMA),
     Case(
         "Ollama, model not pulled",
         actions.status(404, body='{"error": {"message": "model \\"x\\" not found, try pulling it first"}}'),
@@ -156,7 +156,7 @@ CASES = [
                 actions.status(400, body='{"error": "response_format.type must be json_schema or text"}'),
             ),
         ),
-        Rung.TEXT,
+        ResponseFormat.TEXT,
     ),
     Case(
         "LM Studio, an error text inside a 200",
@@ -167,12 +167,12 @@ CASES = [
     Case(
         "Groq, no JSON written",
         refusing((on("json_schema", "tool"), error(400, "Failed to validate JSON.", code="json_validate_failed"))),
-        Rung.JSON_OBJECT,
+        ResponseFormat.JSON_OBJECT,
     ),
     Case(
         "OpenRouter, parameters that no provider supports",
         refusing((has("logprobs"), error(404, "No endpoints found that support the requested parameters", code=404))),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
     ),
     Case(
         "OpenRouter, credit used up inside a 200",
@@ -183,12 +183,12 @@ CASES = [
     Case(
         "Mistral, thinking and text as parts",
         content(lambda text: [{"type": "thinking", "thinking": []}, {"type": "text", "text": text}]),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
     ),
     Case(
         "Mistral, alias",
         actions.fitting(model="mistral-large-2411"),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
         model="mistral-large-latest",
     ),
     Case(
@@ -197,43 +197,43 @@ CASES = [
             (on("json_schema"), error(400, "This response_format type is unavailable now")),
             (on("tool"), error(400, "does not support this tool_choice")),
         ),
-        Rung.JSON_OBJECT,
+        ResponseFormat.JSON_OBJECT,
     ),
     Case(
         "xAI, reasoning beside completion_tokens",
         actions.fitting(usage={**USAGE, "total_tokens": 1360, **THOUGHT}),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
         tokens_out=560,
     ),
     Case(
         "LiteLLM proxy, provider's name before the model's",
         actions.fitting(model="gpt-4o-2024-08-06"),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
         model="openai/gpt-4o",
     ),
     Case(
         "LiteLLM proxy, parameter that the provider lacks",
         refusing((has("logprobs"), error(400, "UnsupportedParamsError: logprobs", type="None", code="400"))),
-        Rung.JSON_SCHEMA,
+        ResponseFormat.JSON_SCHEMA,
     ),
 ]
 
 
-async def _probed(server: JudgeServer, case: Case) -> Probed:
+async def _probed(server: JudgeServer, case: Case) -> ProbeResult:
     async with OpenAIJudge(base_url=server.base_url, allowed_origins=[server.origin]) as client:
-        return await probe(client, case.model, case.parameters or {})
+        return await probe_judge(client, case.model, case.parameters or {})
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_judge_at_the_server_works_or_says_why_not(judge_server: JudgeServer, case: Case) -> None:
     judge_server.behave(refusing(then=case.action))
     found = asyncio.run(_probed(judge_server, case))
-    if isinstance(case.rung, Rung):
-        assert (found.outcome, found.rung) == ("ok", case.rung)
+    if isinstance(case.rung, ResponseFormat):
+        assert (found.outcome, found.response_format) == ("ok", case.rung)
         assert not is_other_model(case.model, found.last.model_returned)
         assert found.last.tokens_out == case.tokens_out
     else:
-        assert (found.outcome, found.rung) == (case.rung, None)
+        assert (found.outcome, found.response_format) == (case.rung, None)
         assert found.reason == f"{case.rung}: {case.words}"
 
 
@@ -252,12 +252,12 @@ def test_a_judge_at_the_server_works_or_says_why_not(judge_server: JudgeServer, 
 def test_one_reply_of_a_server_is_what_it_stands_for(
     judge_server: JudgeServer, action: Action, outcome: Outcome, retry_after: float | None
 ) -> None:
-    request = probe_call("judge-1", {}, Rung.JSON_SCHEMA)
+    request = probe_call("judge-1", {}, ResponseFormat.JSON_SCHEMA)
 
-    async def called() -> tuple[JudgeReply, Heard]:
+    async def called() -> tuple[JudgeReply, ParsedReply]:
         async with OpenAIJudge(base_url=judge_server.base_url, allowed_origins=[judge_server.origin]) as client:
             reply = await client.call(request)
-            return reply, hear(reply, request.ask)
+            return reply, parse_reply(reply, request.judge_request)
 
     judge_server.behave(action)
     reply, heard = asyncio.run(called())
@@ -268,7 +268,7 @@ def test_a_key_that_a_server_repeats_is_not_kept(judge_server: JudgeServer) -> N
     async def called() -> JudgeReply:
         at = {"base_url": judge_server.base_url, "allowed_origins": [judge_server.origin]}
         async with OpenAIJudge(key="key-0123456789", **at) as client:
-            return await client.call(probe_call("judge-1", {}, Rung.JSON_SCHEMA))
+            return await client.call(probe_call("judge-1", {}, ResponseFormat.JSON_SCHEMA))
 
     judge_server.behave(error(401, "Incorrect key: key-0123456789."))
     assert "0123456789" not in asyncio.run(called()).raw

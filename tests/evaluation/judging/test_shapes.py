@@ -8,14 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.samples import Nugget, Status
-from evaluation.judging.calls import Talk
+from evaluation.judging.calls import JudgeDialog
 from evaluation.judging.catalogue import families, family_named
-from evaluation.judging.prompt import hear
-from evaluation.judging.rubric import ANYTHING, NUMBER, TEXT, YES_NO, closed, conforms, list_of, one_of, whole_number
+from evaluation.judging.prompt import parse_reply
+from evaluation.judging.rubric import (
+    ANY_VALUE,
+    NUMBER,
+    TEXT,
+    YES_NO,
+    choice_schema,
+    conforms,
+    integer_schema,
+    list_schema,
+    object_schema,
+)
 from tests.evaluation.judging.families.scripted import before
 from tests.evaluation.judging.samples import answer, delivered, question
 
-OBJECT = closed({"reason": TEXT, "score": whole_number([1, 2])})
+OBJECT = object_schema({"reason": TEXT, "score": integer_schema([1, 2])})
 
 
 @pytest.mark.parametrize(
@@ -29,17 +39,17 @@ OBJECT = closed({"reason": TEXT, "score": whole_number([1, 2])})
         ({"reason": "r", "score": 1.0}, OBJECT, False),
         ({"reason": "r", "score": True}, OBJECT, False),  # true equals 1 in Python
         ([], OBJECT, False),
-        ("a", one_of(["a", "b"]), True),
-        ("c", one_of(["a", "b"]), False),
-        ([], list_of(TEXT), True),
-        (["a", 1], list_of(TEXT), False),
+        ("a", choice_schema(["a", "b"]), True),
+        ("c", choice_schema(["a", "b"]), False),
+        ([], list_schema(TEXT), True),
+        (["a", 1], list_schema(TEXT), False),
         (0.5, NUMBER, True),
         (1, NUMBER, True),
         (False, NUMBER, False),
         ("1", NUMBER, False),
         (True, YES_NO, True),
         (1, YES_NO, False),
-        (None, ANYTHING, True),
+        (None, ANY_VALUE, True),
         (None, {"type": "null"}, False),  # no schema of ours asks for it
     ],
 )
@@ -63,7 +73,7 @@ def test_schemas_use_only_what_every_server_knows_and_leave_no_member_open() -> 
     known = {"type", "properties", "required", "additionalProperties", "items", "enum"}
     wrong = []
     for family in families():
-        ask = Talk(family_named(family).judge(before(family, question(nuggets=NUGGETS, **NEGATIVE)))).ask
+        ask = JudgeDialog(family_named(family).judge(before(family, question(nuggets=NUGGETS, **NEGATIVE)))).request
         if ask and (members(ask.schema) - known or ask.schema["required"] != list(ask.schema["properties"])):
             wrong.append((family, ask.schema))
     assert wrong == []
@@ -79,15 +89,15 @@ json_values = st.recursive(
 @given(st.sampled_from(families()), st.data())
 def test_whatever_a_judge_says_each_metric_gets_a_result_and_nothing_raises(family: str, data: st.DataObject) -> None:
     case = before(family, question(nuggets=NUGGETS, **NEGATIVE), answer("Three years.", ["Three years.", "A fee."]))
-    talk = Talk(family_named(family).judge(case))
+    talk = JudgeDialog(family_named(family).judge(case))
     for _ in range(10):
-        if talk.ask is None:
+        if talk.request is None:
             break
-        parts = st.fixed_dictionaries({name: json_values | fitting(part) for name, part in shapes(talk.ask)})
+        parts = st.fixed_dictionaries({name: json_values | fitting(part) for name, part in shapes(talk.request)})
         raw = data.draw(st.text(max_size=20) | parts.map(json.dumps))
-        talk.hear(hear(delivered(raw), talk.ask))
-    assert talk.ask is None
-    assert set(talk.results) == {spec.name for spec in family_named(family).given}
+        talk.advance(parse_reply(delivered(raw), talk.request))
+    assert talk.request is None
+    assert set(talk.results) == {spec.name for spec in family_named(family).produced_metrics}
     for result in talk.results.values():
         assert result.status is Status.SCORED or result.reason
 

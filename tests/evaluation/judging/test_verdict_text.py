@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.calls import Rung
-from evaluation.judging.prompt import hear, one_object
+from evaluation.judging.calls import ResponseFormat
+from evaluation.judging.prompt import parse_object, parse_reply
 from evaluation.judging.verdict_text import find_verdict
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.samples import call, delivered
@@ -20,9 +20,9 @@ LINES = json.dumps(json.loads(ONE), indent=2)
 SEPARATORS = json.dumps({"correctness": {"reason": "a\u2028b\u0085c", "score": 4}}, ensure_ascii=False)
 
 
-def score(text: str, rung: Rung) -> int | None:
+def score(text: str, rung: ResponseFormat) -> int | None:
     """The score of the one verdict in the text."""
-    heard = hear(delivered(text), call().ask, rung)
+    heard = parse_reply(delivered(text), call().judge_request, rung)
     return heard.parts["correctness"]["score"] if heard.outcome is Outcome.OK else None
 
 
@@ -47,7 +47,7 @@ def score(text: str, rung: Rung) -> int | None:
     ],
 )
 def test_an_object_alone_is_read_whatever_is_around_it(text: str) -> None:
-    assert score(text, Rung.JSON_OBJECT) == 4
+    assert score(text, ResponseFormat.JSON_OBJECT) == 4
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_an_object_alone_is_read_whatever_is_around_it(text: str) -> None:
     ],
 )
 def test_prose_half_a_fence_and_a_second_object_are_no_verdict(text: str) -> None:
-    assert score(text, Rung.JSON_OBJECT) is None
+    assert score(text, ResponseFormat.JSON_OBJECT) is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_prose_half_a_fence_and_a_second_object_are_no_verdict(text: str) -> Non
     ],
 )
 def test_on_the_last_rung_the_one_mark_is_found_whatever_is_around_it(text: str) -> None:
-    assert score(text, Rung.TEXT) == 4
+    assert score(text, ResponseFormat.TEXT) == 4
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_on_the_last_rung_the_one_mark_is_found_whatever_is_around_it(text: str)
     ],
 )
 def test_on_the_last_rung_a_second_mark_a_quote_and_prose_are_no_verdict(text: str) -> None:
-    assert score(text, Rung.TEXT) is None
+    assert score(text, ResponseFormat.TEXT) is None
 
 
-@given(st.text(alphabet=' \n`*_~{}":VERDICT：jsonx<|>/4', max_size=60), st.sampled_from(Rung))
-def test_any_text_has_a_place_inside_it_or_none(text: str, rung: Rung) -> None:
+@given(st.text(alphabet=' \n`*_~{}":VERDICT：jsonx<|>/4', max_size=60), st.sampled_from(ResponseFormat))
+def test_any_text_has_a_place_inside_it_or_none(text: str, rung: ResponseFormat) -> None:
     place = find_verdict(text, rung)
     assert place is None or 0 <= place[0] <= place[1] <= len(text)
 
@@ -129,6 +129,6 @@ def test_any_text_has_a_place_inside_it_or_none(text: str, rung: Rung) -> None:
 def test_an_object_is_never_changed_by_what_stands_in_it(value: dict[str, str]) -> None:
     text = json.dumps(value, ensure_ascii=False)
     for written in (text, f"```json\n{text}\n```", f" {text}</s>"):
-        place = find_verdict(written, Rung.JSON_OBJECT)
+        place = find_verdict(written, ResponseFormat.JSON_OBJECT)
         assert place is not None
-        assert one_object(written[slice(*place)]) == value
+        assert parse_object(written[slice(*place)]) == value

@@ -14,14 +14,14 @@ from evaluation.messages.sentences import REFUSALS
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCES = {
-    "Refused": REFUSALS,
-    "Problem": problems.SENTENCES,
+    "DomainError": REFUSALS,
+    "Problem": problems.PROBLEM_MESSAGES,
     "wrong": problems.CRITERIA,
-    "AskFailed": reasons.SENTENCES,
+    "AskFailed": reasons.REASON_MESSAGES,
     # The reason why a flag refuses a value is printed as it is: commands speak English.
     "PydanticCustomError": system_settings.PROBLEMS | {"option": "%(reason)s"},
-    "Result.failed": reasons.SENTENCES,
-    "Result.not_applicable": reasons.SENTENCES,
+    "Result.failed": reasons.REASON_MESSAGES,
+    "Result.not_applicable": reasons.REASON_MESSAGES,
 }
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -57,7 +57,7 @@ def test_every_refusal_gives_the_parameters_of_its_sentence() -> None:
     lacking = []
     for place, kind, node, code in calls():
         given = {keyword.arg for keyword in node.keywords}
-        if kind == "Refused" and None not in given and code in REFUSALS:
+        if kind == "DomainError" and None not in given and code in REFUSALS:
             needed = set(_PARAMETER.findall(str(REFUSALS[code])))
             lacking += [f"{place} {code}: {sorted(needed - given)}"] if needed - given else []
     assert lacking == []

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 from django.utils.translation import override
 
-from evaluation.core.errors import InvalidFile, Problem, Refused
+from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.formats.rating_rows import KNOWN_FAILURES
 from evaluation.formats.reading import read_questions
 from evaluation.formats.tree import PARAMETERS
 from evaluation.judging.rubric import parse_rubric
 from evaluation.messages import problems, reasons
-from evaluation.messages.sentences import REFUSALS, explain, explain_reason, explain_refusal, in_words
+from evaluation.messages.sentences import REFUSALS, explain, explain_reason, explain_refusal, translate_parser_message
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -26,16 +26,16 @@ def english() -> object:
 
 
 def test_every_code_of_the_file_readers_has_a_sentence_with_its_parameters() -> None:
-    unsaid = sorted(PARAMETERS.keys() - problems.SENTENCES.keys())
+    unsaid = sorted(PARAMETERS.keys() - problems.PROBLEM_MESSAGES.keys())
     wrong = []
     for code in PARAMETERS.keys() - set(unsaid):
-        unknown = set(_PARAMETER.findall(str(problems.SENTENCES[code]))) - set(PARAMETERS[code])
+        unknown = set(_PARAMETER.findall(str(problems.PROBLEM_MESSAGES[code]))) - set(PARAMETERS[code])
         if unknown or not explain(Problem(code, params=dict.fromkeys(PARAMETERS[code], 5))):
             wrong.append((code, unknown))
     assert (unsaid, wrong) == ([], [])
 
 
-@pytest.mark.parametrize("sentences", [problems.SENTENCES, reasons.SENTENCES, REFUSALS])
+@pytest.mark.parametrize("sentences", [problems.PROBLEM_MESSAGES, reasons.REASON_MESSAGES, REFUSALS])
 def test_sentences_end_and_have_no_stray_percent_sign(sentences: dict[str, object]) -> None:
     for code, sentence in sentences.items():
         text = str(sentence)
@@ -65,13 +65,13 @@ def test_reasons_are_explained_with_their_details() -> None:
         "A step this one needs has failed. (The call took longer than allowed.)"
     )
     assert explain_reason("a judge's own words: fine") == "a judge's own words: fine"
-    assert {*KNOWN_FAILURES, "reported", "cannot_judge"} <= set(reasons.SENTENCES)
+    assert {*KNOWN_FAILURES, "reported", "cannot_judge"} <= set(reasons.REASON_MESSAGES)
 
 
 def test_refusals_are_explained_and_unknown_codes_are_shown() -> None:
-    assert "a=5..1" in explain_refusal(Refused("bad_definition", definition="a=5..1"))
-    assert explain_refusal(Refused("unknown_keys", keys=["1", "2"])) == "These answers are not in the frame: 1, 2."
-    assert explain_refusal(Refused("brand_new", size=3)) == "Problem “brand_new” (size = 3)."
+    assert "a=5..1" in explain_refusal(DomainError("bad_definition", definition="a=5..1"))
+    assert explain_refusal(DomainError("unknown_keys", keys=["1", "2"])) == "These answers are not in the frame: 1, 2."
+    assert explain_refusal(DomainError("brand_new", size=3)) == "Problem “brand_new” (size = 3)."
 
 
 ENGLISH_WORDS = re.compile(r"[A-Za-z]{3,}")
@@ -121,6 +121,8 @@ def test_what_parsers_say_is_in_the_language_of_the_sentence_around_it() -> None
 
 
 def test_whoever_reads_english_is_told_what_the_parser_said() -> None:
-    assert in_words("did not find expected key") == "did not find expected key"
+    assert translate_parser_message("did not find expected key") == "did not find expected key"
     with override("ko"):
-        assert in_words("while parsing a block mapping, did not find expected key") != in_words("anything else")
+        assert translate_parser_message(
+            "while parsing a block mapping, did not find expected key"
+        ) != translate_parser_message("anything else")

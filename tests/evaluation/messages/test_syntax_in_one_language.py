@@ -11,7 +11,7 @@ from django.utils import translation
 
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.messages.problems import UNTOLD
+from evaluation.messages.problems import UNKNOWN_PARSER_MESSAGE
 from evaluation.messages.sentences import explain
 
 BROKEN = {
@@ -55,7 +55,7 @@ YAML = {
 def told_in_korean(problem: Problem) -> str:
     with translation.override("ko"):
         told = explain(problem)
-        assert str(UNTOLD) not in told, problem
+        assert str(UNKNOWN_PARSER_MESSAGE) not in told, problem
     return told
 
 

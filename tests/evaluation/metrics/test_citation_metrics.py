@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.profile_settings import CitationRules
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result
-from evaluation.metrics.citation_coverage import citation_coverage, passages_named
+from evaluation.metrics.citation_coverage import citation_coverage, passage_mentions
 from evaluation.metrics.citations import citation_format, citation_validity, citations
 from evaluation.metrics.retrieval import source_relevance
 
@@ -213,7 +213,7 @@ SOURCES = [ContextSpec("a", source="학칙.pdf"), ContextSpec("b", source="문�
     ],
 )
 def test_places_of_an_answer_that_name_passages(text: str, named: list[tuple[str, tuple[int, ...]]]) -> None:
-    found = passages_named(text, SOURCES)
+    found = passage_mentions(text, SOURCES)
     assert [(text[one.start : one.end], one.passages) for one in found] == named
     scored = _coverage(text, *SOURCES)
     assert {at for at, one in enumerate(scored.findings) if one.reason == "reference"} == {

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.errors import UnknownName
-from evaluation.core.metric_specs import Kind, RuleSettings
+from evaluation.core.metric_specs import MetricKind, RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Status
 from evaluation.metrics.catalogue import RULE_METRICS, is_rule_metric, rule_metric_named
 from evaluation.metrics.keyword_coverage import keyword_coverage, keyword_hit
@@ -100,7 +100,7 @@ def test_the_catalogue_lists_each_rule_metric_once_under_its_own_name() -> None:
     assert len(set(names)) == len(names)
     assert {"keyword_hit", "keyword_coverage", "negative_detection", "latency"} <= set(names)
     assert all(
-        metric.spec.kind is Kind.RULE and rule_metric_named(metric.spec.name) is metric for metric in RULE_METRICS
+        metric.spec.kind is MetricKind.RULE and rule_metric_named(metric.spec.name) is metric for metric in RULE_METRICS
     )
     assert all(metric.spec.title.ko and metric.spec.formula.ko for metric in RULE_METRICS)
 

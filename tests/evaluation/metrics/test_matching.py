@@ -113,7 +113,12 @@ def test_the_result_says_that_morphemes_were_used(kiwi: None) -> None:
 def test_any_alternative_counts_as_the_keyword_and_says_so() -> None:
     hit = find_keyword(("S&P500", "에스앤피500"), "에스앤피500을 따른다")
     assert hit is not None
-    assert (hit.keyword, hit.written, hit.tier, hit.within) == ("S&P500", "에스앤피500", "alternative", "particle")
+    assert (hit.keyword, hit.wording, hit.tier, hit.wording_tier) == (
+        "S&P500",
+        "에스앤피500",
+        "alternative",
+        "particle",
+    )
 
 
 def test_substring_matching_is_the_sources_plain_one() -> None:

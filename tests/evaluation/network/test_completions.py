@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.network.completions import (
-    Ending,
+    FinishReason,
     Usage,
+    classify_finish_reason,
     content_text,
-    outcome_of_ending,
-    read_ending,
+    finish_outcome,
+    has_duplicate_keys,
     read_server_error,
     read_usage,
     refusal_text,
-    repeats_key,
-    server_words,
+    server_message,
 )
 from evaluation.network.outcomes import Outcome
 
@@ -61,13 +61,13 @@ from evaluation.network.outcomes import Outcome
     ],
 )
 def test_finish_reasons_of_all_servers_are_of_few_families(reason: Any, outcome: Outcome) -> None:
-    assert outcome_of_ending(read_ending(reason)) is outcome
+    assert finish_outcome(classify_finish_reason(reason)) is outcome
 
 
 @given(st.text(min_size=1).filter(str.strip))
 def test_a_finish_reason_that_is_in_no_table_is_no_success(word: str) -> None:
-    ending = read_ending(f"zz {word}")
-    assert ending is Ending.UNKNOWN
+    ending = classify_finish_reason(f"zz {word}")
+    assert ending is FinishReason.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_the_text_of_content_is_read_where_it_is_unambiguous(content: Any, text:
 
 
 def test_a_key_that_is_there_twice_is_found_anywhere() -> None:
-    assert repeats_key(b'{"a": [{"b": 1, "b": 2}]}')
-    assert not repeats_key(b'{"a": [{"b": 1}, {"b": 2}]}')
+    assert has_duplicate_keys(b'{"a": [{"b": 1, "b": 2}]}')
+    assert not has_duplicate_keys(b'{"a": [{"b": 1}, {"b": 2}]}')
 
 
 @pytest.mark.parametrize(
@@ -227,4 +227,4 @@ def test_no_usage_raises(told: Any) -> None:
     ],
 )
 def test_the_words_of_a_server_are_one_line(body: str, words: str) -> None:
-    assert server_words(body) == words
+    assert server_message(body) == words

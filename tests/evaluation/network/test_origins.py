@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.errors import Refused
-from evaluation.network.origins import AllowList, origin_of
+from evaluation.core.errors import DomainError
+from evaluation.network.origins import AllowList, parse_origin
 
 PUBLIC = "93.184.216.34"
 
@@ -23,7 +23,7 @@ PUBLIC = "93.184.216.34"
     ],
 )
 def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
-    assert str(origin_of(url)) == origin
+    assert str(parse_origin(url)) == origin
 
 
 @pytest.mark.parametrize(
@@ -58,22 +58,22 @@ def test_an_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
     ],
 )
 def test_every_unusual_spelling_of_a_target_is_refused(url: str) -> None:
-    with pytest.raises(Refused) as refused:
-        origin_of(url)
+    with pytest.raises(DomainError) as refused:
+        parse_origin(url)
     assert refused.value.code == "origin_invalid"
 
 
 def test_a_refusal_does_not_repeat_the_password_of_a_url() -> None:
-    with pytest.raises(Refused) as refused:
-        origin_of("https://me:hunter2@llm.example/v1")
+    with pytest.raises(DomainError) as refused:
+        parse_origin("https://me:hunter2@llm.example/v1")
     assert "hunter2" not in str(refused.value)
 
 
 @given(st.text(max_size=40) | st.text(max_size=30).map(lambda t: f"http://{t}/v1"))
 def test_no_url_does_anything_but_parse_or_be_refused(url: str) -> None:
-    with contextlib.suppress(Refused):
-        origin = origin_of(url)
-        assert origin_of(str(origin)) == origin
+    with contextlib.suppress(DomainError):
+        origin = parse_origin(url)
+        assert parse_origin(str(origin)) == origin
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_no_url_does_anything_but_parse_or_be_refused(url: str) -> None:
 def test_a_url_is_allowed_where_scheme_host_and_port_are_all_listed(url: str) -> None:
     allowed = AllowList(["https://llm.example"])
     assert str(allowed.check("https://llm.example/v1")) == "https://llm.example:443"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         allowed.check(url)
     assert refused.value.code == "origin_not_allowed"
 
 
 def test_nothing_is_allowed_by_an_empty_list() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(DomainError):
         AllowList([]).check("https://llm.example/v1")
 
 
@@ -110,13 +110,13 @@ def test_nothing_is_allowed_by_an_empty_list() -> None:
     ],
 )
 def test_metadata_and_link_local_addresses_are_refused_even_if_listed(origin: str) -> None:
-    with pytest.raises(Refused, match=r"origin_never_allowed|origin_invalid"):
+    with pytest.raises(DomainError, match=r"origin_never_allowed|origin_invalid"):
         AllowList([origin]).check(origin)
 
 
 def test_the_loopback_address_is_allowed_where_it_is_listed_and_only_there() -> None:
     assert AllowList(["http://[::1]:8000"]).check("http://[::1]:8000/v1")
-    with pytest.raises(Refused):
+    with pytest.raises(DomainError):
         AllowList(["http://127.0.0.1:8000"]).check("http://[::1]:8000/v1")
 
 
@@ -169,5 +169,5 @@ def test_names_that_public_dns_cannot_answer_for_may_resolve_to_private_addresse
 
 @pytest.mark.parametrize("entry", ["llm.example", "10.0.0.1/8", "https://me@llm.example"])
 def test_an_entry_that_is_neither_origin_nor_network_stops_the_start(entry: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(DomainError):
         AllowList([entry])

@@ -62,7 +62,7 @@ def test_every_call_comes_back_under_its_key_and_never_more_are_out_than_allowed
     with CallPool(judge, Allowance(3)) as pool:
         pool.submit((key, call()) for key in range(20))
         found = collected(pool, 20)
-        assert pool.in_hands == pool.waiting == 0
+        assert pool.outstanding == pool.queued == 0
     assert sorted(int(str(key)) for key, _ in found) == list(range(20))
     assert judge.peak == 3
     assert judge.closed
@@ -103,7 +103,7 @@ def test_after_a_wait_asked_for_the_next_calls_rest_whoever_they_are_for() -> No
 def test_the_rest_another_worker_was_told_to_keep_is_kept_too() -> None:
     judge = Scripted()
     with CallPool(judge, Allowance(4)) as pool:
-        pool.allow(Allowance(4), rest_seconds=0.3)
+        pool.set_allowance(Allowance(4), pause_seconds=0.3)
         started = time.monotonic()
         pool.submit([(1, call())])
         assert len(collected(pool, 1)) == 1
@@ -123,7 +123,7 @@ def test_no_place_means_no_call_until_there_is_one() -> None:
     with CallPool(judge, Allowance(0)) as pool:
         pool.submit([(1, call())])
         assert pool.collect(0.1) == []
-        pool.allow(Allowance(1))
+        pool.set_allowance(Allowance(1))
         assert len(collected(pool, 1)) == 1
 
 
@@ -190,11 +190,11 @@ def test_what_will_be_sent_without_further_ado_counts_as_out() -> None:
     """Others must not be given places that a pool which is just filling them believes its own."""
     with CallPool(Scripted(60.0), Allowance(8)) as pool:
         pool.submit([("first", call())])
-        assert pool.may_be_out == 1
+        assert pool.max_in_flight == 1
         pool.submit([(number, call()) for number in range(20)])
-        assert (pool.may_be_out, pool.sent < 8) == (8, True)  # the first ones are sent three milliseconds apart
+        assert (pool.max_in_flight, pool.in_flight < 8) == (8, True)  # the first ones are sent three milliseconds apart
         time.sleep(0.2)
-        pool.allow(Allowance(2))
+        pool.set_allowance(Allowance(2))
         time.sleep(0.05)
-        assert (pool.may_be_out, pool.sent) == (8, 8)
+        assert (pool.max_in_flight, pool.in_flight) == (8, 8)
         pool.withdraw()

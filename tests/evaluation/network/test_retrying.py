@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.network.outcomes import Outcome
-from evaluation.network.retrying import Defer, GiveUp, NeedsPerson, Retry, decide, retry_after_seconds
+from evaluation.network.retrying import Defer, GiveUp, NeedsAction, Retry, decide, retry_after_seconds
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
@@ -131,7 +131,7 @@ def test_an_unreadable_reply_gets_one_repair_try_at_once(outcome: Outcome) -> No
     ["unauthorised", "forbidden", "not_found", "no_credit", "redirect", "blocked", "tls"],
 )
 def test_what_only_a_person_can_mend_stops_at_the_first_attempt(outcome: str) -> None:
-    assert decide(Outcome(outcome), 1, None, rng()) == NeedsPerson(outcome)
+    assert decide(Outcome(outcome), 1, None, rng()) == NeedsAction(outcome)
 
 
 @pytest.mark.parametrize("outcome", ["refused", "filtered", "bad_request", "too_large", "wrong_content", "ok"])
@@ -141,4 +141,4 @@ def test_what_a_second_call_would_not_change_is_not_called_again(outcome: str) -
 
 @given(st.sampled_from(Outcome), st.integers(5, 50), st.none() | st.floats(0, 1e5))
 def test_no_unit_is_called_a_sixth_time(outcome: Outcome, number: int, retry_after: float | None) -> None:
-    assert isinstance(decide(outcome, number, retry_after, rng()), GiveUp | NeedsPerson)
+    assert isinstance(decide(outcome, number, retry_after, rng()), GiveUp | NeedsAction)

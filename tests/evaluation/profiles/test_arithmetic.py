@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.profiles.arithmetic import Gap, Label, PartMean, overall_from_means
-from evaluation.profiles.spec import Normalise, OnFailure, ProfileSpec, shipped_profiles
+from evaluation.profiles.arithmetic import FigureLabel, MissingReason, PartMean, overall_from_means
+from evaluation.profiles.spec import FailureRule, Normalise, ProfileSpec, shipped_profiles
 
 GRAPHRAG = next(p for p in shipped_profiles() if p.name == "graphrag")
 ENDS = {"correctness": (1, 5), "faithfulness": (1, 5), "completeness": (1, 5)}
@@ -27,7 +27,7 @@ def test_the_worked_example_of_source_000_is_0_762() -> None:
     # = 0.117 + 0.062 + 0.12 + 0.19 + 0.168 + 0.105 = 0.762
     overall = overall_from_means(GRAPHRAG, [*RULES, *JUDGED])
     assert overall.value == pytest.approx(0.762, abs=1e-12)
-    assert (overall.label, overall.weight, overall.missing) == (Label.OVERALL_SCORE, pytest.approx(1), ())
+    assert (overall.label, overall.weight, overall.missing) == (FigureLabel.OVERALL_SCORE, pytest.approx(1), ())
     assert (overall.low, overall.high) == (None, None)
 
 
@@ -41,8 +41,8 @@ def test_without_a_judge_the_figure_is_rules_only_with_weight_0_40() -> None:
     # (0.117 + 0.062 + 0.12) / 0.40 = 0.299 / 0.40 = 0.7475
     overall = overall_from_means(GRAPHRAG, RULES)
     assert overall.value == pytest.approx(0.7475, abs=1e-12)
-    assert (overall.label, overall.weight) == (Label.RULES_ONLY, pytest.approx(0.40))
-    assert {(m.metric, m.gap) for m in overall.missing} == {(m, Gap.ABSENT) for m in ENDS}
+    assert (overall.label, overall.weight) == (FigureLabel.RULES_ONLY, pytest.approx(0.40))
+    assert {(m.metric, m.gap) for m in overall.missing} == {(m, MissingReason.ABSENT) for m in ENDS}
     # 0.15/0.40, 0.10/0.40, 0.15/0.40
     assert dict(overall.weights_used) == pytest.approx(
         {"keyword_hit": 0.375, "keyword_coverage": 0.25, "negative_detection": 0.375}
@@ -51,7 +51,7 @@ def test_without_a_judge_the_figure_is_rules_only_with_weight_0_40() -> None:
 
 def test_one_judge_metric_absent_makes_a_partial_figure_never_the_overall_score() -> None:
     overall = overall_from_means(GRAPHRAG, [*RULES, *JUDGED[:2]])
-    assert (overall.label, overall.weight) == (Label.PARTIAL, pytest.approx(0.85))
+    assert (overall.label, overall.weight) == (FigureLabel.PARTIAL, pytest.approx(0.85))
 
 
 def test_a_part_no_question_has_is_renormalised_and_named() -> None:
@@ -59,8 +59,10 @@ def test_a_part_no_question_has_is_renormalised_and_named() -> None:
     negative = _part("negative_detection", None, not_applicable=50)
     overall = overall_from_means(GRAPHRAG, [*RULES[:2], negative, *JUDGED])
     assert overall.value == pytest.approx(0.642 / 0.85, abs=1e-12)
-    assert overall.label is Label.OVERALL_SCORE
-    assert [(m.metric, m.weight, m.gap) for m in overall.missing] == [("negative_detection", 0.15, Gap.NOT_APPLICABLE)]
+    assert overall.label is FigureLabel.OVERALL_SCORE
+    assert [(m.metric, m.weight, m.gap) for m in overall.missing] == [
+        ("negative_detection", 0.15, MissingReason.NOT_APPLICABLE)
+    ]
     assert sum(overall.weights_used.values()) == pytest.approx(1)
 
 
@@ -90,14 +92,14 @@ def test_a_part_that_failed_everywhere_has_the_whole_scale_as_bounds() -> None:
 
 def test_a_profile_may_count_failures_as_zero() -> None:
     # correctness (45*4 + 5*0)/50 = 3.6: 0.572 + 3.6/5*0.25 = 0.752, and nothing worse is possible
-    profile = GRAPHRAG.model_copy(update={"on_failure": OnFailure.ZERO})
+    profile = GRAPHRAG.model_copy(update={"on_failure": FailureRule.ZERO})
     overall = overall_from_means(profile, [*RULES, _part("correctness", 4.0, 45, 5), *JUDGED[1:]])
     assert (overall.value, overall.low) == pytest.approx((0.752, 0.752), abs=1e-12)
 
 
 def test_a_category_has_a_figure_only_where_all_parts_exist() -> None:
     overall = overall_from_means(GRAPHRAG, RULES, all_parts=True)
-    assert (overall.value, overall.label) == (None, Label.NONE)
+    assert (overall.value, overall.label) == (None, FigureLabel.NONE)
     assert overall.reason == "missing_parts: correctness, faithfulness, completeness"
 
 

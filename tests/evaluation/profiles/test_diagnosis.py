@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.profiles.arithmetic import cell_of
-from evaluation.profiles.spec import Table, shipped_profiles
+from evaluation.profiles.spec import DiagnosisTable, shipped_profiles
 
 PATTERNS, DIAGNOSIS = next(p for p in shipped_profiles() if p.name == "generation").tables
 FAITH, REL, RECALL = "generation_faithfulness", "answer_relevancy", "recall_at_k"
@@ -49,4 +49,4 @@ def test_what_is_missing_is_unknown_unless_it_cannot_matter() -> None:
 
 def test_a_table_has_every_combination_once() -> None:
     with pytest.raises(ValueError, match="each combination"):
-        Table.model_validate({**PATTERNS.model_dump(), "cells": PATTERNS.model_dump()["cells"][:3]})
+        DiagnosisTable.model_validate({**PATTERNS.model_dump(), "cells": PATTERNS.model_dump()["cells"][:3]})

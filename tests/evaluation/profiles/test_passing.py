@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.profiles.arithmetic import Passing, has_passing, pass_or_fail
+from evaluation.profiles.arithmetic import PassVerdict, has_passing, pass_or_fail
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
 
 SHIPPED = {profile.name: profile for profile in shipped_profiles()}
@@ -39,29 +39,29 @@ def test_an_answer_passes_with_every_threshold_met(
     scores: tuple[float, ...], expected: bool, below: tuple[str, ...]
 ) -> None:
     result = pass_or_fail(REGULATION, judged(*scores), ())
-    assert (result.verdict, result.below) == (Passing.PASSED if expected else Passing.FAILED, below)
+    assert (result.verdict, result.below) == (PassVerdict.PASSED if expected else PassVerdict.FAILED, below)
 
 
 @pytest.mark.parametrize("flag", ["unknown_phone", "forbidden_name", "avoidance"])
 def test_a_flag_fails_an_answer_with_full_scores(flag: str) -> None:
     result = pass_or_fail(REGULATION, judged(1, 1, 1, 1), {flag})
-    assert (result.verdict, result.below, result.flags) == (Passing.FAILED, (), (flag,))
+    assert (result.verdict, result.below, result.flags) == (PassVerdict.FAILED, (), (flag,))
 
 
 def test_a_failed_part_is_unknown_and_not_a_fail() -> None:
     values = {**judged(1, 1, 1, 1), "citations": None, "overall": None}
     result = pass_or_fail(REGULATION, values, ())
-    assert (result.verdict, result.status["citations"]) == (Passing.UNKNOWN, None)
+    assert (result.verdict, result.status["citations"]) == (PassVerdict.UNKNOWN, None)
     values["accuracy"] = 0.1
-    assert pass_or_fail(REGULATION, values, ()).verdict is Passing.FAILED  # whatever citations would have been
-    assert pass_or_fail(REGULATION, judged(1, 1, 1, 1), (), lost=True).verdict is Passing.UNKNOWN
+    assert pass_or_fail(REGULATION, values, ()).verdict is PassVerdict.FAILED  # whatever citations would have been
+    assert pass_or_fail(REGULATION, judged(1, 1, 1, 1), (), flags_unavailable=True).verdict is PassVerdict.UNKNOWN
 
 
 def test_the_threshold_of_a_metric_that_does_not_apply_is_not_asked_for() -> None:
     values = judged(1, 1, 1, 1)
     del values["context_relevance"]
-    assert pass_or_fail(REGULATION, values, ()).verdict is Passing.PASSED
-    assert pass_or_fail(REGULATION, {}, ()).verdict is Passing.UNKNOWN
+    assert pass_or_fail(REGULATION, values, ()).verdict is PassVerdict.PASSED
+    assert pass_or_fail(REGULATION, {}, ()).verdict is PassVerdict.UNKNOWN
 
 
 def test_only_profiles_with_a_rule_pass_or_fail_anything() -> None:
@@ -72,7 +72,7 @@ def test_only_profiles_with_a_rule_pass_or_fail_anything() -> None:
     }
 
 
-@pytest.mark.parametrize(("value", "verdict"), [(0.7, Passing.PASSED), (0.6999, Passing.FAILED)])
-def test_source_004_needs_improvement_below_its_threshold(value: float, verdict: Passing) -> None:
+@pytest.mark.parametrize(("value", "verdict"), [(0.7, PassVerdict.PASSED), (0.6999, PassVerdict.FAILED)])
+def test_source_004_needs_improvement_below_its_threshold(value: float, verdict: PassVerdict) -> None:
     profile: ProfileSpec = SHIPPED["phases"]
     assert pass_or_fail(profile, {"overall": value}, ()).verdict is verdict

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.samples import Status
-from evaluation.profiles.arithmetic import Label
+from evaluation.profiles.arithmetic import FigureLabel
 from evaluation.profiles.per_answer import PartValue, overall_from_answers, overall_of_answer
 from evaluation.profiles.spec import ProfileSpec
 
@@ -101,7 +101,7 @@ def test_a_run_is_the_mean_of_its_scored_answers() -> None:
     empty = overall_of_answer(profile, [_unscored(m, Status.NOT_APPLICABLE) for m in METRICS])
     overall = overall_from_answers(profile, [overall_of_answer(profile, FULL), other, empty], METRICS)
     # (0.725 + 0) / 2
-    assert (overall.value, overall.label) == (pytest.approx(0.3625), Label.OVERALL_SCORE)
+    assert (overall.value, overall.label) == (pytest.approx(0.3625), FigureLabel.OVERALL_SCORE)
 
 
 def test_more_than_a_tenth_failed_results_of_a_part_leave_only_bounds() -> None:
@@ -119,7 +119,11 @@ def test_without_the_judge_the_run_has_a_labelled_partial_figure() -> None:
     profile = _profile()
     answers = [overall_of_answer(profile, FULL[:1])]
     overall = overall_from_answers(profile, answers, ("accuracy",))
-    assert (overall.value, overall.label, overall.weight) == (pytest.approx(0.75), Label.PARTIAL, pytest.approx(0.5))
+    assert (overall.value, overall.label, overall.weight) == (
+        pytest.approx(0.75),
+        FigureLabel.PARTIAL,
+        pytest.approx(0.5),
+    )
 
 
 def test_a_value_and_a_status_that_do_not_fit_are_refused() -> None:

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import CheckPhrases
-from evaluation.profiles.spec import Part, ProfileSpec, Text, load_profile, rule_settings, shipped_profiles
+from evaluation.profiles.spec import (
+    BilingualText,
+    ProfilePart,
+    ProfileSpec,
+    load_profile,
+    rule_settings,
+    shipped_profiles,
+)
 
 TITLE = "title: {en: T, ko: T}\n"
 
@@ -68,8 +75,8 @@ def test_what_is_not_a_profile_is_refused_with_the_reason(text: str, complaint: 
 
 def test_weights_that_sum_to_one_but_for_rounding_are_taken() -> None:
     # 0.1 + 0.2 + 0.7 is 0.9999999999999999 in binary
-    parts = tuple(Part(metric=f"m{i}", weight=w) for i, w in enumerate((0.1, 0.2, 0.7)))
-    assert ProfileSpec(name="p", title=Text(en="T", ko="T"), parts=parts).parts == parts
+    parts = tuple(ProfilePart(metric=f"m{i}", weight=w) for i, w in enumerate((0.1, 0.2, 0.7)))
+    assert ProfileSpec(name="p", title=BilingualText(en="T", ko="T"), parts=parts).parts == parts
 
 
 def test_rule_settings_carry_the_profiles_checks_and_the_runs_k() -> None:

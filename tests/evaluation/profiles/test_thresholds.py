@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.profiles.arithmetic import band_of, meets
-from evaluation.profiles.spec import Band, ProfileSpec
+from evaluation.profiles.spec import ProfileSpec, ScoreBand
 
 TITLE = {"en": "T", "ko": "T"}
 PROFILE = ProfileSpec.model_validate(
@@ -40,8 +40,8 @@ def test_bands_hold_their_lower_end_only(value: float, band: str | None) -> None
 def test_a_band_may_start_right_above_a_value(value: float, band: str | None) -> None:
     """Source 002: above 0.8 is excellent, 0.8 itself is good."""
     bands = (
-        Band.model_validate({"name": "good", "title": TITLE, "at_least": 0.6}),
-        Band.model_validate({"name": "excellent", "title": TITLE, "above": 0.8}),
+        ScoreBand.model_validate({"name": "good", "title": TITLE, "at_least": 0.6}),
+        ScoreBand.model_validate({"name": "excellent", "title": TITLE, "above": 0.8}),
     )
     found = band_of(bands, value)
     assert (found.name if found else None) == band
@@ -50,4 +50,4 @@ def test_a_band_may_start_right_above_a_value(value: float, band: str | None) ->
 @pytest.mark.parametrize("start", [{}, {"at_least": 0.1, "above": 0.1}])
 def test_a_band_starts_in_one_way(start: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="either at_least"):
-        Band.model_validate({"name": "b", "title": TITLE, **start})
+        ScoreBand.model_validate({"name": "b", "title": TITLE, **start})

@@ -63,7 +63,7 @@ def test_neither_a_refusal_nor_what_was_killed_before_its_answer_is_kept(monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(idempotency, "_rendered", killed)
+        patched.setattr(idempotency, "_render", killed)
         with pytest.raises(KeyboardInterrupt):
             post(caller, "runs/", body, "k")
     assert not Run.objects.exists()

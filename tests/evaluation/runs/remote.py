@@ -40,7 +40,7 @@ def remote_run(server: JudgeServer, answers: AnswerSet | int = 6, **options: Any
         method=options.pop("method", "said"),
     )
     beside = options.pop("beside", ())
-    return prepare_run(given, profile_row(given.project, "graphrag"), RunSpec(**options), judge=judge, beside=beside)
+    return prepare_run(given, profile_row(given.project, "graphrag"), RunSpec(**options), judge=judge, secondary=beside)
 
 
 def worked_off(run: Run, seconds: float = 30) -> Run:

@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 import pytest
 
-from evaluation.core.errors import InvalidFile, Refused
+from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.datasets.importing import import_question_set
 from evaluation.formats.reading import read_answers
 from evaluation.messages.sentences import explain
@@ -225,7 +225,7 @@ def test_the_files_own_system_name_is_taken_where_none_is_given_and_a_different_
     rows = [{"question_id": "q1", "answer": "x", "system": "graph"}]
     assert imported(asked, rows, "").run.answer_set.system_version.system.name == "graph"
     assert "system_differs" in {r.code for r in imported(asked, rows, "vector").remarks}
-    with pytest.raises(Refused, match="bad_name"):
+    with pytest.raises(DomainError, match="bad_name"):
         imported(asked, [{"question_id": "q1", "answer": "x"}], "")
 
 

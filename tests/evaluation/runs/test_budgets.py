@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import Attempt, AuditEvent, Reply, Run, WorkUnit
-from evaluation.runs.budgets import UNTOLD, USED_UP, Purse, set_budget, spent
+from evaluation.runs.budgets import BUDGET_USED_UP, COST_UNKNOWN, BudgetGuard, estimated_spending, set_budget
 from evaluation.runs.draining import drain
 from evaluation.runs.making import resume_run
 from evaluation.runs.progress import spending
@@ -41,11 +41,11 @@ def unpriced(settings: Any) -> None:
 
 def test_a_run_stops_at_its_budget_and_goes_on_under_a_larger_one(judge: JudgeServer, priced: None) -> None:
     run = worked_off(remote_run(judge, 20, concurrency=4, budget=Decimal("0.01")))
-    assert (run.state, run.reason) == (Run.State.PAUSED, USED_UP)
+    assert (run.state, run.reason) == (Run.State.PAUSED, BUDGET_USED_UP)
     cost = spending(run).known
     assert 7 * CALL <= cost <= Decimal("0.01") + 4 * CALL  # at most the four places beyond it, or below
     assert not WorkUnit.objects.filter(run=run, state=State.LEASED).exists()
-    with pytest.raises(Refused, match="budget_used_up"):
+    with pytest.raises(DomainError, match="budget_used_up"):
         resume_run(run, None, Decimal("0.001"))
     assert Run.objects.get(pk=run.pk).budget == Decimal("0.01")
     calls = spending(run).calls
@@ -58,7 +58,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_under_a_larger_one(judge: JudgeSe
 
 def test_a_budget_of_nothing_calls_nobody(judge: JudgeServer, priced: None) -> None:
     run = worked_off(remote_run(judge, 3, budget=Decimal(0)))
-    assert (run.state, run.reason) == (Run.State.PAUSED, USED_UP)
+    assert (run.state, run.reason) == (Run.State.PAUSED, BUDGET_USED_UP)
     assert judge.stats()["calls"] == judge.stats()["preflights"] == 0
 
 
@@ -69,19 +69,19 @@ def test_a_budget_that_is_enough_changes_nothing(judge: JudgeServer, priced: Non
 def test_replies_without_a_count_of_tokens_pause_the_run(judge: JudgeServer, priced: None) -> None:
     judge.behave(fitting(usage=None))
     run = worked_off(remote_run(judge, 20, concurrency=2, budget=Decimal(1)))
-    assert (run.state, run.reason) == (Run.State.PAUSED, UNTOLD)
+    assert (run.state, run.reason) == (Run.State.PAUSED, COST_UNKNOWN)
     assert spending(run).calls < 20
 
 
 def test_a_budget_that_could_not_hold_is_refused(judge: JudgeServer, unpriced: None) -> None:
-    with pytest.raises(Refused, match="budget_unpriced") as refused:
+    with pytest.raises(DomainError, match="budget_unpriced") as refused:
         remote_run(judge, 2, budget=Decimal(1))
     assert refused.value.params["models"] == ["judge-1"]
 
 
 @needs("batches")
 def test_a_budget_and_batches_exclude_each_other(judge: JudgeServer, priced: None) -> None:
-    with pytest.raises(Refused, match="budget_of_batches"):
+    with pytest.raises(DomainError, match="budget_of_batches"):
         remote_run(judge, 2, budget=Decimal(1), batch=True)
 
 
@@ -89,27 +89,27 @@ def test_what_is_out_counts_as_the_mean_of_what_is_known(judge: JudgeServer, pri
     run = remote_run(judge, 3, budget=Decimal(1))
     run = worked_off(run)
     whole = spending(run)
-    assert spent(run) == (whole.known, "")
+    assert estimated_spending(run) == (whole.known, "")
 
 
 def test_the_purse_is_looked_into_as_often_as_the_pace_asks(judge: JudgeServer, priced: None, monkeypatch: Any) -> None:
     run = remote_run(judge, 2, budget=Decimal(10))
     now, money, looks = [0.0], [Decimal(0)], []
     monkeypatch.setattr("evaluation.runs.budgets.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("evaluation.runs.budgets.spent", lambda _: looks.append(now[0]) or (money[0], ""))
-    purse = Purse(run)
+    monkeypatch.setattr("evaluation.runs.budgets.estimated_spending", lambda _: looks.append(now[0]) or (money[0], ""))
+    purse = BudgetGuard(run)
     # A dollar a second: at first a look is due each second, and at 9.6 dollars, with 0.4 s left, after 0.1 s.
     for at in (0.0, 2.0, 2.5, 3.1, 9.6, 9.65, 9.71, 10.0):
         now[0], money[0] = at, Decimal(str(at))
-        found = purse.stops()
+        found = purse.stop_reason()
     assert looks == [0.0, 2.0, 3.1, 9.6, 9.71, 10.0]
-    assert found == USED_UP
+    assert found == BUDGET_USED_UP
 
 
 def test_a_larger_budget_of_a_run_is_checked_as_the_first(judge: JudgeServer, priced: None, settings: Any) -> None:
     run = worked_off(remote_run(judge, 4, budget=Decimal(0)))
     settings.CONCORD_PRICES = ""
-    with pytest.raises(Refused, match="budget_unpriced"):
+    with pytest.raises(DomainError, match="budget_unpriced"):
         set_budget(run, Decimal(2), None)
 
 
@@ -132,21 +132,21 @@ def test_a_budget_goes_by_each_judge_and_not_by_questions_to_the_system(judge: J
     )
     for number in range(3):
         Reply.objects.create(attempt=Attempt.objects.create(unit=question, fence=1, round=0, number=number), **answered)
-    assert spent(run) == (known, "")  # what the system cost is not known and is no part of it
+    assert estimated_spending(run) == (known, "")  # what the system cost is not known and is no part of it
     Reply.objects.create(attempt=Attempt.objects.create(unit=units[0], fence=9, round=0, number=9), **answered)
-    assert spent(run) == (known + CALL, "")  # one call more, at the mean of the judge's
+    assert estimated_spending(run) == (known + CALL, "")  # one call more, at the mean of the judge's
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 900}, None])
 def test_counts_that_contradict_each_other_pause_the_run(judge: JudgeServer, priced: None, usage: Any) -> None:
     judge.behave(fitting(usage=usage))
     run = worked_off(remote_run(judge, 12, concurrency=2, budget=Decimal(1)))
-    assert (run.state, run.reason) == (Run.State.PAUSED, UNTOLD)
+    assert (run.state, run.reason) == (Run.State.PAUSED, COST_UNKNOWN)
 
 
 def test_reasoning_beside_the_output_is_paid_for(judge: JudgeServer, priced: None) -> None:
     judge.behave(fitting(usage={"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 2960}))
     run = worked_off(remote_run(judge, 12, concurrency=2, budget=Decimal("0.01")))
-    assert (run.state, run.reason) == (Run.State.PAUSED, USED_UP)
+    assert (run.state, run.reason) == (Run.State.PAUSED, BUDGET_USED_UP)
     cost = spending(run)
     assert cost.known == cost.calls * Decimal("0.00296")  # 900 in and 2,060 out at a dollar a million each

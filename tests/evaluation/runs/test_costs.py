@@ -17,13 +17,13 @@ from evaluation.runs.progress import (
     EMBEDDINGS,
     PREFLIGHT,
     Spending,
-    altogether,
-    calls_of,
+    call_status,
     expected_cost,
     progress,
     spending,
     spending_by_answer,
     spending_by_rubric,
+    total_spending,
 )
 from evaluation.worker.lifecycle import RunConfig
 from tests.factories import make_answer_set, make_draft_run, make_judge, make_units
@@ -103,7 +103,7 @@ def test_the_calls_before_a_run_are_part_of_its_cost() -> None:
     preflight(run, None, None, "0.01", outcome="server_error")
     preflight(run, "0.02", "0.02")
     whole = Spending(5, Decimal("0.135"), 1, tokens_in=130, tokens_out=13)  # 0.10 + 0.005 + 0.01 + 0.02
-    assert spending(run) == progress(run).spent == altogether(spending_by_rubric(run).values()) == whole
+    assert spending(run) == progress(run).spent == total_spending(spending_by_rubric(run).values()) == whole
     assert spending(run).at_least
     assert spending_by_rubric(run)[PREFLIGHT] == Spending(3, Decimal("0.03"), 1, tokens_in=30, tokens_out=3)
     assert set(spending_by_rubric(run)) == {"alpha", EMBEDDINGS, PREFLIGHT}
@@ -183,7 +183,7 @@ def test_calls_in_flight_their_limit_and_their_troubles_are_told() -> None:
     leased = {"state": WorkUnit.State.LEASED, "lease_token": run.start_token, "lease_until": run.created_at, "fence": 1}
     WorkUnit.objects.filter(pk=units[2].pk).update(**leased)
     Attempt.objects.create(unit=units[2], fence=1, round=0, number=1)
-    now = calls_of(run)
+    now = call_status(run)
     assert (now.in_flight, now.limit, now.resting_until) == (1, 7, None)
     assert now.pace == pytest.approx(4 / 30)
     assert list(now.troubles.items()) == [("rate_limited", 2), ("parse", 1)]

@@ -7,7 +7,7 @@ import pytest
 from evaluation.core.samples import Result
 from evaluation.models import Run
 from evaluation.runs.draining import drain
-from evaluation.scoring.first_values import FIRST, FirstValues
+from evaluation.scoring.first_values import FIRST_VALUES, FirstValues
 from evaluation.worker.lifecycle import resume
 from tests.evaluation.runs.remote import remote_run, worked_off
 from tests.judge_server import JudgeServer, actions
@@ -22,8 +22,8 @@ def counted(*answers: dict[str, Result]) -> list[str]:
 
 
 def test_ten_failures_of_one_kind_are_told_with_what_came() -> None:
-    said = counted(*[{"correctness": OFF_SCALE}] * FIRST)
-    assert said == [""] * (FIRST - 1) + ["scale: correctness 85"]
+    said = counted(*[{"correctness": OFF_SCALE}] * FIRST_VALUES)
+    assert said == [""] * (FIRST_VALUES - 1) + ["scale: correctness 85"]
 
 
 @pytest.mark.parametrize(
@@ -42,21 +42,21 @@ def test_fewer_failures_of_several_kinds_or_a_value_are_no_reason_to_stop(answer
 
 
 def test_a_metric_that_always_fails_is_found_beside_one_that_is_scored() -> None:
-    said = counted(*[{"a": Result.scored(4.0), "b": OFF_SCALE}] * FIRST)
+    said = counted(*[{"a": Result.scored(4.0), "b": OFF_SCALE}] * FIRST_VALUES)
     assert said[-1] == "scale: b 85"
 
 
 def test_failures_of_two_judges_are_not_added() -> None:
     values = FirstValues()
-    assert not any(values.count(number % 2, {"a": OFF_SCALE}) for number in range(2 * FIRST - 2))
+    assert not any(values.count(number % 2, {"a": OFF_SCALE}) for number in range(2 * FIRST_VALUES - 2))
 
 
 def test_no_more_than_the_first_values_are_in_hands_until_one_is_scored() -> None:
     values = FirstValues()
-    assert values.room(0) == FIRST
-    assert values.room(4) == FIRST - 4
+    assert values.room(0) == FIRST_VALUES
+    assert values.room(4) == FIRST_VALUES - 4
     values.count(1, {"a": OFF_SCALE})
-    assert values.room(3) == FIRST - 4
+    assert values.room(3) == FIRST_VALUES - 4
     values.count(1, {"a": Result.scored(1.0)})
     assert values.room(3) is None
 
@@ -82,11 +82,11 @@ def test_a_run_whose_first_values_all_fail_alike_pauses_and_goes_on_when_resumed
     run = worked_off(remote_run(judge, 40, concurrency=32))
     assert run.state == Run.State.PAUSED
     assert run.reason.startswith(reason)
-    assert judge.calls <= FIRST * calls_each
+    assert judge.calls <= FIRST_VALUES * calls_each
     judge.reset()
     assert resume(run)
     assert drain(run.pk, seconds=30).state in {Run.State.COMPLETED, Run.State.INCOMPLETE}
-    assert judge.calls == 40 - FIRST
+    assert judge.calls == 40 - FIRST_VALUES
 
 
 @pytest.mark.django_db

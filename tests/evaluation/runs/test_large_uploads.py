@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.accounts import access
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import (
     Answer,
@@ -29,11 +29,11 @@ from evaluation.models import (
 )
 from evaluation.runs import answer_files, large_uploads
 from evaluation.runs import views as runs_views
-from evaluation.runs.answer_files import Checked
-from evaluation.runs.large_uploads import cancel_large, confirm_large, keep_large, process_upload
+from evaluation.runs.answer_files import CheckedAnswers
+from evaluation.runs.large_uploads import cancel_large_file, confirm_large_file, process_upload, store_large_file
 from evaluation.runs.selectors import newest_answers
 from evaluation.worker import jobs
-from evaluation.worker.jobs import ring_due
+from evaluation.worker.jobs import enqueue_due
 from tests.factories import make_project, make_question_set, make_user, question_spec
 from tests.jobs import catch_rings, work
 
@@ -46,8 +46,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.CONCORD_DISPATCHER = "local"
     monkeypatch.setattr(runs_views, "LARGE_BYTES", 10)
     monkeypatch.setattr(runs_views, "CHUNK_BYTES", 100)
-    monkeypatch.setattr(answer_files, "BATCH", 10)
-    monkeypatch.setattr(large_uploads, "_TELL_SECONDS", -1.0)  # look at every batch
+    monkeypatch.setattr(answer_files, "ANSWERS_PER_TRANSACTION", 10)
+    monkeypatch.setattr(large_uploads, "_REPORT_SECONDS", -1.0)  # look at every batch
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def pieces(data: bytes) -> Iterator[bytes]:
 
 
 def kept(asked: QuestionSet, by: User, data: bytes = b"") -> ImportBatch:
-    batch = keep_large(asked, "rag", "a.jsonl", pieces(data or content()), by, map_text="")
+    batch = store_large_file(asked, "rag", "a.jsonl", pieces(data or content()), by, map_text="")
     batch.refresh_from_db()
     return batch
 
@@ -113,7 +113,7 @@ def test_a_large_file_is_checked_previewed_and_stored_by_workers(asked: Question
 
 def test_it_becomes_what_the_same_file_becomes_in_one_go(asked: QuestionSet, lead: User) -> None:
     batch = kept(asked, lead)
-    confirm_large(batch, lead)
+    confirm_large_file(batch, lead)
     large = AnswerSet.objects.get()
     again = answer_files.import_answers(
         asked, "rag", answer_files.read_answers(content(), "a.jsonl"), data=content(), file_name="a.jsonl", by=None
@@ -129,7 +129,7 @@ def test_a_wrong_file_is_refused_with_every_place_and_leaves_nothing(asked: Ques
     assert "a.jsonl was refused; nothing was imported" in page
     assert "27" in page
     assert not ImportChunk.objects.exists()
-    assert not AnswerSet.every.exists()
+    assert not AnswerSet.all_objects.exists()
 
 
 @pytest.mark.usefixtures("nobody_works")
@@ -148,14 +148,14 @@ def test_a_file_that_waits_shows_how_far_it_is_and_is_cancelled_for_good(asked: 
 
 def broken_off(monkeypatch: pytest.MonkeyPatch, then: Any) -> None:
     """Have something happen behind the first batch that is stored."""
-    real = Checked.store
+    real = CheckedAnswers.store
 
-    def store(self: Checked, answers: AnswerSet) -> Iterator[int]:
+    def store(self: CheckedAnswers, answers: AnswerSet) -> Iterator[int]:
         for stored in real(self, answers):
             then()
             yield stored
 
-    monkeypatch.setattr(Checked, "store", store)
+    monkeypatch.setattr(CheckedAnswers, "store", store)
 
 
 @pytest.mark.usefixtures("nobody_works")
@@ -164,7 +164,7 @@ def test_a_file_whose_workers_fail_for_good_says_so_and_can_be_cancelled(
 ) -> None:
     batch = kept(asked, lead)
     Job.objects.update(attempts=jobs.MOST_ATTEMPTS - 1)
-    monkeypatch.setattr(large_uploads, "_check", lambda *_: 1 / 0)
+    monkeypatch.setattr(large_uploads, "_check_file", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         work(process_upload, batch.pk)
     client, address = client_of(lead), reverse("answers-preview", args=[batch.uuid])
@@ -178,16 +178,16 @@ def test_what_was_stored_before_it_was_cancelled_never_counts(
 ) -> None:
     batch = kept(asked, lead)
     with monkeypatch.context() as patch:
-        broken_off(patch, lambda: cancel_large(batch, lead))
-        confirm_large(batch, lead)
+        broken_off(patch, lambda: cancel_large_file(batch, lead))
+        confirm_large_file(batch, lead)
     assert Answer.objects.count() == 10
     assert not AnswerSet.objects.exists()
     assert not Run.objects.exists()
     assert not access.visible(AnswerSet.objects.all(), lead).exists()
-    with pytest.raises(Refused, match="no_answers"):
+    with pytest.raises(DomainError, match="no_answers"):
         newest_answers(asked, "rag")
     second = kept(asked, lead)
-    confirm_large(second, lead)
+    confirm_large_file(second, lead)
     assert AnswerSet.objects.get().answers.count() == COUNT
 
 
@@ -201,13 +201,13 @@ def test_a_worker_that_died_is_followed_by_one_that_stores_what_is_missing(
     with monkeypatch.context() as patch:
         broken_off(patch, die)
         with pytest.raises(MemoryError):
-            confirm_large(batch, lead)
+            confirm_large_file(batch, lead)
     batch.refresh_from_db()
     assert (batch.state, Answer.objects.count()) == ("importing", 10)
-    ring_due()
+    enqueue_due()
     assert Answer.objects.count() == 10  # it is retried after a pause
     Job.objects.update(next_at=Now())
-    ring_due()
+    enqueue_due()
     batch.refresh_from_db()
     assert batch.state == "confirmed"
     assert AnswerSet.objects.get().answers.count() == Answer.objects.count() == COUNT
@@ -218,13 +218,13 @@ def test_a_worker_whose_lease_was_lost_stops(asked: QuestionSet, lead: User, mon
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "_RENEW_SECONDS", -1.0)
         broken_off(patch, lambda: Job.objects.update(token="0" * 32))
-        confirm_large(batch, lead)
+        confirm_large_file(batch, lead)
     assert Answer.objects.count() == 10
     assert not AnswerSet.objects.exists()
 
 
 def test_an_import_that_counts_cannot_be_cancelled(asked: QuestionSet, lead: User) -> None:
     batch = kept(asked, lead)
-    confirm_large(batch, lead)
-    assert not cancel_large(batch, lead)
+    confirm_large_file(batch, lead)
+    assert not cancel_large_file(batch, lead)
     assert AnswerSet.objects.get().answers.count() == COUNT

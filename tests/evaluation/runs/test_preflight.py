@@ -12,7 +12,7 @@ from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import Attempt, Preflight, Run, Score
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.worker.dispatch import sweep
+from evaluation.worker.dispatch import requeue_stalled
 from evaluation.worker.lifecycle import cancel, pause, resume, start
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.judge_server import JudgeServer, actions
@@ -149,7 +149,7 @@ def test_c1_a_judge_that_wants_to_be_left_alone_is_not_asked_until_then(judge: J
     assert run.state == Run.State.PREFLIGHT
     assert drain(run.pk, seconds=5).state == Run.State.PREFLIGHT
     assert judge.preflights == 1
-    assert sweep() == []
+    assert requeue_stalled() == []
     waiting = Preflight.objects.get()
     assert waiting.retry_at is not None
     assert 290 < (waiting.retry_at - waiting.created_at).total_seconds() < 310
@@ -158,7 +158,7 @@ def test_c1_a_judge_that_wants_to_be_left_alone_is_not_asked_until_then(judge: J
 def test_the_sweep_rings_a_run_that_waits_for_its_check(judge: JudgeServer) -> None:
     run = remote_run(judge)
     start(run)
-    assert sweep() == [run.pk]
+    assert requeue_stalled() == [run.pk]
 
 
 def test_a_run_can_be_paused_and_cancelled_while_it_is_checked(judge: JudgeServer) -> None:

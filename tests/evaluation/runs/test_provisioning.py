@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from evaluation.core.errors import InvalidFile
 from evaluation.models import ApiToken, AuditEvent, Endpoint, JudgeVersion, Project, RoleGrant, SystemVersion, User
-from evaluation.runs.provisioning import Setup, provision, read_setup
+from evaluation.runs.provisioning import ProvisionFile, provision, read_provision_file
 
 pytestmark = pytest.mark.django_db
 ORIGIN = "http://127.0.0.1:9"
@@ -45,17 +45,17 @@ def file_of(folder: Path, said: Any) -> Path:
 
 
 def again(said: dict[str, Any]) -> list[str]:
-    return provision(Setup.model_validate(said)).changes
+    return provision(ProvisionFile.model_validate(said)).changes
 
 
 def refused(said: dict[str, Any]) -> dict[str, str]:
     with pytest.raises(InvalidFile) as error:
-        provision(Setup.model_validate(said), "site.yaml")
+        provision(ProvisionFile.model_validate(said), "site.yaml")
     return {one.field: str(one.params["error"]) for one in error.value.problems}
 
 
 def test_everything_is_made_and_the_second_time_nothing(tmp_path: Path) -> None:
-    done = provision(read_setup(file_of(tmp_path, WHOLE)))
+    done = provision(read_provision_file(file_of(tmp_path, WHOLE)))
     assert len(done.changes) == 11
     project = Project.objects.get(name="Team")
     assert (project.default_judge, project.default_profile) == ("gpt", "graphrag")
@@ -106,7 +106,7 @@ def test_a_token_is_what_a_variable_says(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("TEAM_TOKEN", "x" * 31)
     assert "32 characters" in refused(said)["tokens.0"]
     monkeypatch.setenv("TEAM_TOKEN", "x" * 40)
-    provision(Setup.model_validate(said))
+    provision(ProvisionFile.model_validate(said))
     assert ApiToken.objects.get().sha256 == hashlib.sha256(b"x" * 40).hexdigest()
     assert again(said) == []
     taken = said | {"tokens": [{"name": "other", "user": "kim", "value_env": "TEAM_TOKEN"}]}
@@ -155,7 +155,7 @@ def test_what_cannot_be_is_named_by_its_place(more: dict[str, Any], field: str, 
 
 def test_the_form_is_checked_with_line_and_field(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile) as error:
-        read_setup(file_of(tmp_path, "project: T\npeople:\n- username: a\n  roles: [boss]\n"))
+        read_provision_file(file_of(tmp_path, "project: T\npeople:\n- username: a\n  roles: [boss]\n"))
     assert [(one.code, one.line, one.field) for one in error.value.problems] == [
         ("provision_invalid", 4, "people.0.roles.0")
     ]

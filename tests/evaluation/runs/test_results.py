@@ -9,8 +9,8 @@ import pytest
 from evaluation.judges.shipping import definitions, shipped_rubric_row
 from evaluation.models import MetricDefinition, Run, Score
 from evaluation.runs.progress import progress_by_run
-from evaluation.runs.results import MetricFigures, figures, updated_at, values_of
-from evaluation.worker.lifecycle import RunConfig, answers_in
+from evaluation.runs.results import MetricFigures, generation_values, run_figures, updated_at
+from evaluation.worker.lifecycle import RunConfig, run_answers
 from tests.factories import make_answer, make_answer_set, make_draft_run, make_judge, make_scored_run, make_units
 
 pytestmark = pytest.mark.django_db
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def test_a_mean_leaves_failures_out_and_counts_them() -> None:
     """Six answers judged 1, 2, failed, 4, 5, 1: the mean of five is 13/5 = 2.6."""
     run = make_scored_run(values=[1, 2, None, 4, 5])
-    assert figures(run)["correctness"] == MetricFigures(2.6, 5, 1, 0)
+    assert run_figures(run)["correctness"] == MetricFigures(2.6, 5, 1, 0)
 
 
 def test_with_repeats_an_answer_counts_once() -> None:
@@ -40,7 +40,7 @@ def test_with_repeats_an_answer_counts_once() -> None:
             rubric_version=rubric,
             **({"status": "scored", "value": value} if value else {"status": "failed", "reason": "parse"}),
         )
-    assert figures(run) == {"correctness": MetricFigures(3.5, 3, 1, 0)}
+    assert run_figures(run) == {"correctness": MetricFigures(3.5, 3, 1, 0)}
 
 
 def test_the_newest_round_of_an_answer_is_the_runs() -> None:
@@ -48,7 +48,7 @@ def test_the_newest_round_of_an_answer_is_the_runs() -> None:
     first = answers.answers.order_by("id").first()
     assert first is not None
     again = make_answer(answers, first.question, "better", round=1)
-    shown = answers_in(make_draft_run(answers))
+    shown = run_answers(make_draft_run(answers))
     assert again in shown
     assert first not in shown
     assert len(shown) == 6
@@ -56,7 +56,7 @@ def test_the_newest_round_of_an_answer_is_the_runs() -> None:
 
 def test_a_run_about_some_questions_shows_their_answers_only() -> None:
     run = make_draft_run(config=RunConfig(rules=("keyword_hit",), question_ids=("q2",)))
-    assert [answer.question.external_id for answer in answers_in(run)] == ["q2"]
+    assert [answer.question.external_id for answer in run_answers(run)] == ["q2"]
 
 
 def test_values_are_given_under_the_names_of_source_002() -> None:
@@ -66,7 +66,7 @@ def test_values_are_given_under_the_names_of_source_002() -> None:
     for name, value in [("precision_at_k", 0.2), ("hit_at_k", 1.0), ("generation_faithfulness", 0.9)]:
         metric = MetricDefinition.objects.create(name=name, version=1, kind="rule", scale="0..1:real")
         Score.objects.create(run=run, answer=answer, metric=metric, origin=name, status="scored", value=value)
-    assert values_of(run, [answer])[answer.pk] == {
+    assert generation_values(run, [answer])[answer.pk] == {
         "precision": 0.2,
         "recall": None,
         "hit": 1.0,
@@ -78,8 +78,8 @@ def test_values_are_given_under_the_names_of_source_002() -> None:
 
 def test_the_1_to_5_faithfulness_is_never_shown_as_source_002s() -> None:
     run = make_scored_run(values=[5])
-    answers = list(answers_in(run))
-    assert {values["faithfulness"] for values in values_of(run, answers).values()} == {None}
+    answers = list(run_answers(run))
+    assert {values["faithfulness"] for values in generation_values(run, answers).values()} == {None}
 
 
 def test_a_run_was_updated_when_anything_last_happened_to_it() -> None:
@@ -105,9 +105,9 @@ def test_the_progress_of_many_runs_takes_three_queries(django_assert_num_queries
 
 def test_a_new_score_is_in_the_figures_at_once() -> None:
     run = make_scored_run(values=[1, 2])
-    before = figures(run)
+    before = run_figures(run)
     answer = run.answer_set.answers.order_by("id").last()
     assert answer is not None
     metric = MetricDefinition.objects.create(name="precision_at_k", version=1, kind="rule", scale="0..1:real")
     Score.objects.create(run=run, answer=answer, metric=metric, origin="late", status="scored", value=0.5)
-    assert figures(run) == before | {"precision_at_k": MetricFigures(0.5, 1, 0, 0)}
+    assert run_figures(run) == before | {"precision_at_k": MetricFigures(0.5, 1, 0, 0)}

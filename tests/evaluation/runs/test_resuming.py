@@ -16,8 +16,8 @@ from evaluation.judges.shipping import save_judge, save_profile
 from evaluation.models import AnswerSet, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.runs.making import ask_for_run, pause_run
-from evaluation.runs.results import Drift, Part, drift
+from evaluation.runs.making import launch_run, pause_run
+from evaluation.runs.results import Drift, VersionedPart, drift
 from tests.evaluation.datasets.sources import question, question_file
 from tests.factories import make_answer, make_answer_set, make_draft_run
 
@@ -34,7 +34,7 @@ def profile_without_coverage() -> ProfileSpec:
 
 
 def paused_run() -> Run:
-    return pause_run(ask_for_run(make_answer_set(), RunSpec(profile="graphrag", judge=None), None), None)
+    return pause_run(launch_run(make_answer_set(), RunSpec(profile="graphrag", judge=None), None), None)
 
 
 def test_a_run_that_nothing_has_changed_for_has_no_drift() -> None:
@@ -42,15 +42,15 @@ def test_a_run_that_nothing_has_changed_for_has_no_drift() -> None:
 
 
 def test_newer_versions_of_what_a_run_is_made_of_are_named() -> None:
-    run = ask_for_run(make_answer_set(), RunSpec(profile="graphrag"), None)
+    run = launch_run(make_answer_set(), RunSpec(profile="graphrag"), None)
     asked = run.answer_set.question_set
     save_profile(run.project, profile_without_coverage())
     save_judge(run.project, "baseline", None, model="lexical-99", language="en")
     import_question_set(run.project, asked.name, question_file(question(1)), by=None)
     assert drift(run) == (
-        Drift(Part.PROFILE, "graphrag", 1, 2),
-        Drift(Part.QUESTION_SET, asked.name, 1, 2),
-        Drift(Part.JUDGE, "baseline", 1, 2),
+        Drift(VersionedPart.PROFILE, "graphrag", 1, 2),
+        Drift(VersionedPart.QUESTION_SET, asked.name, 1, 2),
+        Drift(VersionedPart.JUDGE, "baseline", 1, 2),
     )
 
 
@@ -75,7 +75,7 @@ def test_what_is_neither_paused_nor_running_cannot_be_resumed() -> None:
 
 def test_retrying_does_the_failed_steps_again_and_ends_with_100_while_it_stays_incomplete() -> None:
     answers = make_answer_set()
-    run = ask_for_run(answers, RunSpec(judge=None), None)
+    run = launch_run(answers, RunSpec(judge=None), None)
     call_command("drain", run.pk, stdout=io.StringIO())
     with pytest.raises(CommandError, match="nothing to retry"):
         call_command("retry_failed", run.pk)
@@ -90,7 +90,7 @@ def test_a_run_that_stays_incomplete_ends_with_100() -> None:
     answers = AnswerSet.objects.get(pk=make_answer_set().pk)
     for row in answers.question_set.questions.all():
         make_answer(answers, row, "", round=1, status="failed", reason="timeout")
-    run = pause_run(ask_for_run(answers, RunSpec(judge=None), None), None)
+    run = pause_run(launch_run(answers, RunSpec(judge=None), None), None)
     with pytest.raises(SystemExit) as ended:
         call_command("resume", run.pk, stdout=io.StringIO())
     assert ended.value.code == 100

@@ -10,15 +10,15 @@ import pytest
 from django import forms
 from django.core.management import CommandParser
 
-from evaluation.core.errors import Refused
-from evaluation.models.run_spec import ASKING, OPTIONS, AskSpec, CallSpec, RunSpec
+from evaluation.core.errors import DomainError
+from evaluation.models.run_spec import ASK_OPTIONS, RUN_OPTIONS, AskSpec, CallSpec, RunSpec
 from evaluation.runs.api import RunRequestSerializer
-from evaluation.specs.flags import add_flags, dollars, values_of
+from evaluation.specs.flags import add_flags, dollars, option_values
 from evaluation.specs.form_fields import form_fields
 from evaluation.specs.setting import Setting
 from evaluation.worker.lifecycle import RunConfig
 
-EVERY = [*ASKING.values(), *OPTIONS.values()]
+EVERY = [*ASK_OPTIONS.values(), *RUN_OPTIONS.values()]
 each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
 NUMBERS = [one for one in EVERY if one.kind is int]
 
@@ -43,7 +43,7 @@ def test_the_rest_body_begins_with_its_default(one: Setting) -> None:
 def test_a_command_without_flags_means_the_defaults() -> None:
     options = parsed()
     assert options.pop("judge") == []  # several may be named, of which the first counts
-    spec = RunSpec(**values_of([one for one in OPTIONS.values() if one.name != "judge"], options))
+    spec = RunSpec(**option_values([one for one in RUN_OPTIONS.values() if one.name != "judge"], options))
     assert spec == RunSpec()
 
 
@@ -60,7 +60,7 @@ def test_a_command_without_flags_means_the_defaults() -> None:
     ],
 )
 def test_a_flag_sets_the_option_of_its_name(arguments: list[str], name: str, value: Any) -> None:
-    assert values_of(EVERY, parsed(*arguments))[name] == value
+    assert option_values(EVERY, parsed(*arguments))[name] == value
 
 
 @pytest.mark.parametrize("one", NUMBERS, ids=lambda one: one.name)
@@ -69,13 +69,13 @@ def test_a_number_out_of_range_is_refused_by_flag_and_specification(
 ) -> None:
     low, high = one.limits
     flag = f"--{one.option.replace('_', '-')}"
-    assert values_of([one], parsed(flag, str(high))) == {one.name: high}
+    assert option_values([one], parsed(flag, str(high))) == {one.name: high}
     for value in (low - 1, high + 1):
         with pytest.raises(SystemExit):
             parsed(f"{flag}={value}")
         assert f"between {low} and {high}" in capsys.readouterr().err
-        with pytest.raises(Refused, match="setting_range"):
-            (RunSpec if one.name in OPTIONS else AskSpec)(**{one.name: value})
+        with pytest.raises(DomainError, match="setting_range"):
+            (RunSpec if one.name in RUN_OPTIONS else AskSpec)(**{one.name: value})
 
 
 @pytest.mark.parametrize("one", [one for one in EVERY if one.form], ids=lambda one: one.name)
@@ -88,9 +88,9 @@ def test_the_form_knows_no_value_out_of_range(one: Setting) -> None:
 
 
 def test_a_run_keeps_what_it_was_asked_for_by_the_same_declarations() -> None:
-    for name in (*ASKING, *CallSpec.model_fields):
-        assert RunConfig().model_dump()[name] == (ASKING | OPTIONS)[name].default
-    with pytest.raises(Refused, match="setting_range"):
+    for name in (*ASK_OPTIONS, *CallSpec.model_fields):
+        assert RunConfig().model_dump()[name] == (ASK_OPTIONS | RUN_OPTIONS)[name].default
+    with pytest.raises(DomainError, match="setting_range"):
         RunConfig(repeat=51)
 
 
@@ -102,5 +102,5 @@ def test_a_budget_that_is_no_amount_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("budget", [Decimal(-1), Decimal("nan"), Decimal(100_000_000)])
 def test_a_specification_refuses_a_budget_out_of_range(budget: Decimal) -> None:
-    with pytest.raises(Refused, match="setting_range"):
+    with pytest.raises(DomainError, match="setting_range"):
         RunSpec(budget=budget)

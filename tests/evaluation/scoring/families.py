@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from evaluation.judges.shipping import baseline_judge, save_profile
-from evaluation.judging.baseline import judged
+from evaluation.judging.baseline import judge_offline
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.models import AnswerSet, ProfileVersion, Run
 from evaluation.profiles.spec import ProfileSpec
@@ -40,7 +40,7 @@ class ScriptedJudge:
     async def call(self, request: JudgeCall) -> JudgeReply:
         """The script's reply, else the baseline's."""
         self.calls.append(request)
-        return self.script(request) or judged(request)
+        return self.script(request) or judge_offline(request)
 
     async def __aenter__(self) -> Self:
         return self

@@ -73,15 +73,15 @@ def test_a_run_paused_between_two_calls_goes_on_with_the_second(monkeypatch: pyt
     drain(run.pk, seconds=30)
     assert Run.objects.get(pk=run.pk).state == Run.State.PAUSED
     monkeypatch.setattr(CallPool, "collect", honest)
-    assert {call.ask.step for call in judge.calls} == {"extract"}
+    assert {call.judge_request.step for call in judge.calls} == {"extract"}
     assert not Score.objects.filter(run=run).exists()
     assert set(WorkUnit.objects.values_list("state", flat=True)) == {"todo"}
     again = judged_by(monkeypatch, lambda _: None)
     assert resume(Run.objects.get(pk=run.pk))
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
-    first = sum(call.ask.step == "extract" for call in [*judge.calls, *again.calls])
+    first = sum(call.judge_request.step == "extract" for call in [*judge.calls, *again.calls])
     assert first == ANSWERS  # no claims were sought twice
-    assert sum(call.ask.step == "verify" for call in again.calls) == ANSWERS
+    assert sum(call.judge_request.step == "verify" for call in again.calls) == ANSWERS
     assert Score.objects.filter(run=run, status=Status.SCORED).count() == ANSWERS
 
 
@@ -94,7 +94,7 @@ def test_when_time_is_up_between_two_calls_the_unit_goes_back_unharmed(monkeypat
             break
     drain(run.pk, seconds=30)
     assert Score.objects.filter(run=run, status=Status.SCORED).count() == ANSWERS
-    assert len({(call.answer.text, call.ask.step) for call in judge.calls}) == len(judge.calls) == 2 * ANSWERS
+    assert len({(call.answer.text, call.judge_request.step) for call in judge.calls}) == len(judge.calls) == 2 * ANSWERS
 
 
 def test_the_second_call_is_retried_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,12 +102,12 @@ def test_the_second_call_is_retried_on_its_own(monkeypatch: pytest.MonkeyPatch) 
     failures = iter([JudgeReply(Outcome.OK, raw="prose")])
 
     def script(call: JudgeCall) -> JudgeReply | None:
-        return next(failures, None) if call.ask.step == "verify" else None
+        return next(failures, None) if call.judge_request.step == "verify" else None
 
     judge = judged_by(monkeypatch, script)
     start(run)
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
-    steps = [call.ask.step for call in judge.calls]
+    steps = [call.judge_request.step for call in judge.calls]
     assert (steps.count("extract"), steps.count("verify")) == (ANSWERS, ANSWERS + 1)
     assert sorted(Reply.objects.values_list("outcome", flat=True)).count("parse") == 1
     assert max(Attempt.objects.values_list("number", flat=True)) == 3
@@ -115,7 +115,7 @@ def test_the_second_call_is_retried_on_its_own(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_step_that_fails_for_good_fails_the_unit_and_a_retry_starts_over(monkeypatch: pytest.MonkeyPatch) -> None:
     run = claims_run()
-    judged_by(monkeypatch, lambda call: JudgeReply(Outcome.REFUSED) if call.ask.step == "verify" else None)
+    judged_by(monkeypatch, lambda call: JudgeReply(Outcome.REFUSED) if call.judge_request.step == "verify" else None)
     start(run)
     assert drain(run.pk, seconds=30).state == Run.State.INCOMPLETE
     assert set(Score.objects.values_list("status", "reason")) == {("failed", "refused")}

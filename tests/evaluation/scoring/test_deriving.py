@@ -7,7 +7,7 @@ import pytest
 from evaluation.models import Run, Score
 from evaluation.runs.draining import drain
 from evaluation.scoring import writing
-from evaluation.scoring.writing import current, derive
+from evaluation.scoring.writing import current_scores, derive_scores
 from evaluation.worker.lifecycle import start
 from tests.evaluation.scoring.families import run_under
 from tests.factories import make_answer_set, make_question_set
@@ -59,12 +59,12 @@ def test_the_weights_of_each_answers_overall_score_are_stored() -> None:
 
 
 def test_many_answers_are_derived_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "DERIVED_AT_ONCE", 1)
+    monkeypatch.setattr(writing, "DERIVE_PAGE", 1)
     run = drained()
     scores = Score.objects.filter(run=run, metric__name="ragas_score")
     assert [(score.value, score.round) for score in scores] == [(pytest.approx(100.0), 0)] * 2
     Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
-    assert derive(run) == 0
+    assert derive_scores(run) == 0
 
 
 def test_a_run_mean_profile_has_no_score_of_single_answers() -> None:
@@ -77,7 +77,7 @@ def test_deriving_again_changes_nothing_and_changed_inputs_supersede() -> None:
     run = drained()
     before = Score.objects.count()
     Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
-    assert derive(run) == 0
+    assert derive_scores(run) == 0
     assert Score.objects.count() == before
     old = Score.objects.filter(run=run, metric__name="claim_support").first()
     assert old is not None
@@ -89,13 +89,13 @@ def test_deriving_again_changes_nothing_and_changed_inputs_supersede() -> None:
         value=0.0,
         round=1,
     )
-    assert derive(run) == 2  # ragas_score and answer_overall of one answer
-    newest = current(Score.objects.filter(run=run, answer=old.answer, metric__name="ragas_score")).get()
+    assert derive_scores(run) == 2  # ragas_score and answer_overall of one answer
+    newest = current_scores(Score.objects.filter(run=run, answer=old.answer, metric__name="ragas_score")).get()
     # 0 x .3 + 100 x .2 + 100 x .2, divided by .7
     assert (newest.round, newest.value) == (1, pytest.approx(400 / 7))
-    assert derive(run) == 0
+    assert derive_scores(run) == 0
 
 
 def test_nothing_is_derived_for_a_run_that_does_not_run() -> None:
     run = drained()
-    assert derive(run) == 0
+    assert derive_scores(run) == 0

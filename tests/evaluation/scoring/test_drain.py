@@ -12,7 +12,7 @@ from evaluation.judges.shipping import baseline_judge, profile_row
 from evaluation.models import AnswerSet, Attempt, Reply, Run, Score, WorkUnit
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.worker.dispatch import sweep
+from evaluation.worker.dispatch import requeue_stalled
 from evaluation.worker.lifecycle import cancel, pause, resume, retry_failed, start
 from tests.factories import make_answer, make_answer_set, make_question_set
 
@@ -129,9 +129,9 @@ def test_a_retry_raises_the_round_and_never_replaces_a_good_score() -> None:
 def test_the_sweep_rings_a_run_that_nobody_works_on() -> None:
     run = baseline_run()
     start(run)
-    assert sweep() == [run.pk]
+    assert requeue_stalled() == [run.pk]
     drain(run.pk, seconds=30)
-    assert sweep() == []
+    assert requeue_stalled() == []
 
 
 def test_j4_an_answer_that_says_nothing_gets_the_floor_without_a_call() -> None:

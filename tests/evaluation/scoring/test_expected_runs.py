@@ -12,7 +12,7 @@ from evaluation.runs.draining import drain
 from evaluation.scoring.judges import earlier_replies
 from evaluation.worker.lifecycle import retry_failed
 from review.comparisons.values import differing_versions
-from review.evidence.scorers import machine_values
+from review.evidence.scorers import combined_scores
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.judge_server import JudgeServer, actions
 from tests.judge_server.fixture import judge_server
@@ -123,6 +123,6 @@ def test_a_conversation_that_was_broken_off_finds_its_probabilities_again(judge:
 def test_the_spread_over_the_levels_steers_draws_by_uncertainty(judge: JudgeServer) -> None:
     run = worked_off(remote_run(judge, 1, method="expected"))
     metrics = {one.pk: one.name for one in MetricDefinition.objects.all()}
-    spread = {metrics[pk]: value.spread for (_, pk), value in machine_values(run, list(metrics)).items()}
+    spread = {metrics[pk]: value.spread for (_, pk), value in combined_scores(run, list(metrics)).items()}
     assert spread["correctness"] == pytest.approx(0.1875**0.5, abs=1e-9)  # .75 x .25 for levels one apart
     assert spread["faithfulness"] == 0.0

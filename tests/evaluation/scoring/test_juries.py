@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.errors import Refused, UnknownName
-from evaluation.judges.shipping import baseline_judge, bench_of, profile_row, save_judge
+from evaluation.core.errors import DomainError, UnknownName
+from evaluation.judges.shipping import baseline_judge, judge_panel, profile_row, save_judge
 from evaluation.models import AnswerSet, Endpoint, JudgeVersion, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.scoring.writing import counting, judge_together
+from evaluation.scoring.writing import combine_juries, counting_scores
 from evaluation.worker.lifecycle import retry_failed, start
-from review.evidence.scorers import machine_values
+from review.evidence.scorers import combined_scores
 from tests.evaluation.runs.remote import answers_to
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
@@ -39,9 +39,9 @@ def answers(judge_server: JudgeServer, settings: Any) -> AnswerSet:
 
 
 def judged(answers: AnswerSet, names: tuple[str, ...], jury: str = "", **options: Any) -> Run:
-    bench = bench_of(answers.project, names, jury)
+    bench = judge_panel(answers.project, names, jury)
     profile = profile_row(answers.project, "graphrag")
-    run = prepare_run(answers, profile, RunSpec(**options), judge=bench.primary, beside=bench.beside)
+    run = prepare_run(answers, profile, RunSpec(**options), judge=bench.primary, secondary=bench.secondary)
     start(run)
     return drain(run.pk, seconds=60)
 
@@ -63,7 +63,7 @@ def test_the_jury_counts_and_its_members_are_kept(answers: AnswerSet, judge_serv
     assert len({tuple(member.values()) for member in members}) > 1  # they do not all say the same
     for key, value in jury.items():
         assert value == sorted(member[key] for member in members)[1]
-    counted = counting(run).exclude(judge_version=None)
+    counted = counting_scores(run).exclude(judge_version=None)
     assert {score.judge_version.name for score in counted.select_related("judge_version")} == {"median-of-3"}
 
 
@@ -72,7 +72,7 @@ def test_the_spread_of_a_jury_steers_draws_by_uncertainty(answers: AnswerSet) ->
     score = Score.objects.filter(run=run, judge_version__name="mean-of-3").order_by("-detail__spread").first()
     assert score is not None
     assert score.detail["spread"] > 0
-    told = machine_values(run, [score.metric_id])[score.answer_id, score.metric_id]
+    told = combined_scores(run, [score.metric_id])[score.answer_id, score.metric_id]
     assert (told.spread, told.by, told.baseline) == (score.detail["spread"], "mean-of-3@1", False)
 
 
@@ -87,13 +87,13 @@ def test_joining_again_changes_nothing_and_a_retried_member_supersedes(
     assert run.state == Run.State.COMPLETED  # two of three are enough
     before = values(run, "mean-of-3")
     Run.objects.update(state=Run.State.RUNNING)
-    assert judge_together(run) == 0
+    assert combine_juries(run) == 0
     Run.objects.update(state=Run.State.COMPLETED)
     run.refresh_from_db()
     judge_server.reset()
     retry_failed(run)
     run = drain(run.pk, seconds=60)
-    after = counting(run).filter(judge_version__name="mean-of-3").select_related("metric")
+    after = counting_scores(run).filter(judge_version__name="mean-of-3").select_related("metric")
     three = values(run, "three")
     for score in after:
         key = (score.answer_id, score.metric.name)
@@ -104,18 +104,18 @@ def test_joining_again_changes_nothing_and_a_retried_member_supersedes(
 def test_judges_side_by_side_are_compared_and_the_first_counts(answers: AnswerSet) -> None:
     run = judged(answers, ("one", "two"))
     assert set(values(run, "one")) == set(values(run, "two"))
-    counted = counting(run).exclude(judge_version=None).select_related("judge_version")
+    counted = counting_scores(run).exclude(judge_version=None).select_related("judge_version")
     assert {score.judge_version.name for score in counted} == {"one"}
 
 
 def test_a_jury_needs_two_judges_of_one_language_and_a_known_rule() -> None:
     project = make_project()
     baseline_judge(project, "en")
-    with pytest.raises(Refused, match="jury_too_small"):
-        bench_of(project, ["baseline", "baseline"], "mean")
+    with pytest.raises(DomainError, match="jury_too_small"):
+        judge_panel(project, ["baseline", "baseline"], "mean")
     korean = JudgeVersion(project=project, name="ko", version=1, model="m", language="ko", content_hash="x")
     korean.save()
-    with pytest.raises(Refused, match="jury_languages"):
-        bench_of(project, ["baseline", "ko"], "mean")
+    with pytest.raises(DomainError, match="jury_languages"):
+        judge_panel(project, ["baseline", "ko"], "mean")
     with pytest.raises(UnknownName):
-        bench_of(project, ["baseline", "ko"], "loudest")
+        judge_panel(project, ["baseline", "ko"], "loudest")

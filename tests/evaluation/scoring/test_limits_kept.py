@@ -18,7 +18,7 @@ from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
 from evaluation.models.work import EndpointShare
 from evaluation.runs.draining import drain, preflight
 from evaluation.worker import dispatch, units
-from evaluation.worker.dispatch import sweep
+from evaluation.worker.dispatch import requeue_stalled
 from evaluation.worker.health import stalled_runs
 from evaluation.worker.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec
@@ -37,7 +37,7 @@ def judge() -> Iterator[JudgeServer]:
 @pytest.fixture
 def rings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     rung: list[int] = []
-    monkeypatch.setattr(dispatch, "ring", rung.append)
+    monkeypatch.setattr(dispatch, "enqueue_run", rung.append)
     return rung
 
 
@@ -106,11 +106,11 @@ def test_a_wait_of_five_minutes_defers_the_unit_frees_the_worker_and_rests_the_e
     # Another worker, another run, the sweep: nobody calls while it rests, and nobody calls the run stalled.
     drain(run.pk, seconds=60)
     assert judge.calls == sent
-    assert sweep() == stalled_runs() == []
+    assert requeue_stalled() == stalled_runs() == []
     # Later:
     Endpoint.objects.update(cooldown_until=Now() - timedelta(seconds=1))
     WorkUnit.objects.filter(not_before__isnull=False).update(not_before=Now() - timedelta(seconds=1))
-    assert sweep() == [run.pk]
+    assert requeue_stalled() == [run.pk]
     drain(run.pk, seconds=60)
     assert_complete(run, judge)
 

@@ -50,13 +50,13 @@ def parts(run: Run) -> set[tuple[object, ...]]:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The answers whose rules were computed."""
     found: list[int] = []
-    real = rules.Rules._computed
+    real = rules.RuleScorer._compute
 
-    def noted(self: rules.Rules, answer: Answer, contexts: Any) -> Any:
+    def noted(self: rules.RuleScorer, answer: Answer, contexts: Any) -> Any:
         found.append(answer.pk)
         return real(self, answer, contexts)
 
-    monkeypatch.setattr(rules.Rules, "_computed", noted)
+    monkeypatch.setattr(rules.RuleScorer, "_compute", noted)
     return found
 
 

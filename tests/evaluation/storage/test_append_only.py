@@ -9,7 +9,7 @@ from django.core.checks import Error
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from evaluation.accounts import audit
-from evaluation.checks import append_only_triggers_are_installed
+from evaluation.checks import check_append_only_triggers
 from evaluation.models import AuditEvent, Project
 from evaluation.storage import append_only
 from tests.factories import make_project, make_question_set
@@ -62,19 +62,19 @@ def test_replacing_a_row_does_not_walk_past_the_triggers() -> None:
 
 
 def test_every_append_only_table_has_its_triggers() -> None:
-    assert append_only.missing() == []
-    assert {"evaluation_score", "review_rating", "review_framemember"} <= set(append_only.tables())
+    assert append_only.tables_without_triggers() == []
+    assert {"evaluation_score", "review_rating", "review_framemember"} <= set(append_only.append_only_tables())
 
 
 def test_a_lost_trigger_is_an_error_of_the_system_check_until_it_is_installed_again() -> None:
     with connection.cursor() as cursor:
         on = " ON evaluation_score" if connection.vendor == "postgresql" else ""
         cursor.execute(f"DROP TRIGGER append_only_update_evaluation_score{on}")
-    found = append_only_triggers_are_installed(databases=["default"])
+    found = check_append_only_triggers(databases=["default"])
     assert [type(f) for f in found] == [Error]
     assert "evaluation_score" in found[0].msg
     append_only.install()
-    assert append_only_triggers_are_installed(databases=["default"]) == []
+    assert check_append_only_triggers(databases=["default"]) == []
 
 
 def test_the_maintenance_door_closes_even_after_an_error() -> None:
@@ -87,11 +87,11 @@ def test_the_maintenance_door_closes_even_after_an_error() -> None:
 
     with pytest.raises(RuntimeError, match="stop"):
         change_and_stop()
-    assert append_only.missing() == []
+    assert append_only.tables_without_triggers() == []
 
 
 def events_with_flaws() -> list[tuple[str, int]]:
-    return [(one.code, int(one.about)) for one in audit.flaws() if one.code.startswith("event")]
+    return [(one.code, int(one.subject)) for one in audit.flaws() if one.code.startswith("event")]
 
 
 def test_the_audit_chain_names_the_row_that_was_changed() -> None:

@@ -10,11 +10,11 @@ from django.db.models import DateTimeField
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evaluation.accounts.access import projects_with, reached_by, reached_sql
+from evaluation.accounts.access import project_access_params, project_access_sql, projects_with
 from evaluation.core.roles import Action, Role
 from evaluation.models import JudgeVersion, Project, Run, Score, User
-from evaluation.scoring.writing import COUNTING, counting
-from evaluation.storage.statements import Some, Statement
+from evaluation.scoring.writing import COUNTING, counting_scores
+from evaluation.storage.statements import Columns, Statement
 from tests.factories import make_project, make_scored_run, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -40,7 +40,7 @@ def test_a_list_of_values_matches_each_of_them_and_an_empty_one_nothing() -> Non
 def test_a_part_of_a_model_reads_the_rest_when_it_is_asked_for() -> None:
     run = make_scored_run()
     some = Statement(
-        "SELECT {j} FROM evaluation_judgeversion j WHERE j.id = %(judge)s", j=Some(JudgeVersion, "name", "version")
+        "SELECT {j} FROM evaluation_judgeversion j WHERE j.id = %(judge)s", j=Columns(JudgeVersion, "name", "version")
     )
     judge = run.judges.get().judge_version
     ((found,),) = some.rows(judge=judge.pk)
@@ -86,8 +86,10 @@ def test_rows_stay_locked_where_the_database_can() -> None:
 
 def reached(user: User) -> list[int]:
     """The projects the person may rate in, by SQL."""
-    found = Statement("SELECT q.id FROM evaluation_project q WHERE {REACHED}", REACHED=reached_sql(Action.RATE, "q.id"))
-    return sorted(pk for (pk,) in found.rows(**reached_by(user)))
+    found = Statement(
+        "SELECT q.id FROM evaluation_project q WHERE {REACHED}", REACHED=project_access_sql(Action.RATE, "q.id")
+    )
+    return sorted(pk for (pk,) in found.rows(**project_access_params(user)))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_the_scores_that_count_are_those_of_the_orm() -> None:
     )
     Score.objects.create(**{**kept, "origin": "another judge", "judge_version_id": other.pk})
     by_sql = Statement("SELECT s.id FROM evaluation_score s WHERE s.run_id = %(run)s AND {COUNTING}", COUNTING=COUNTING)
-    expected = set(counting(run).values_list("pk", flat=True))
+    expected = set(counting_scores(run).values_list("pk", flat=True))
     assert {pk for (pk,) in by_sql.rows(run=run.pk)} == expected
     assert one.pk not in expected
     assert len(expected) == Score.objects.filter(run=run).count() - 3

@@ -6,7 +6,7 @@ from typing import Any
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import QuestionSet, Run, SystemVersion
-from evaluation.runs.making import Asking, prepare_run
+from evaluation.runs.making import CollectionRequest, prepare_run
 from evaluation.systems.services import save_system
 from evaluation.worker.lifecycle import start
 from examples.rag_service import RagService
@@ -25,9 +25,9 @@ def toy_system(service: RagService, asked: QuestionSet, path: str = "/ask", **gi
 def asking_run(service: RagService, count: int = 6, *, k: int = 5, kind: str = "full_rag", **given: Any) -> Run:
     """A started run of rules alone."""
     asked = questions(count)
-    answers = Asking(
+    answers = CollectionRequest(
         question_set=asked, version=toy_system(service, asked, **given), k=k, evaluation_type=kind
-    ).empty_set(None)
+    ).create_answer_set(None)
     run = prepare_run(answers, profile_row(asked.project, "graphrag"), judge=None)
     start(run)
     return run

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from evaluation.connectors.catalogue import CONNECTORS, BadSettings
-from evaluation.core.errors import Refused
+from evaluation.connectors.catalogue import CONNECTORS, InvalidSettings
+from evaluation.core.errors import DomainError
 from evaluation.judges.shipping import judge_row, profile_row
 from evaluation.models import Answer, Attempt, Reply, Run, Score, System, WorkUnit
 from evaluation.runs.answer_files import recorded_version
 from evaluation.runs.draining import drain
-from evaluation.runs.making import Asking, prepare_run
+from evaluation.runs.making import CollectionRequest, prepare_run
 from evaluation.runs.progress import progress
-from evaluation.runs.results import figures
+from evaluation.runs.results import run_figures
 from evaluation.runs.selectors import newest_answers
-from evaluation.systems.services import asked_version, save_system
-from evaluation.worker.lifecycle import answers_in, cancel, pause, resume, retry_failed, start
+from evaluation.systems.services import connected_version, save_system
+from evaluation.worker.lifecycle import cancel, pause, resume, retry_failed, run_answers, start
 from examples.rag_service import RagService
 from tests.evaluation.systems.asking import asking_run, questions, toy_system
 from tests.together import WAITS, together
@@ -42,7 +42,7 @@ def test_every_question_is_asked_once_and_scored(asked: RagService) -> None:
     assert all(a.contexts.count() == 3 and a.latency_seconds is not None for a in answers)
     assert answers[0].metadata["model"] == "toy-1"
     assert Reply.objects.filter(attempt__unit__run=run).count() == Attempt.objects.filter(unit__run=run).count() == 6
-    assert figures(run)
+    assert run_figures(run)
     assert Score.objects.filter(run=run).exclude(answer_id__in=[a.pk for a in answers]).count() == 0
     run.answer_set.refresh_from_db()
     assert run.answer_set.content_hash
@@ -51,7 +51,7 @@ def test_every_question_is_asked_once_and_scored(asked: RagService) -> None:
 
 def test_a_judge_sees_the_answer_that_was_asked_for(asked: RagService) -> None:
     questioned = questions(2)
-    answers = Asking(question_set=questioned, version=toy_system(asked, questioned)).empty_set(None)
+    answers = CollectionRequest(question_set=questioned, version=toy_system(asked, questioned)).create_answer_set(None)
     judge = judge_row(questioned.project, "baseline")
     run = prepare_run(answers, profile_row(questioned.project, "standard"), judge=judge)
     start(run)
@@ -84,10 +84,10 @@ def test_failures_are_answers_with_a_reason_and_are_asked_again_alone(asked: Rag
     run = drained(run)
     assert run.state == Run.State.COMPLETED
     assert sorted(asked.asked) == ["What is the capital of country 2?", "What is the capital of country 5?"]
-    newest = list(answers_in(run))
+    newest = list(run_answers(run))
     assert len(newest) == 6
     assert {a.status for a in newest} == {"ok"}
-    assert all(f.failed == 0 and f.scored + f.not_applicable == 6 for f in figures(run).values())
+    assert all(f.failed == 0 and f.scored + f.not_applicable == 6 for f in run_figures(run).values())
     run.answer_set.refresh_from_db()
     assert run.answer_set.content_hash != before
 
@@ -100,7 +100,7 @@ def test_what_did_not_apply_to_a_lost_answer_is_computed_for_the_one_that_came(a
     retry_failed(run)
     run = drained(run)
     assert run.state == Run.State.COMPLETED
-    scored = Score.objects.filter(run=run, answer__in=answers_in(run), status="scored")
+    scored = Score.objects.filter(run=run, answer__in=run_answers(run), status="scored")
     assert scored.values("answer").distinct().count() == 2
 
 
@@ -180,13 +180,13 @@ def test_a_cancelled_run_leaves_no_answer_set_to_score(asked: RagService) -> Non
     cancel(run)
     assert drained(run).state == Run.State.CANCELLED
     assert not asked.asked
-    with pytest.raises(Refused, match="no_answers"):
+    with pytest.raises(DomainError, match="no_answers"):
         newest_answers(run.answer_set.question_set, "toy")
 
 
 def test_only_one_run_asks_for_an_answer_set(asked: RagService) -> None:
     run = asking_run(asked)
-    with pytest.raises(Refused, match="answers_unfinished"):
+    with pytest.raises(DomainError, match="answers_unfinished"):
         prepare_run(run.answer_set, run.profile_version, judge=None)
     drained(run)
     run.answer_set.refresh_from_db()
@@ -210,7 +210,7 @@ def test_a_question_that_kills_its_workers_is_given_up_with_a_reason(asked: RagS
 def test_of_a_retriever_only_passages_are_kept(asked: RagService) -> None:
     run = drained(asking_run(asked, kind="retrieval_only", k=2, reply={"answer": ""}))
     assert run.state == Run.State.COMPLETED
-    answers = list(answers_in(run).prefetch_related("contexts"))
+    answers = list(run_answers(run).prefetch_related("contexts"))
     assert {(a.status, a.text, a.contexts.count()) for a in answers} == {("ok", "", 2)}
 
 
@@ -242,16 +242,16 @@ def test_equal_settings_are_one_version_and_others_the_next(asked: RagService) -
     second = toy_system(asked, questioned, timeout_seconds=2.0)
     recorded = recorded_version(questioned.project, "toy", None)
     assert [first.version, second.version, recorded.version] == [1, 2, 3]
-    assert asked_version(questioned.project, "toy") == second
-    assert asked_version(questioned.project, "toy@1") == first
-    assert asked_version(questioned.project, "toy@3") is None
+    assert connected_version(questioned.project, "toy") == second
+    assert connected_version(questioned.project, "toy@1") == first
+    assert connected_version(questioned.project, "toy@3") is None
 
 
 def test_settings_are_refused_where_they_make_no_sense_or_lead_elsewhere(asked: RagService) -> None:
     project = questions(1).project
-    with pytest.raises(BadSettings):
+    with pytest.raises(InvalidSettings):
         save_system(project, "toy", "http", {"address": "no address"}, None)
-    with pytest.raises(Refused, match="system_origin_not_allowed"):
+    with pytest.raises(DomainError, match="system_origin_not_allowed"):
         save_system(project, "toy", "http", {"address": "https://elsewhere.example/ask"}, None)
     assert not System.objects.filter(project=project).exists()
     assert threading.active_count() < 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from evaluation.worker.collector import THRESHOLDS, held_back
+from evaluation.worker.collector import THRESHOLDS, paused_gc
 
 
 class Knot:
@@ -19,7 +19,7 @@ def test_old_cycles_stay_while_it_is_held_back_and_new_ones_are_collected() -> N
     gc.collect()
     thresholds = gc.get_threshold()
     old = weakref.ref(Knot())
-    with held_back():
+    with paused_gc():
         new = weakref.ref(Knot())
         gc.collect()
         assert old() is not None
@@ -34,7 +34,7 @@ def test_old_cycles_stay_while_it_is_held_back_and_new_ones_are_collected() -> N
 def test_an_error_ends_it_as_well() -> None:
     thresholds = gc.get_threshold()
     try:
-        with held_back():
+        with paused_gc():
             raise ValueError
     except ValueError:
         pass
@@ -44,7 +44,7 @@ def test_an_error_ends_it_as_well() -> None:
 
 def test_of_two_at_a_time_the_last_gives_it_back() -> None:
     before = gc.get_threshold()
-    one, other = held_back(), held_back()
+    one, other = paused_gc(), paused_gc()
     one.__enter__()
     other.__enter__()
     one.__exit__(None, None, None)

@@ -22,7 +22,7 @@ ON_POSTGRESQL = connection.vendor == "postgresql"
 
 def looks(monkeypatch: Any, many: int) -> list[str]:
     """The statements by which tables are looked at while a run with a few scores comes to its end."""
-    monkeypatch.setattr(database, "MANY", many)
+    monkeypatch.setattr(database, "MIN_SCORES", many)
     answers = make_answer_set()
     run = prepare_run(answers, profile_row(answers.project, "graphrag"), judge=baseline_judge(answers.project, "en"))
     start(run)
@@ -36,7 +36,7 @@ def looks(monkeypatch: Any, many: int) -> list[str]:
 def test_the_tables_of_a_run_with_many_scores_are_looked_at_once(monkeypatch: Any) -> None:
     found = looks(monkeypatch, many=3)
     assert len(found) == ON_POSTGRESQL
-    assert all(model._meta.db_table in found[0] for model in database.LOOKED_AT if found)
+    assert all(model._meta.db_table in found[0] for model in database.ANALYZED_MODELS if found)
 
 
 @pytest.mark.skipif(not ON_POSTGRESQL, reason="SQLite keeps no estimates that a run could outdate")

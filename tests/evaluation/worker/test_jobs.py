@@ -14,12 +14,12 @@ from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.extensions import REGISTRY, Feature
 from evaluation.models import Job
 from evaluation.worker import jobs, leases
-from evaluation.worker.health import examine
-from evaluation.worker.jobs import AT_ONCE, FAILED, MOST_ATTEMPTS, Lease, ring_due, work_on
+from evaluation.worker.health import find_issues
+from evaluation.worker.jobs import AT_ONCE, FAILED, MOST_ATTEMPTS, Lease, enqueue_due, work_on
 from tests.jobs import catch_rings, work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -52,7 +52,7 @@ def ended(job: Job) -> tuple[str, str, int]:
 
 def refuse(**params: object) -> Callable[[Lease], None]:
     def act(_: Lease) -> None:
-        raise Refused("judge_away", **params)
+        raise DomainError("judge_away", **params)
 
     return act
 
@@ -63,7 +63,7 @@ def test_a_job_is_done_once_and_again_only_when_requested(kind: Any, rung: list[
     of.enqueue(7)
     work(of, 7)
     work(of, 7)
-    ring_due()
+    enqueue_due()
     assert (turns, rung, ended(Job.objects.get())) == ([1], [7], ("done", "", 0))
     of.add(7)
     work(of, 7)
@@ -80,10 +80,10 @@ def test_unfinished_work_is_due_again_at_once_or_later(kind: Any, rung: list[int
     assert (rung, len(pauses)) == ([7], 2)
     work(of, 7)
     work(of, 7)
-    ring_due()
+    enqueue_due()
     assert (rung, len(pauses)) == ([7], 1)
     Job.objects.update(next_at=F("next_at") - timedelta(minutes=2))
-    ring_due()
+    enqueue_due()
     assert rung == [7, 7]
     work(of, 7)
     assert ended(Job.objects.get()) == ("done", "", 0)
@@ -132,7 +132,7 @@ def test_of_workers_that_start_at_once_one_gets_the_job(kind: Any) -> None:
 
 def test_what_is_requested_while_a_worker_ends_is_not_lost(kind: Any, rung: list[int]) -> None:
     def enqueue_and(outcome: Callable[[Lease], Any], lease: Lease) -> Any:
-        jobs.kinds()["test"].enqueue(7)
+        jobs.job_kinds()["test"].enqueue(7)
         return outcome(lease)
 
     for outcome in (lambda _: None, refuse(reason="key_missing"), refuse(reason="endpoint_busy")):
@@ -151,7 +151,7 @@ def test_a_refusal_stops_the_job_until_a_person_requests_it(kind: Any, rung: lis
         of.enqueue(7)
         work(of, 7)
         rung.clear()
-        ring_due()
+        enqueue_due()
         assert (ended(Job.objects.get()), rung) == (("stopped", problem, 0), [])
         shown = Job.objects.annotate(waits_for=of.problem("object_id"), other=of.problem()).get()
         assert (shown.waits_for, shown.other) == (problem, problem if shown.pk == 7 else "")
@@ -164,7 +164,7 @@ def test_a_busy_endpoint_is_tried_again_without_anybody(kind: Any, rung: list[in
         work(of, 7)
         assert ended(Job.objects.get()) == ("waiting", "endpoint_busy", 0)
         Job.objects.update(next_at=Now())
-    ring_due()
+    enqueue_due()
     assert rung == [7]
 
 
@@ -180,9 +180,9 @@ def test_failures_are_retried_after_growing_pauses_and_then_stop_the_job(kind: A
         later = Job.objects.annotate(pause=F("next_at") - Now()).get()
         pauses.append(round(later.pause.total_seconds()))
     assert pauses == [30, 60, 120, 240, 480, 960, 1920, 3600]
-    ring_due()
+    enqueue_due()
     assert rung == []
-    assert [one.code for one in examine() if one.code.startswith("job")] == ["job_failed"]
+    assert [one.code for one in find_issues() if one.code.startswith("job")] == ["job_failed"]
     of.enqueue(7)
     assert ended(job) == ("waiting", "", 0)
 
@@ -202,12 +202,12 @@ def test_workers_that_die_on_a_job_stop_it_in_the_end(kind: Any, rung: list[int]
         job.refresh_from_db()
         assert job.attempts == attempt
         Job.objects.update(until=Now() - timedelta(seconds=1))
-        ring_due()
+        enqueue_due()
     assert len(rung) == MOST_ATTEMPTS - 1
     assert ended(job) == ("stopped", FAILED, MOST_ATTEMPTS)
 
 
-@pytest.mark.skipif(not leases.tokens_from_here(), reason="processes cannot be told apart")
+@pytest.mark.skipif(not leases.local_token_range(), reason="processes cannot be told apart")
 def test_the_lease_of_a_process_that_ended_here_lapses_at_once(kind: Any, rung: list[int]) -> None:
     job = kind(lambda _: None).add(7)
     token = subprocess.check_output(
@@ -216,7 +216,7 @@ def test_the_lease_of_a_process_that_ended_here_lapses_at_once(kind: Any, rung: 
     for holder, due in ((token.strip(), [7]), (str(leases.new_token()), [])):
         Job.objects.filter(pk=job.pk).update(state="working", token=holder, until=Now() + HOUR)
         rung.clear()
-        ring_due()
+        enqueue_due()
         assert rung == due
 
 
@@ -246,7 +246,7 @@ def test_health_tells_of_jobs_that_nobody_works_on(kind: Any, settings: Any) -> 
     job = kind(lambda _: None).add(7)
 
     def codes() -> list[str]:
-        return [one.code for one in examine() if one.code.startswith("job")]
+        return [one.code for one in find_issues() if one.code.startswith("job")]
 
     assert codes() == []
     Job.objects.update(next_at=Now() - HOUR)
@@ -262,5 +262,5 @@ def test_health_tells_of_jobs_that_nobody_works_on(kind: Any, settings: Any) -> 
 
 def test_jobs_of_a_feature_that_is_gone_stay_as_they_are(rung: list[int]) -> None:
     Job.objects.create(kind="removed", object_id=7)
-    ring_due()
+    enqueue_due()
     assert (rung, Job.objects.get().state) == ([], "waiting")

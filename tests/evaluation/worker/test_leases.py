@@ -37,24 +37,24 @@ def ended() -> int:
 
 
 def test_a_token_names_its_process_and_no_two_are_the_same(ended: int) -> None:
-    low, high = leases.tokens_from_here() or (uuid.UUID(int=0), uuid.UUID(int=0))
+    low, high = leases.local_token_range() or (uuid.UUID(int=0), uuid.UUID(int=0))
     tokens = [leases.new_token() for _ in range(100)]
     assert len(set(tokens)) == 100
-    assert all(low <= token <= high and not leases.is_gone(token) for token in tokens)
-    assert leases.is_gone(token_of(ended))
-    assert not leases.is_gone(token_of(1))  # somebody else's process is there as well
+    assert all(low <= token <= high and not leases.is_dead(token) for token in tokens)
+    assert leases.is_dead(token_of(ended))
+    assert not leases.is_dead(token_of(1))  # somebody else's process is there as well
 
 
 def test_a_process_that_nobody_has_looked_after_is_gone() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended and is still in the table
-    assert leases.is_gone(token_of(process.pid))
+    assert leases.is_dead(token_of(process.pid))
     process.wait()
 
 
 def test_where_processes_cannot_be_told_apart_a_token_names_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "_mark", lambda: b"")
-    assert leases.tokens_from_here() is None
+    monkeypatch.setattr(leases, "_host_mark", lambda: b"")
+    assert leases.local_token_range() is None
     assert leases.new_token().version == 4
 
 
@@ -69,8 +69,11 @@ def test_only_leases_of_processes_that_are_gone_end(ended: int) -> None:
         WorkUnit.objects.filter(pk=unit.pk).update(
             state="leased", tries=1, lease_token=token, lease_until=later if unit != old else before
         )
-    assert units.let_lapse_of_the_gone() == 1
-    assert list(WorkUnit.objects.filter(units.lapsed(), lease_until__lt=timezone.now()).order_by("pk")) == [dead, old]
+    assert units.expire_leases_of_dead_workers() == 1
+    assert list(WorkUnit.objects.filter(units.lease_expired(), lease_until__lt=timezone.now()).order_by("pk")) == [
+        dead,
+        old,
+    ]
     dead.refresh_from_db()
     assert (dead.state, dead.tries) == ("leased", 1)  # taken like any other lapsed one, and counted
-    assert units.let_lapse_of_the_gone() == 0
+    assert units.expire_leases_of_dead_workers() == 0

@@ -15,13 +15,13 @@ from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_r
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.network import pacing
 from evaluation.network.outcomes import Outcome
-from evaluation.network.pacing import FAULTS_IN_A_ROW, Notice
+from evaluation.network.pacing import MAX_CONSECUTIVE_FAULTS, OutageNotice
 from evaluation.runs.draining import drain, preflight
-from evaluation.runs.progress import calls_of, progress
+from evaluation.runs.progress import call_status, progress
 from evaluation.worker import dispatch, shares
-from evaluation.worker.health import examine
+from evaluation.worker.health import find_issues
 from evaluation.worker.lifecycle import RunConfig, make_run, pause, resume, start
-from evaluation.worker.shares import Share
+from evaluation.worker.shares import QuotaLease
 from review.reports.pages.run import progress_page
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
@@ -39,8 +39,8 @@ def judge() -> Iterator[JudgeServer]:
 @pytest.fixture
 def run(judge: JudgeServer, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Sixty answers, eight places, past its preflight; the first rest is a tenth of a second."""
-    monkeypatch.setattr(dispatch, "ring", lambda run_id: None)
-    monkeypatch.setattr(shares, "FIRST_REST", timedelta(seconds=0.1))
+    monkeypatch.setattr(dispatch, "enqueue_run", lambda run_id: None)
+    monkeypatch.setattr(shares, "MIN_REST", timedelta(seconds=0.1))
     settings.CONCORD_JUDGE_ORIGINS = [judge.origin]
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, ANSWERS + 1)])
     answers = make_answer_set(questions)
@@ -64,8 +64,10 @@ def went_down(endpoint: Endpoint, seconds: float, rests: float) -> None:
 def test_faults_in_a_row_rest_the_endpoint_and_fail_no_unit(
     run: Run, judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "LONGEST_REST", timedelta(seconds=0.2))
-    faults = PLACES + FAULTS_IN_A_ROW  # one more than were out and what follows until it rests: one call by itself
+    monkeypatch.setattr(shares, "MAX_REST", timedelta(seconds=0.2))
+    faults = (
+        PLACES + MAX_CONSECUTIVE_FAULTS
+    )  # one more than were out and what follows until it rests: one call by itself
     judge.enqueue(*[actions.fitting()] * 10, *[actions.status(500)] * faults)
     drain(run.pk, seconds=60)
     run.refresh_from_db()
@@ -82,7 +84,7 @@ def test_faults_in_a_row_rest_the_endpoint_and_fail_no_unit(
 def test_while_it_is_down_one_worker_has_one_place_and_the_run_is_not_called_stalled(run: Run) -> None:
     endpoint = Endpoint.objects.get()
     went_down(endpoint, 60, -1)
-    first, second = Share(endpoint, run.pk, 8), Share(endpoint, run.pk, 8)
+    first, second = QuotaLease(endpoint, run.pk, 8), QuotaLease(endpoint, run.pk, 8)
     granted = [first.renew(), second.renew()]
     assert [one.allowance.calls for one in granted] == [1, 0]
     assert [one.fault for one in granted] == ["server_error"] * 2
@@ -93,29 +95,29 @@ def test_while_it_is_down_one_worker_has_one_place_and_the_run_is_not_called_sta
 
 def test_only_calls_sent_since_the_last_rest_tell_whether_it_answers() -> None:
     endpoint = Endpoint.objects.create(name="e", base_url="https://e.example/v1")
-    share, now = Share(endpoint, None, 4), time.monotonic()
-    share.tell(Notice(Outcome.TIMEOUT, now))
+    share, now = QuotaLease(endpoint, None, 4), time.monotonic()
+    share.report_outage(OutageNotice(Outcome.TIMEOUT, now))
     endpoint.refresh_from_db()
     first = endpoint.cooldown_until
     assert endpoint.down_since is not None
     assert first is not None
     assert (first - endpoint.down_since).total_seconds() == pytest.approx(1.0, abs=0.1)
-    share.tell(Notice(Outcome.TIMEOUT, now))  # was out with the others
-    share.tell(Notice(None, now))
+    share.report_outage(OutageNotice(Outcome.TIMEOUT, now))  # was out with the others
+    share.report_outage(OutageNotice(None, now))
     endpoint.refresh_from_db()
     assert (endpoint.cooldown_until, endpoint.fault) == (first, "timeout")
     went_down(endpoint, 40, -1)
-    share.tell(Notice(Outcome.SERVER_ERROR, time.monotonic()))
+    share.report_outage(OutageNotice(Outcome.SERVER_ERROR, time.monotonic()))
     endpoint.refresh_from_db()
     assert endpoint.cooldown_until is not None
     assert 38 < (endpoint.cooldown_until - timezone.now()).total_seconds() < 43  # as long as it has been down
     went_down(endpoint, 4000, -1)
-    share.tell(Notice(Outcome.SERVER_ERROR, time.monotonic()))
+    share.report_outage(OutageNotice(Outcome.SERVER_ERROR, time.monotonic()))
     endpoint.refresh_from_db()
     assert endpoint.cooldown_until is not None
     assert 295 < (endpoint.cooldown_until - timezone.now()).total_seconds() <= 301
     went_down(endpoint, 40, -1)
-    share.tell(Notice(None, time.monotonic()))
+    share.report_outage(OutageNotice(None, time.monotonic()))
     endpoint.refresh_from_db()
     assert endpoint.down_since is None
 
@@ -124,8 +126,8 @@ def test_only_calls_sent_since_the_last_rest_tell_whether_it_answers() -> None:
 def test_a_unit_that_always_fails_ends_its_run_after_twenty_faults(
     run: Run, judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pacing, "FIRST_REST_SECONDS", 0.05)  # half a minute of waiting otherwise
-    monkeypatch.setattr(shares, "LONGEST_REST", timedelta(seconds=0.1))
+    monkeypatch.setattr(pacing, "INITIAL_PAUSE_SECONDS", 0.05)  # half a minute of waiting otherwise
+    monkeypatch.setattr(shares, "MAX_REST", timedelta(seconds=0.1))
     stays = WorkUnit.objects.filter(run=run, kind="judge").order_by("id").last()
     assert stays is not None
     WorkUnit.objects.filter(run=run, kind="judge").exclude(pk=stays.pk).update(state="done", finished_at=Now())
@@ -154,15 +156,15 @@ def test_the_page_and_health_say_since_when_and_until_when_and_time_left_counts_
     Run.objects.update(state=Run.State.RUNNING)
     WorkUnit.objects.filter(pk__in=list(WorkUnit.objects.values_list("pk", flat=True)[:30])).update(state="todo")
     run.refresh_from_db()
-    calm = progress_page(run, progress(run), calls_of(run))
+    calm = progress_page(run, progress(run), call_status(run))
     went_down(Endpoint.objects.get(), 60, 7200)
-    page = progress_page(run, progress(run), calls_of(run))
+    page = progress_page(run, progress(run), call_status(run))
     assert calm.resting == ""
     assert "local: no good answer since" in page.resting
     assert "an error of its own" in page.resting
     assert page.left == "2 h"
     assert calm.left != page.left
-    found = {one.code: one for one in examine()}
+    found = {one.code: one for one in find_issues()}
     assert "endpoint local has not answered since" in found["endpoint_down"].text
     assert "(server_error)" in found["endpoint_down"].text
 

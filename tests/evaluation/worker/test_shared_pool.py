@@ -9,7 +9,7 @@ from evaluation.judging.calls import JudgeReply
 from evaluation.models import Endpoint
 from evaluation.models.work import EndpointShare
 from evaluation.network.outcomes import Outcome
-from evaluation.worker.shares import Busy, Share, SharedPool
+from evaluation.worker.shares import EndpointBusy, QuotaLease, SharedPool
 from tests.evaluation.judging.samples import call
 from tests.evaluation.network.test_pool import Scripted
 from tests.factories import make_project
@@ -27,7 +27,7 @@ def pooled(judge: Scripted, endpoint: Endpoint | None, at_once: int = 4, patienc
 
 def all_of(pool: SharedPool) -> list[object]:
     found: list[object] = []
-    while pool.in_hands:
+    while pool.outstanding:
         found += [key for key, _ in pool.collect(1.0)]
     return found
 
@@ -37,21 +37,21 @@ def test_the_rates_of_the_endpoint_are_kept(limits: dict[str, int]) -> None:
     judge = Scripted()
     with pooled(judge, endpoint_with(**limits)) as pool:
         pool.submit((n, call()) for n in range(3))
-        with pytest.raises(Busy):
+        with pytest.raises(EndpointBusy):
             all_of(pool)
         assert judge.calls == 1  # the rate's first; the next is due in a minute
         assert len(pool.withdraw()) == 2
-        assert pool.in_hands == 0
+        assert pool.outstanding == 0
     assert not EndpointShare.objects.exists()
 
 
 def test_it_has_the_places_that_others_leave_over_and_gets_more_when_they_go() -> None:
     endpoint, judge = endpoint_with(max_concurrency=4), Scripted(0.05)
-    other = Share(endpoint, None, 8)
+    other = QuotaLease(endpoint, None, 8)
     other.renew(out=4)
     with pooled(judge, endpoint) as pool:
         pool.submit((n, call()) for n in range(4))
-        with pytest.raises(Busy):
+        with pytest.raises(EndpointBusy):
             all_of(pool)
         assert judge.calls == 0
         other.leave()
@@ -64,10 +64,10 @@ def test_a_rest_is_told_to_everybody_and_what_is_out_is_waited_for() -> None:
     endpoint, judge = endpoint_with(max_concurrency=2), Scripted(0.05, {1: told})
     with pooled(judge, endpoint) as pool:
         pool.submit((n, call()) for n in range(4))
-        with pytest.raises(Busy):
+        with pytest.raises(EndpointBusy):
             all_of(pool)
         pool.submit([(9, call())])
-        assert pool.end() == []
+        assert pool.finish_sent() == []
     endpoint.refresh_from_db()
     assert endpoint.cooldown_until is not None
     assert 290 < (endpoint.cooldown_until - timezone.now()).total_seconds() <= 301

@@ -13,7 +13,7 @@ from evaluation.models import Endpoint, Preflight, Reply, Run, WorkUnit
 from evaluation.models.work import EndpointShare
 from evaluation.runs.draining import drain
 from evaluation.worker.lifecycle import start
-from evaluation.worker.shares import Share, SingleCalls
+from evaluation.worker.shares import QuotaLease, SingleCalls
 from tests.evaluation.runs.remote import remote_run, worked_off
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of
 from tests.factories import make_draft_run
@@ -82,7 +82,7 @@ def test_a_rest_that_judges_were_told_holds_for_embeddings_and_short_ones_are_wa
 def test_no_call_is_made_while_others_have_all_places(judge_server: JudgeServer, endpoint: Endpoint) -> None:
     Endpoint.objects.update(max_concurrency=1)
     endpoint.refresh_from_db()
-    other = Share(endpoint, make_draft_run().pk, 8)
+    other = QuotaLease(endpoint, make_draft_run().pk, 8)
     other.renew(out=1)
     run = drafted(PAIR)
     start(run)
@@ -102,9 +102,9 @@ def test_the_place_of_a_call_is_kept_while_it_is_out(endpoint: Endpoint, monkeyp
         share = EndpointShare.objects.get()
         seen.append((share.places, share.out))
 
-    with SingleCalls(endpoint, make_draft_run().pk, alive=look) as calls:
+    with SingleCalls(endpoint, make_draft_run().pk, on_wait=look) as calls:
         assert calls.wait(time.monotonic() + 5) == 0
-        assert calls.make(lambda: time.sleep(0.3) or "done") == "done"
+        assert calls.run(lambda: time.sleep(0.3) or "done") == "done"
     assert set(seen) == {(1, 1)}
 
 
@@ -113,7 +113,7 @@ def test_a_call_that_raises_a_timeout_of_its_own_raises_it(endpoint: Endpoint) -
         raise TimeoutError("its own")
 
     with SingleCalls(endpoint, make_draft_run().pk) as calls, pytest.raises(TimeoutError, match="its own"):
-        calls.make(fails)
+        calls.run(fails)
 
 
 def test_rates_of_the_endpoint_are_kept(endpoint: Endpoint) -> None:

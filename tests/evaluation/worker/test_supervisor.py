@@ -24,19 +24,19 @@ def test_pauses_grow_while_it_ends_soon_and_begin_anew_once_it_lived(monkeypatch
     for _ in range(7):
         child.process.wait()
         before = time.monotonic()
-        assert child.bury() == "ended with code 3"
-        assert child.back_at is not None
-        pauses.append(round(child.back_at - before))
+        assert child.handle_exit() == "ended with code 3"
+        assert child.restart_at is not None
+        pauses.append(round(child.restart_at - before))
         child.start()
     assert pauses == [0, 1, 2, 4, 8, 8, 8]
     child.process.wait()
-    monkeypatch.setattr(serving, "SOUND_SECONDS", 0)
-    child.bury()
-    assert child.quick_ends == 0
+    monkeypatch.setattr(serving, "MIN_UPTIME_SECONDS", 0)
+    child.handle_exit()
+    assert child.quick_exits == 0
 
 
 def test_it_gives_up_what_keeps_ending_and_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "MOST_ENDS", 2)
+    monkeypatch.setattr(serving, "MAX_QUICK_EXITS", 2)
     other, told = Child("other", SLEEPS), []
     child = Child("child", [sys.executable, "-c", ""])
     supervisor = Supervisor([other, child], lambda *what: told.append(what), lambda: None, interval=60)
@@ -46,16 +46,16 @@ def test_it_gives_up_what_keeps_ending_and_ends_the_others(monkeypatch: pytest.M
 
 
 def test_what_others_kill_is_started_again_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "MOST_ENDS", 1)
+    monkeypatch.setattr(serving, "MAX_QUICK_EXITS", 1)
     child = Child("child", SLEEPS)
     for _ in range(4):
         child.process.kill()
         child.process.wait()
-        child.bury()
+        child.handle_exit()
         assert not child.hopeless
         child.start()
-    child.ask()
-    child.end()
+    child.request_stop()
+    child.wait_for_end()
 
 
 @pytest.mark.slow
@@ -65,18 +65,18 @@ def test_a_process_below_a_child_that_ends_is_told_once() -> None:
     lost = 0
     end = time.monotonic() + 5
     while time.monotonic() < end:
-        lost += child.lost()
+        lost += child.count_lost_children()
         time.sleep(0.1)
-    child.ask()
-    child.end()
+    child.request_stop()
+    child.wait_for_end()
     assert lost == 1
 
 
 @pytest.mark.django_db(transaction=True)  # what notes them closes its connection
 def test_restarts_are_counted_by_host_and_part() -> None:
-    dispatch.note_restart("web server", "ended with code -9")
-    dispatch.note_restart("web server", "ended with code 1")
-    dispatch.note_restart("cluster", "ended with code -9")
+    dispatch.record_restart("web server", "ended with code -9")
+    dispatch.record_restart("web server", "ended with code 1")
+    dispatch.record_restart("cluster", "ended with code -9")
     assert sorted(ProcessRestart.objects.values_list("part", "count", "reason")) == [
         ("cluster", 1, "ended with code -9"),
         ("web server", 2, "ended with code 1"),

@@ -103,7 +103,7 @@ def test_what_the_server_does_not_tell_is_left_out_and_cached_replies_are_no_cal
 
 
 def test_what_raises_is_told_by_its_type_alone(memory: Any) -> None:
-    with pytest.raises(ValueError), tracing.spanned("run", {"concord.run.id": 1}):
+    with pytest.raises(ValueError), tracing.trace_span("run", {"concord.run.id": 1}):
         raise ValueError("a text of an answer")
     (span,) = named(memory, "run")
     assert span.status.description == "ValueError"
@@ -123,7 +123,7 @@ def test_what_raises_is_told_by_its_type_alone(memory: Any) -> None:
     ],
 )
 def test_spans_are_off_unless_the_standard_variables_ask_for_them(environment: dict[str, str], asked: bool) -> None:
-    assert tracing.wanted(environment) is asked
+    assert tracing.is_enabled(environment) is asked
 
 
 def test_nothing_is_imported_while_they_are_off() -> None:

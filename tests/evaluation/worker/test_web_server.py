@@ -12,17 +12,17 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evaluation.worker.serving import MOST_PROCESSES, port_taken, processes, web_command
+from evaluation.worker.serving import MAX_WEB_PROCESSES, is_port_in_use, web_command, web_processes
 from tests.faults.site import free_port
 
 
-@pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (4, 4), (64, MOST_PROCESSES)])
+@pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (4, 4), (64, MAX_WEB_PROCESSES)])
 def test_without_a_setting_there_is_one_process_a_core_and_at_most_four(
     cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
-    assert processes(0) == expected
-    assert processes(7) == 7
+    assert web_processes(0) == expected
+    assert web_processes(7) == 7
 
 
 def test_the_server_is_started_with_so_many() -> None:
@@ -79,9 +79,9 @@ def test_a_port_that_another_server_shares_among_its_processes_is_taken_and_a_se
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert port_taken("127.0.0.1", port)
+        assert is_port_in_use("127.0.0.1", port)
         with pytest.raises(CommandError, match=f"Port {port} is in use"):
             call_command("serve", port=port)
         with pytest.raises(CommandError, match=f"Port {port} is in use"):
             call_command("demo", serve=True, port=port)  # before it touches the database, which this test may not use
-    assert not port_taken("127.0.0.1", port)
+    assert not is_port_in_use("127.0.0.1", port)

@@ -8,10 +8,10 @@ from evaluation.criteria.rubrics import activate
 from evaluation.judges.shipping import profile_row
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from evaluation.runs.making import prepare_run
-from review.agreement.run_agreement import JudgeMeasure, agreement_if_kept, agreement_of, kept_agreement
+from review.agreement.run_agreement import JudgeMeasure, agreement_if_cached, cached_agreement, compute_agreement
 from review.calibration.freezing import freeze
-from review.evidence.scorers import built_on
-from review.evidence.seals import Form, in_form
+from review.evidence.scorers import prompt_labels_by_rubric
+from review.evidence.seals import LabelForm, fixed_label_form
 from review.models import GoldItem
 from tests.review.builders import answer_rows, metric, score
 from tests.review.calibration.labelled import worth
@@ -40,8 +40,8 @@ def judged(place: Place, version: RubricVersion | None) -> Run:
 
 
 def of(run: Run, judge: JudgeVersion) -> JudgeMeasure:
-    with in_form(Form.FULL):
-        return next(measure for measure in agreement_of(run).judges if measure.author == str(judge))
+    with fixed_label_form(LabelForm.FULL):
+        return next(measure for measure in compute_agreement(run).judges if measure.author == str(judge))
 
 
 def test_agreement_leaves_them_out_and_says_how_many(place: Place) -> None:
@@ -64,16 +64,16 @@ def test_labels_that_came_after_it_was_put_in_force_are_none_of_them(place: Plac
     version = place.drafted("MINE")
     run = judged(place, version)
     judges = run.judges.select_related("rubric_version")
-    before = built_on(run, judges)[version.pk]
+    before = prompt_labels_by_rubric(run, judges)[version.pk]
     freeze(place.run, "later", by=None, seed=5)
     assert GoldItem.objects.filter(gold_set__name="later").exclude(split="hold_out").count() == 30
-    assert built_on(run, judges.all())[version.pk] == before
+    assert prompt_labels_by_rubric(run, judges.all())[version.pk] == before
 
 
 def test_what_is_kept_is_counted_anew_once_labels_are_frozen(place: Place) -> None:
     run = judged(place, place.drafted("MINE"))
-    first = kept_agreement(run, resamples=0)
+    first = cached_agreement(run, resamples=0)
     assert first["judges"][str(place.judge)]["correctness"]["built_on"] == 30
-    assert agreement_if_kept(run, resamples=0) == first
+    assert agreement_if_cached(run, resamples=0) == first
     freeze(place.run, "another", by=None, seed=5)
-    assert agreement_if_kept(run, resamples=0) is None
+    assert agreement_if_cached(run, resamples=0) is None

@@ -6,9 +6,9 @@ import pytest
 
 from evaluation.judges.shipping import definitions
 from evaluation.models import MetricDefinition, Run, User
-from review.agreement.variation import Consistency, consistency
+from review.agreement.variation import Consistency, reviewer_consistency
 from review.models import ItemEvent, Rating, ReviewQueue
-from review.queues.progress import doubtful_questions, paces
+from review.queues.progress import doubtful_questions, reviewer_paces
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.review.builders import assignment_of, rate
 
@@ -52,7 +52,7 @@ def test_a_reviewer_is_compared_with_the_mean_of_the_others(
 ) -> None:
     strict, kind, third = people(queue)
     given(queue, run, correctness, {strict: [1, 2, 3, None], kind: [3, 4, 3, 5], third: [2, None, 3, None]})
-    peers = of(consistency(queue), kind).peers
+    peers = of(reviewer_consistency(queue), kind).peers
     assert peers is not None
     # kind 3, 4, 3 against the others' means 1.5, 2, 3: leniency (1.5 + 2 + 0) / 3 = 1.1667; the fourth answer is alone
     assert peers.n == 3
@@ -69,7 +69,7 @@ def test_hidden_repeats_are_compared_with_the_first_occasion(
     given(queue, run, correctness, {anna: [1, 2, 3, 4]})
     for answer, again in zip(run.answer_set.answers.order_by("pk"), [1, 2, 5, 4], strict=True):
         rate(assignment_of(queue, answer, anna, run, occasion=2), correctness, again)
-    found = of(consistency(queue), anna)
+    found = of(reviewer_consistency(queue), anna)
     assert found.peers is None
     assert found.oneself is not None
     # the same three times in four
@@ -83,7 +83,7 @@ def test_ratings_after_a_look_at_the_judge_compare_with_nobody(
     answer = run.answer_set.answers.order_by("pk")[0]
     rate(assignment_of(queue, answer, anna, run), correctness, 3, blind=False)
     rate(assignment_of(queue, answer, ben, run), correctness, 3)
-    assert consistency(queue) == []
+    assert reviewer_consistency(queue) == []
 
 
 def test_quick_decisions_are_counted_and_the_pace_is_the_median(
@@ -92,8 +92,8 @@ def test_quick_decisions_are_counted_and_the_pace_is_the_median(
     anna, *_ = people(queue)
     for answer, milliseconds in zip(run.answer_set.answers.order_by("pk"), [900, 2_999, 3_000, 61_000], strict=True):
         rate(assignment_of(queue, answer, anna, run), correctness, 3, active_ms=milliseconds)
-    pace = paces(queue)[anna.pk]
-    assert (pace.quick, pace.measured, pace.week) == (2, 4, 4)
+    pace = reviewer_paces(queue)[anna.pk]
+    assert (pace.quick_count, pace.measured_count, pace.week_count) == (2, 4, 4)
     assert pace.median_seconds == pytest.approx((2.999 + 3.0) / 2)
 
 

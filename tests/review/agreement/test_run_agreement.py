@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.models import MetricDefinition, Run, User
-from review.agreement.run_agreement import Agreement, By, JudgeMeasure, agreement_of
+from review.agreement.run_agreement import Breakdown, JudgeMeasure, RunAgreement, compute_agreement
 from review.models import ReviewQueue
 from review.statistics.agreement.bootstrap import Resampling
 from tests.factories import make_user
@@ -43,7 +43,7 @@ def correctness() -> MetricDefinition:
     return metric("correctness")
 
 
-def of(found: Agreement, author: str, name: str = "correctness") -> JudgeMeasure:
+def of(found: RunAgreement, author: str, name: str = "correctness") -> JudgeMeasure:
     return next(one for one in found.judges if one.author == author and one.metric == name)
 
 
@@ -59,7 +59,7 @@ def test_a_judge_is_compared_with_the_mean_of_blind_first_ratings(run: Run, corr
     draw_into(queue, run, [("all", 1.0, True)] * 6)
     rate_in(queue, run, anna, correctness, {0: 5, 1: 3, 2: 3, 5: 2})
     rate_in(queue, run, bora, correctness, {0: 4, 1: 4, 2: 3})
-    found = of(agreement_of(run), "judge@1").agreement
+    found = of(compute_agreement(run), "judge@1").agreement
     # means 4.5, 3.5, 3 against 5, 4, 3; the last answer has no judge's value
     assert found.n == 3
     assert found.excluded == {"no_judge_value": 1}
@@ -75,7 +75,7 @@ def test_final_assisted_and_exposed_ratings_do_not_enter(run: Run, correctness: 
     rate(first, correctness, 2)
     rate(first, correctness, 5, phase="final")
     rate(assignment_of(queue, answer_rows(run)[1], bora, run), correctness, 1, blind=False)
-    found = of(agreement_of(run), "judge@1").agreement
+    found = of(compute_agreement(run), "judge@1").agreement
     assert found.n == 1
     assert found.statistics["bias"].value == 3.0  # 5 - 2, the final 5 is not read
 
@@ -89,7 +89,7 @@ def test_the_last_row_before_the_reveal_counts_and_an_undone_one_never(run: Run,
     second = assignment_of(queue, answer_rows(run)[1], bora, run)
     rate(second, correctness, 1)
     rate(second, correctness, 4, blind=False)  # undone, exposed meanwhile: no blind opinion is left
-    found = of(agreement_of(run), "judge@1").agreement
+    found = of(compute_agreement(run), "judge@1").agreement
     assert found.n == 1
     assert found.statistics["bias"].value == 1.0
 
@@ -101,7 +101,7 @@ def test_the_first_occasion_counts_and_hidden_repeats_do_not(run: Run, correctne
     rate(assignment_of(queue, answer, anna, run, occasion=2), correctness, 1)
     rate(assignment_of(queue, answer, anna, run), correctness, 4)
     rate(assignment_of(later, answer, anna, run), correctness, 2)
-    found = agreement_of(run)
+    found = compute_agreement(run)
     assert of(found, "judge@1").agreement.statistics["bias"].value == 1.0
     assert found.experts[0].agreement.ratings == 1
 
@@ -117,7 +117,7 @@ def test_every_scorer_has_its_own_line_and_off_scale_values_are_counted(
     score(run, answers[0], correctness, 4, author="gpt-4")
     score(run, answers[1], correctness, OFF_SCALE, author="gpt-4")
     score_all(run, {"keyword_hit": [1, 1, 1, 0, 0, 0]})
-    found = agreement_of(run)
+    found = compute_agreement(run)
     assert [(one.author, one.metric, one.scorer.primary, one.scorer.imported) for one in found.judges] == [
         ("judge@1", "correctness", True, False),
         ("other@1", "correctness", False, False),
@@ -140,7 +140,7 @@ def test_ratings_of_a_stratified_draw_are_weighted_by_probability_and_response(
     queue = queue_for(run, [correctness], [anna])
     draw_into(queue, run, [("a", 1.0, True)] * 3 + [("b", 1 / 3, True)] + [("b", 1 / 3, False)] * 2)
     rate_in(queue, run, anna, correctness, {0: 5, 1: 4, 3: 4})
-    measure = of(agreement_of(run), "judge@1")
+    measure = of(compute_agreement(run), "judge@1")
     assert measure.sampling == "weighted"
     # bias: judge - expert = 0, 0, -2 with weights 1.5, 1.5, 3: -6/6
     assert measure.agreement.statistics["bias"].value == pytest.approx(-1.0)
@@ -153,10 +153,10 @@ def test_ratings_of_unknown_sampling_are_not_mixed_with_drawn_ones(run: Run, cor
     draw_into(drawn, run, [("all", 0.5, n < 3) for n in range(6)])
     draw_into(picked, run, [("picked", None, n == 4) for n in range(6)], strategy="hand_picked")
     rate_in(picked, run, anna, correctness, {4: 5})
-    assert of(agreement_of(run), "judge@1").sampling == "unknown"
-    assert of(agreement_of(run), "judge@1").agreement.n == 1
+    assert of(compute_agreement(run), "judge@1").sampling == "unknown"
+    assert of(compute_agreement(run), "judge@1").agreement.n == 1
     rate_in(drawn, run, anna, correctness, {0: 5, 1: 4, 2: 3})
-    measure = of(agreement_of(run), "judge@1")
+    measure = of(compute_agreement(run), "judge@1")
     assert (measure.sampling, measure.agreement.n, measure.left_out) == ("equal", 3, 1)
     assert not measure.agreement.weighted
 
@@ -165,7 +165,7 @@ def test_imported_samples_are_weighted_by_their_own_probabilities(run: Run, corr
     answers = answer_rows(run)
     imported_rating(answers[0], correctness, "e1", 4, probability=1.0, sampling="unknown")
     imported_rating(answers[1], correctness, "e1", 4, probability=0.25, sampling="unknown")
-    measure = of(agreement_of(run), "judge@1")
+    measure = of(compute_agreement(run), "judge@1")
     assert measure.sampling == "weighted"
     # judge 5 and 4: bias 1 with weight 1, 0 with weight 4
     assert measure.agreement.statistics["bias"].value == pytest.approx(0.2)
@@ -180,7 +180,7 @@ def test_a_draw_planned_after_looking_stands_without_the_ones_before(run: Run, c
     second = [("certain", 1.0, True)] * 3 + [("all", 1 / 3, True)] + [("all", 1 / 3, False)] * 2
     draw_into(queue, run, second, planned_after_looking=True)
     rate_in(queue, run, anna, correctness, {3: 4})
-    measure = of(agreement_of(run), "judge@1")
+    measure = of(compute_agreement(run), "judge@1")
     # weights 1, 1, 1 and 3; the judge is right on the first three and 2 too low on the fourth: -2 x 3/6
     assert measure.agreement.statistics["bias"].value == pytest.approx(-1.0)
 
@@ -192,7 +192,7 @@ def test_two_draws_planned_together_count_by_their_union(run: Run, correctness: 
     draw_into(queue, run, [("all", 0.5, n < 3) for n in range(6)])
     draw_into(queue, run, [("all", 0.5, n % 2 == 0) for n in range(6)])
     rate_in(queue, run, anna, correctness, {0: 5, 1: 4, 2: 3, 4: 1})
-    measure = of(agreement_of(run), "judge@1")
+    measure = of(compute_agreement(run), "judge@1")
     assert (measure.sampling, measure.agreement.n) == ("equal", 4)
 
 
@@ -200,7 +200,7 @@ def test_experts_are_compared_with_each_other_and_the_judge_with_them(run: Run, 
     for answer, ours, theirs in zip(answer_rows(run), [5, 4, 3, 2, 1, 1], [5, 4, 3, 2, 2, 1], strict=True):
         imported_rating(answer, correctness, "e1", ours)
         imported_rating(answer, correctness, "e2", theirs)
-    (experts,) = agreement_of(run).experts
+    (experts,) = compute_agreement(run).experts
     assert experts.agreement.n == 6
     assert experts.agreement.pairs["e1-e2"].statistics["exact"].value == pytest.approx(5 / 6)
     assert experts.agreement.raters == ("e1", "e2")
@@ -211,13 +211,13 @@ def test_reviewers_are_named_by_number_and_never_by_name(run: Run, correctness: 
     anna = make_user(username="anna.private")
     queue = queue_for(run, [correctness], [anna])
     rate_in(queue, run, anna, correctness, {0: 5})
-    assert "anna" not in str(agreement_of(run).to_dict())
+    assert "anna" not in str(compute_agreement(run).to_dict())
 
 
 def test_categories_are_compared_apart_on_request(run: Run, correctness: MetricDefinition) -> None:
     for answer, value in zip(answer_rows(run), [5, 4, 3, 1, 1, 1], strict=True):
         imported_rating(answer, correctness, "e1", value)
-    found = agreement_of(run, by=By.CATEGORY).to_dict()["judges"]["judge@1"]["correctness"]["by_category"]
+    found = compute_agreement(run, by=Breakdown.CATEGORY).to_dict()["judges"]["judge@1"]["correctness"]["by_category"]
     assert (found["a"]["n"], found["a"]["exact"]) == (3, 1.0)
     assert (found["b"]["n"], found["b"]["exact"]) == (2, 0.5)
 
@@ -228,13 +228,13 @@ def test_intervals_resample_questions_of_a_group_together(correctness: MetricDef
     score_all(made, {"correctness": [3, 3, 3, 1, 1, 1]})
     for answer in answer_rows(made):
         imported_rating(answer, correctness, "e1", 3)
-    found = of(agreement_of(made, resampling=Resampling(200, 1)), "judge@1").agreement
+    found = of(compute_agreement(made, resampling=Resampling(200, 1)), "judge@1").agreement
     assert found.intervals["exact"] == (0.0, 1.0)
     assert found.warnings == ("few_groups",)
 
 
 def test_without_ratings_there_is_nothing_to_compare(run: Run) -> None:
-    assert agreement_of(run).to_dict() == {"judges": {}, "experts": {}, "variance": {}}
+    assert compute_agreement(run).to_dict() == {"judges": {}, "experts": {}, "variance": {}}
 
 
 def test_the_number_of_queries_does_not_grow_with_the_run(
@@ -246,4 +246,4 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     rate_in(queue, run, anna, correctness, dict.fromkeys(range(6), 3))
     rate_in(queue, run, anna, metric("faithfulness"), dict.fromkeys(range(6), 3))
     with django_assert_num_queries(13):
-        agreement_of(run)
+        compute_agreement(run)

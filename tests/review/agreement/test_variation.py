@@ -14,11 +14,11 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
-from review.agreement.pages import ADVICE, NEEDS, SOURCES, variation_cards
-from review.agreement.variation import VariationMeasure, variation_from
-from review.evidence.effective import said_of
-from review.statistics.agreement.variance import Missing, Source
-from review.statistics.precision import Spend
+from review.agreement.pages import DESIGN_GAPS, SPENDING_ADVICE, VARIANCE_SOURCES, variation_cards
+from review.agreement.variation import VariationMeasure, variation_measures
+from review.evidence.effective import load_evidence
+from review.statistics.agreement.variance import DesignGap, VarianceSource
+from review.statistics.precision import SpendOption
 from tests.factories import make_user
 from tests.review.builders import (
     answer_rows,
@@ -55,7 +55,7 @@ def run(people: tuple[User, User]) -> Run:
 
 
 def of(run: Run) -> VariationMeasure:
-    (found,) = variation_from(said_of(run))
+    (found,) = variation_measures(load_evidence(run))
     return found
 
 
@@ -65,15 +65,15 @@ def test_overlap_tells_reviewers_from_answers(run: Run) -> None:
     # reviewers: 3 x 2 x .1111 = .6667 / 1; all about the mean 80 - 66.667 = 13.333, so .3333 / 2 are left.
     # (6.1667 - .1667) / 2 = 3; (.6667 - .1667) / 3 = .1667; .1667
     variances = found.split.variances
-    assert variances[Source.ANSWERS] == pytest.approx(3.0)
-    assert variances[Source.REVIEWERS] == pytest.approx(1 / 6)
-    assert variances[Source.TASTE] == pytest.approx(1 / 6)
+    assert variances[VarianceSource.ANSWERS] == pytest.approx(3.0)
+    assert variances[VarianceSource.REVIEWERS] == pytest.approx(1 / 6)
+    assert variances[VarianceSource.INTERACTION] == pytest.approx(1 / 6)
     assert found.split.missing == {
-        Source.REST: Missing.NEEDS_HIDDEN_REPEATS,
-        Source.NOISE: Missing.NEEDS_JUDGE_REPEATS,
+        VarianceSource.RESIDUAL: DesignGap.NEEDS_HIDDEN_REPEATS,
+        VarianceSource.NOISE: DesignGap.NEEDS_JUDGE_REPEATS,
     }
-    assert found.untold == (Spend.REPEATS,)
-    assert found.advice.first is Spend.QUESTIONS
+    assert found.unmeasured == (SpendOption.REPEATS,)
+    assert found.advice.first is SpendOption.QUESTIONS
     assert sum(found.shares.values()) == pytest.approx(1.0)
 
 
@@ -107,9 +107,9 @@ def test_repeats_of_the_judge_tell_its_noise(run: Run) -> None:
         )
     found = of(run)
     # 2 4, 4 4, 5 3: sums of squares 2, 0, 2 with a degree of freedom each
-    assert found.split.variances[Source.NOISE] == pytest.approx(4 / 3)
+    assert found.split.variances[VarianceSource.NOISE] == pytest.approx(4 / 3)
     assert found.split.design.repeats == 2.0
-    assert found.untold == ()
+    assert found.unmeasured == ()
 
 
 def test_hidden_repeats_tell_the_rest_and_count_once(run: Run, people: tuple[User, User]) -> None:
@@ -121,8 +121,8 @@ def test_hidden_repeats_tell_the_rest_and_count_once(run: Run, people: tuple[Use
         rate(again, row, value)  # taken back before the reveal: the last word of the occasion counts
     found = of(run)
     # within the cells of the first reviewer: 1 3, 3 3, 5 5: 2 / 3
-    assert found.split.variances[Source.REST] == pytest.approx(2 / 3)
-    assert Source.REST not in found.split.missing
+    assert found.split.variances[VarianceSource.RESIDUAL] == pytest.approx(2 / 3)
+    assert VarianceSource.RESIDUAL not in found.split.missing
     assert found.split.design.ratings == 3.0
 
 
@@ -133,7 +133,7 @@ def test_a_first_word_on_a_later_occasion_is_no_repeat(people: tuple[User, User]
     queue = queue_for(made, [row], people[:1])
     for answer in answer_rows(made):
         rate(assignment_of(queue, answer, people[0], made, occasion=2), row, 3)
-    assert of(made).split.missing[Source.REST] is Missing.NEEDS_HIDDEN_REPEATS
+    assert of(made).split.missing[VarianceSource.RESIDUAL] is DesignGap.NEEDS_HIDDEN_REPEATS
 
 
 def test_the_command_rest_and_the_page_tell_it(run: Run) -> None:
@@ -174,4 +174,8 @@ def test_where_nothing_varies_nothing_is_advised() -> None:
 
 
 def test_every_source_need_and_advice_has_words() -> None:
-    assert (set(SOURCES), set(NEEDS), set(ADVICE)) == (set(Source), set(Missing), set(Spend))
+    assert (set(VARIANCE_SOURCES), set(DESIGN_GAPS), set(SPENDING_ADVICE)) == (
+        set(VarianceSource),
+        set(DesignGap),
+        set(SpendOption),
+    )

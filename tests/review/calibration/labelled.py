@@ -69,7 +69,7 @@ class Scripted:
         off = number + 1 if "LIKE IT" in wording else number
         level = right if "SKILLED" in wording or text in wording else max(1, min(5, right + (2 if off % 2 else -2)))
         level = level - self.off if level > 3 else level + self.off
-        said = {name: {"reason": "r", "score": level} for name in request.ask.names}
+        said = {name: {"reason": "r", "score": level} for name in request.judge_request.names}
         return JudgeReply(Outcome.OK, raw=json.dumps(said))
 
     async def __aenter__(self) -> Self:

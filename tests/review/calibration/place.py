@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from evaluation.criteria.rubrics import draft, slot_of, standings
-from evaluation.judging.calls import Rung
+from evaluation.criteria.rubrics import draft, rubric_scope, version_statuses
+from evaluation.judging.calls import ResponseFormat
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.scoring import aside
-from evaluation.scoring.aside import Reached
+from evaluation.scoring.aside import ProbedJudge
 from review.calibration import accepting, turns
 from review.calibration.freezing import freeze
-from review.calibration.looking import accept
+from review.calibration.looking import run_holdout_test
 from review.models import GoldSet
 from tests.factories import make_judge
 from tests.review.calibration.labelled import FAMILY, Scripted, rated_run, reworded
@@ -34,15 +34,15 @@ class Place:
     def drafted(self, text: str) -> RubricVersion:
         return draft(self.run.project, reworded(text), by=None)
 
-    def look(self, judge: JudgeVersion, version: RubricVersion, **more: Any) -> accepting.Answered:
-        return accept(self.gold, judge, version, by=None, **more)
+    def look(self, judge: JudgeVersion, version: RubricVersion, **more: Any) -> accepting.HoldoutSummary:
+        return run_holdout_test(self.gold, judge, version, by=None, **more)
 
-    def accept(self, version: RubricVersion, **more: Any) -> accepting.Answered:
-        return accept(self.gold, self.judge, version, by=None, **more)
+    def accept(self, version: RubricVersion, **more: Any) -> accepting.HoldoutSummary:
+        return run_holdout_test(self.gold, self.judge, version, by=None, **more)
 
     @property
-    def slot(self) -> accepting.Answered | Any:
-        return standings(slot_of(self.judge, FAMILY))
+    def slot(self) -> accepting.HoldoutSummary | Any:
+        return version_statuses(rubric_scope(self.judge, FAMILY))
 
 
 @contextmanager
@@ -50,5 +50,5 @@ def scripted(place: Place) -> Iterator[None]:
     """Have the place's script answer for every judge."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(aside, "client_of", lambda _: place.script)
-        patched.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+        patched.setattr(turns, "find_response_format", lambda _: ProbedJudge(ResponseFormat.JSON_SCHEMA, "model-1"))
         yield

@@ -15,19 +15,19 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
-from evaluation.criteria.rubrics import activate, draft, slot_of, standings
+from evaluation.criteria.rubrics import activate, draft, rubric_scope, version_statuses
 from evaluation.judges.shipping import profile_row
 from evaluation.judging.calls import JudgeReply
-from evaluation.models import Attempt, JudgeVersion, Reply, Score, Standing
+from evaluation.models import Attempt, JudgeVersion, Reply, Score, VersionStatus
 from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
 from evaluation.worker.lifecycle import planned_units
 from review.calibration import accepting
-from review.calibration.accepting import foresee
+from review.calibration.accepting import forecast_holdout_test
 from review.models import GoldItem, Licence, Look, LookResult, Rating, SealedVerdict
 from review.statistics.acceptance import Claim
 from tests.evaluation.rest.clients import Caller
@@ -74,7 +74,7 @@ class UpsideDown(Scripted):
         worth = int(request.answer.text[-2])
         level = 3 if "MIDDLE" in request.rubric.instruction else 6 - worth
         return JudgeReply(
-            Outcome.OK, raw=json.dumps({name: {"reason": "r", "score": level} for name in request.ask.names})
+            Outcome.OK, raw=json.dumps({name: {"reason": "r", "score": level} for name in request.judge_request.names})
         )
 
 
@@ -114,7 +114,7 @@ def test_a_missing_verdict_costs_the_candidate_the_width_and_the_others_nothing(
     item = place.gold.items.select_related("metric").first()
     assert item is not None
     none: accepting.Verdicts = {item.answer_id: {"correctness": None}}
-    one, missing = accepting.compared_on([item], none, none, none, item.metric)
+    one, missing = accepting.compare_losses([item], none, none, none, item.metric)
     # the scale is 1 to 5: (5 - 1)^2
     assert (one.candidate.tolist(), one.active.tolist(), one.best.tolist(), missing) == ([16.0], [0.0], [0.0], 1)
 
@@ -129,11 +129,11 @@ def test_a_look_that_was_interrupted_goes_on_and_asks_nothing_twice(
         return JudgeReply(Outcome.BLOCKED) if len(judge.calls) >= 50 else await speak(request)
 
     monkeypatch.setattr(judge, "call", call)
-    with pytest.raises(Refused, match="judge_away"):
+    with pytest.raises(DomainError, match="judge_away"):
         place.accept(version)
     kept = SealedVerdict.objects.count()
-    assert 50 - aside.AT_ONCE <= kept <= 50
-    with pytest.raises(Refused, match="look_open"):
+    assert 50 - aside.CONCURRENT_CALLS <= kept <= 50
+    with pytest.raises(DomainError, match="look_open"):
         place.accept(place.drafted("LIKE IT"))
     monkeypatch.setattr(judge, "call", speak)
     judge.calls.clear()
@@ -144,19 +144,19 @@ def test_a_look_that_was_interrupted_goes_on_and_asks_nothing_twice(
 
 def test_what_makes_no_sense_is_refused_before_it_counts(place: Place) -> None:
     version = place.drafted("SKILLED")
-    with pytest.raises(Refused, match="rubric_active"):
+    with pytest.raises(DomainError, match="rubric_active"):
         place.accept(place.slot.active)
-    with pytest.raises(Refused, match="look_repeats"):
+    with pytest.raises(DomainError, match="look_repeats"):
         place.accept(version, repeat=0)
-    with pytest.raises(Refused, match="gold_other_metrics"):
+    with pytest.raises(DomainError, match="gold_other_metrics"):
         place.accept(version, since=2)
     claims = draft(place.run.project, accepting_of("claims"), by=None)
-    with pytest.raises(Refused, match="gold_other_metrics"):
+    with pytest.raises(DomainError, match="gold_other_metrics"):
         place.accept(claims)
     held = place.gold.items.filter(split="hold_out").first()
     assert held is not None
     score(place.run, held.answer, metric("correctness"), 3, judge_version=place.judge, rubric_version=version)
-    with pytest.raises(Refused, match="hold_out_seen"):
+    with pytest.raises(DomainError, match="hold_out_seen"):
         place.accept(version)
     assert not Look.objects.exists()
 
@@ -169,7 +169,7 @@ def accepting_of(family: str) -> Any:
 
 def test_a_hold_out_that_is_too_small_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     small = Place(40)
-    with pytest.raises(Refused, match="hold_out_too_small") as refused:
+    with pytest.raises(DomainError, match="hold_out_too_small") as refused:
         small.accept(small.drafted("SKILLED"))
     assert refused.value.params == {"groups": 10, "answers": 80}
 
@@ -181,7 +181,7 @@ def test_a_changed_rating_of_the_hold_out_ends_it(place: Place) -> None:
     assert held is not None
     with append_only.suspended():
         Rating.objects.filter(pk=held.ratings[0][0]).update(value=0.5)
-    with pytest.raises(Refused, match="gold_changed"):
+    with pytest.raises(DomainError, match="gold_changed"):
         place.accept(place.drafted("SKILLED"))
 
 
@@ -191,7 +191,7 @@ def test_a_draft_in_a_run_judges_all_but_the_hold_out(place: Place) -> None:
     run = prepare_run(
         place.run.answer_set, profile, RunSpec(rubrics=[f"{FAMILY}@{version.version}"]), judge=place.judge
     )
-    assert run.judges.get(rubric_version=version).standing == Standing.DRAFT
+    assert run.judges.get(rubric_version=version).standing == VersionStatus.DRAFT
     judged = {
         unit.answer_id
         for unit in planned_units(run)
@@ -203,13 +203,13 @@ def test_a_draft_in_a_run_judges_all_but_the_hold_out(place: Place) -> None:
 
 def test_what_a_look_could_tell_comes_from_validation_alone(place: Place) -> None:
     version = place.drafted("SKILLED")
-    assert foresee(place.gold, place.judge, version) == ()
+    assert forecast_holdout_test(place.gold, place.judge, version) == ()
     row = metric("correctness")
     runs = {version: place.run, place.slot.active: run_over(place.run.answer_set, judged=False)}
     for number, item in enumerate(place.gold.items.filter(split="validation").select_related("answer")):
         for (rubric, run), value in zip(runs.items(), (item.label, min(5, item.label + number % 3)), strict=True):
             score(run, item.answer, row, value, judge_version=place.judge, rubric_version=rubric)
-    (ahead,) = foresee(place.gold, place.judge, version)
+    (ahead,) = forecast_holdout_test(place.gold, place.judge, version)
     assert (ahead.metric, ahead.validation, ahead.hold_out_groups, ahead.step) == ("correctness", 72, 120, 1)
     assert ahead.forecast is not None
     assert 0.9 < ahead.forecast.power <= 1.0
@@ -266,9 +266,9 @@ def test_a_sealed_text_opens_for_its_own_look_alone(number: int, damaged: str) -
     text = seal('{"correctness": 3}', origin=f"look {number}", secret="a" * 50)
     assert unseal(text, origin=f"look {number}", secrets=["b" * 50, "a" * 50]) == '{"correctness": 3}'
     for wrong in (f"look {number + 1}", "https://example.org"):
-        with pytest.raises(Refused, match="key_unreadable"):
+        with pytest.raises(DomainError, match="key_unreadable"):
             unseal(text, origin=wrong, secrets=["a" * 50])
-    with pytest.raises(Refused, match="key_unreadable"):
+    with pytest.raises(DomainError, match="key_unreadable"):
         unseal(damaged, origin=f"look {number}", secrets=["a" * 50])
 
 
@@ -291,17 +291,17 @@ def other_judge(place: Place) -> JudgeVersion:
 def test_a_cheaper_judge_is_measured_by_what_was_proved_of_the_other(place: Place) -> None:
     cheap = other_judge(place)
     shipped = place.slot.active
-    with pytest.raises(Refused, match="beside_not_proved"):
-        place.look(cheap, shipped, claim=Claim.NOT_WORSE, beside=place.judge)
+    with pytest.raises(DomainError, match="beside_not_proved"):
+        place.look(cheap, shipped, claim=Claim.NOT_WORSE, reference_judge=place.judge)
     skilled = place.drafted("SKILLED")
     place.accept(skilled)
     place.script.calls.clear()
     # the cheaper judge by the shipped words is two levels off: far worse than the other by the accepted ones
-    assert place.look(cheap, shipped, claim=Claim.NOT_WORSE, beside=place.judge).outcome == "not_accepted"
+    assert place.look(cheap, shipped, claim=Claim.NOT_WORSE, reference_judge=place.judge).outcome == "not_accepted"
     assert len(place.script.calls) == 120  # nothing is asked of the dearer one
-    told = place.look(cheap, skilled, claim=Claim.NOT_WORSE, beside=place.judge)
+    told = place.look(cheap, skilled, claim=Claim.NOT_WORSE, reference_judge=place.judge)
     assert (told.number, told.outcome, told.looks) == (3, "accepted", 3)
-    assert standings(slot_of(cheap, FAMILY)).active == skilled
+    assert version_statuses(rubric_scope(cheap, FAMILY)).active == skilled
     look = Look.objects.get(number=3)
     assert (look.against, look.best) == (Look.objects.get(number=1), skilled)
     assert Licence.objects.filter(result__look__judge_version=cheap).exists()
@@ -310,10 +310,10 @@ def test_a_cheaper_judge_is_measured_by_what_was_proved_of_the_other(place: Plac
 def test_beside_another_judge_only_not_worse_can_be_shown(place: Place) -> None:
     cheap, skilled = other_judge(place), place.drafted("SKILLED")
     place.accept(skilled)
-    with pytest.raises(Refused, match="beside_not_better"):
-        place.look(cheap, skilled, beside=place.judge)
-    with pytest.raises(Refused, match="beside_not_better"):
-        place.look(place.judge, place.drafted("LIKE IT"), claim=Claim.NOT_WORSE, beside=place.judge)
+    with pytest.raises(DomainError, match="beside_not_better"):
+        place.look(cheap, skilled, reference_judge=place.judge)
+    with pytest.raises(DomainError, match="beside_not_better"):
+        place.look(place.judge, place.drafted("LIKE IT"), claim=Claim.NOT_WORSE, reference_judge=place.judge)
 
 
 def test_a_cheaper_judge_whose_verdicts_were_seen_cannot_be_looked_at(place: Place) -> None:
@@ -323,17 +323,17 @@ def test_a_cheaper_judge_whose_verdicts_were_seen_cannot_be_looked_at(place: Pla
     held = GoldItem.objects.filter(split="hold_out").first()
     assert held is not None
     score(run, held.answer, metric("correctness"), 4, judge_version=cheap, rubric_version=shipped)
-    with pytest.raises(Refused, match="hold_out_seen"):
-        place.look(cheap, shipped, claim=Claim.NOT_WORSE, beside=place.judge)
+    with pytest.raises(DomainError, match="hold_out_seen"):
+        place.look(cheap, shipped, claim=Claim.NOT_WORSE, reference_judge=place.judge)
 
 
 def test_what_is_in_force_proves_itself_anew_where_it_is_no_worse(place: Place) -> None:
     skilled = place.drafted("SKILLED")
-    with pytest.raises(Refused, match="rubric_active"):
+    with pytest.raises(DomainError, match="rubric_active"):
         place.accept(place.slot.active, claim=Claim.NOT_WORSE)  # never proved
     place.accept(skilled)
     place.script.calls.clear()
-    with pytest.raises(Refused, match="rubric_active"):
+    with pytest.raises(DomainError, match="rubric_active"):
         place.accept(skilled)
     told = place.accept(skilled, claim=Claim.NOT_WORSE)
     assert (told.outcome, told.looks, len(place.script.calls)) == ("accepted", 2, 120)

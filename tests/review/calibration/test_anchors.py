@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import activate
 from evaluation.judges.shipping import profile_row
@@ -26,16 +26,16 @@ from evaluation.worker import jobs
 from review.calibration import anchors
 from review.calibration.anchors import (
     PROOFS,
+    active_proofs,
     begin_check,
     begin_due_checks,
     check_anchors,
-    check_now,
-    keep_reference,
-    proofs_in_force,
+    run_check,
+    store_reference,
 )
-from review.calibration.licences import licences_of
+from review.calibration.licences import run_approvals
 from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
-from review.statistics.acceptance import shift_of
+from review.statistics.acceptance import verdict_shift
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
 from tests.jobs import catch_rings, work
@@ -80,7 +80,7 @@ def proof(place: Place) -> LookResult:
 
 def sweep() -> None:
     begin_due_checks()
-    jobs.ring_due()
+    jobs.enqueue_due()
 
 
 def moving(place: Place) -> Moving:
@@ -105,18 +105,18 @@ def test_the_reference_is_what_both_versions_gave_in_the_hold_out_test(place: Pl
     assert set(versions) == {proof.look.candidate.version, 1}
     assert set(check.verdicts.values_list("metric__name", flat=True)) == {"correctness"}  # what is labelled
     assert place.script.calls == []
-    assert keep_reference(proof) == check
+    assert store_reference(proof) == check
 
 
 def test_checks_judge_the_same_anchors_every_time(place: Place, proof: LookResult) -> None:
-    checks = [proof.checks.get(), check_now(proof, by=None), check_now(proof, by=None)]
+    checks = [proof.checks.get(), run_check(proof, by=None), run_check(proof, by=None)]
     chosen = [set(one.verdicts.values_list("answer", flat=True)) for one in checks]
     assert chosen[0] == chosen[1] == chosen[2]
     assert len(place.script.calls) == 100 * 2
 
 
 def test_a_judge_that_stays_has_not_moved(place: Place, proof: LookResult) -> None:
-    check = check_now(proof, by=None)
+    check = run_check(proof, by=None)
     shift = check.shifts.get()
     assert (check.number, check.step, shift.answers, shift.change, shift.moved) == (1, 1, 100, 0.0, False)
 
@@ -124,14 +124,14 @@ def test_a_judge_that_stays_has_not_moved(place: Place, proof: LookResult) -> No
 def test_one_that_moved_loses_the_licence_for_runs_from_then_on(place: Place, proof: LookResult) -> None:
     before = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=place.judge)
     moving(place).less = 1
-    shift = check_now(proof, by=None).shifts.get()
+    shift = run_check(proof, by=None).shifts.get()
     assert shift.moved
     assert -1.0 < shift.change < -0.7  # who gave 1 gives 1
     assert shift.low is not None
     assert shift.high is not None
     assert shift.low < shift.change < shift.high < 0
     after = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=place.judge)
-    said = {run.pk: next(one for one in licences_of(run) if one.metric == "correctness") for run in (before, after)}
+    said = {run.pk: next(one for one in run_approvals(run) if one.metric == "correctness") for run in (before, after)}
     assert said[before.pk].lapses == ()
     (lapse,) = said[after.pk].lapses
     assert lapse.code == "licence_drift"
@@ -141,38 +141,38 @@ def test_one_that_moved_loses_the_licence_for_runs_from_then_on(place: Place, pr
 def test_a_shift_is_tested_on_both_sides_at_the_level_of_its_step() -> None:
     # differences 1, 1, 0, 0: mean 0.5, variance (4/3) * sum((0.25 * 0.5)^2 * 4) = 1/12, t = 0.5 / 0.288675 = 1.7321,
     # three degrees of freedom: two-sided p = 0.1817; the 95% interval reaches 3.1824 * 0.288675 = 0.9187 far
-    found = shift_of([1, 1, 1, 1], [2, 2, 1, 1], "abcd", 1, 1)
+    found = verdict_shift([1, 1, 1, 1], [2, 2, 1, 1], "abcd", 1, 1)
     assert (found.change, found.n, found.groups, found.moved) == (0.5, 4, 4, False)
     assert found.low == pytest.approx(0.5 - 0.9187, abs=1e-4)
     assert found.high == pytest.approx(0.5 + 0.9187, abs=1e-4)
     numbers = np.linspace(-1.1, 2.0, 80)  # mean 0.45, t about 4.5
     groups = list(range(80))
-    p_moves = [shift_of([0.0] * 80, list(numbers), groups, step, 1).moved for step in (1, 2, 3, 5, 10, 300)]
+    p_moves = [verdict_shift([0.0] * 80, list(numbers), groups, step, 1).moved for step in (1, 2, 3, 5, 10, 300)]
     assert p_moves == sorted(p_moves, reverse=True)
     assert p_moves[0] is True
     assert p_moves[-1] is False
-    assert shift_of([0.0] * 80, list(-numbers), groups, 1, 1).moved
-    assert not shift_of([0.0] * 80, list(numbers), groups, 1, 40_000).moved  # shared by many metrics
-    one = shift_of([2.0] * 30, [1.0] * 30, range(30), 1, 1)
+    assert verdict_shift([0.0] * 80, list(-numbers), groups, 1, 1).moved
+    assert not verdict_shift([0.0] * 80, list(numbers), groups, 1, 40_000).moved  # shared by many metrics
+    one = verdict_shift([2.0] * 30, [1.0] * 30, range(30), 1, 1)
     assert (one.low, one.high, one.moved) == (None, None, True)  # all moved alike: nothing varies
 
 
 @pytest.mark.slow
 def test_steps_count_the_checks_of_a_year_of_all_proofs_of_the_judge(place: Place, proof: LookResult) -> None:
-    assert [check_now(proof, by=None).step for _ in range(3)] == [1, 2, 3]
+    assert [run_check(proof, by=None).step for _ in range(3)] == [1, 2, 3]
     place.accept(place.drafted("SKILLED too SKILLED"), claim="not_worse")
     newest = PROOFS.order_by("-pk")[0]
     assert newest.pk != proof.pk
-    assert [check_now(newest, by=None).step for _ in range(2)] == [4, 5]
+    assert [run_check(newest, by=None).step for _ in range(2)] == [4, 5]
     AnchorCheck.objects.update(created_at=timezone.now() - timedelta(days=366))
-    assert check_now(newest, by=None).step == 1
+    assert run_check(newest, by=None).step == 1
 
 
 def test_only_what_is_in_force_and_not_too_old_is_watched(place: Place, proof: LookResult) -> None:
-    assert proofs_in_force() == [proof]
+    assert active_proofs() == [proof]
     back(place)
-    assert proofs_in_force() == []
-    with pytest.raises(Refused, match="anchors_not_in_force"):
+    assert active_proofs() == []
+    with pytest.raises(DomainError, match="anchors_not_in_force"):
         begin_check(proof, by=None)
 
 
@@ -222,19 +222,19 @@ def test_an_interrupted_check_goes_on_and_asks_nothing_twice(
     kept = AnchorVerdict.objects.filter(check_of=check).count()
     monkeypatch.setattr(judge, "call", speak)
     judge.calls.clear()
-    assert check_now(proof, by=None).ended_at is not None
+    assert run_check(proof, by=None).ended_at is not None
     assert (len(judge.calls), AnchorCheck.objects.count()) == (100 - kept, 2)
 
 
 def test_too_few_verdicts_tell_nothing(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
     begin_check(proof, by=None)
-    monkeypatch.setattr(anchors, "LEAST", 101)
-    assert check_now(proof, by=None).shifts.count() == 0
+    monkeypatch.setattr(anchors, "MIN_ANCHORS", 101)
+    assert run_check(proof, by=None).shifts.count() == 0
 
 
 def test_too_few_anchors_are_refused(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchors, "LEAST", 101)
-    with pytest.raises(Refused, match="anchors_too_few"):
+    monkeypatch.setattr(anchors, "MIN_ANCHORS", 101)
+    with pytest.raises(DomainError, match="anchors_too_few"):
         begin_check(proof, by=None)
     AnchorCheck.objects.update(created_at=timezone.now() - timedelta(days=31))
     sweep()
@@ -258,7 +258,7 @@ def test_the_command_tells_what_moved(place: Place, proof: LookResult) -> None:
 
 
 def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "ring_for", lambda _, pk, **_more: jobs.work_on(pk))
+    monkeypatch.setattr(jobs, "enqueue_task", lambda _, pk, **_more: jobs.work_on(pk))
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     url = reverse("calibration", args=[place.gold.pk])
@@ -285,5 +285,5 @@ def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monk
 def test_a_judge_that_moved_before_the_first_check_is_noticed(place: Place, proof: LookResult) -> None:
     """The judge moves right after it was accepted, before anything was judged for a check."""
     moving(place).less = 1
-    shift = check_now(proof, by=None).shifts.get()
+    shift = run_check(proof, by=None).shifts.get()
     assert (shift.check_of.number, shift.moved) == (1, True)

@@ -8,14 +8,14 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import profile_row
-from evaluation.judging.calls import Rung
+from evaluation.judging.calls import ResponseFormat
 from evaluation.models import Run
 from evaluation.runs.making import prepare_run
 from evaluation.scoring import aside
-from evaluation.scoring.aside import Reached
+from evaluation.scoring.aside import ProbedJudge
 from review.calibration import turns
-from review.calibration.anchors import PROOFS, check_now
-from review.calibration.drift import Moved, judge_moved
+from review.calibration.anchors import PROOFS, run_check
+from review.calibration.drift import JudgeShift, judge_shifts
 from review.comparisons.whole import compare, comparison_json
 from tests.factories import make_user
 from tests.review.builders import answer_rows, metric, score
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 def place(monkeypatch: pytest.MonkeyPatch) -> Place:
     found = Place()
     monkeypatch.setattr(aside, "client_of", lambda _: found.script)
-    monkeypatch.setattr(turns, "reach", lambda _: Reached(Rung.JSON_SCHEMA, "model-1"))
+    monkeypatch.setattr(turns, "find_response_format", lambda _: ProbedJudge(ResponseFormat.JSON_SCHEMA, "model-1"))
     return found
 
 
@@ -47,28 +47,28 @@ def judged(place: Place, *, skilled: bool, better: int) -> Run:
 
 def test_what_is_left_adds_up_and_half_widths_by_their_squares() -> None:
     # 0.5 - 0.2 = 0.3; half widths 0.3 and 0.4 make 0.5
-    left = Moved(0.2, -0.2, 0.6, 72).left_of(0.5, 0.2, 0.8)
+    left = JudgeShift(0.2, -0.2, 0.6, 72).system_change(0.5, 0.2, 0.8)
     assert (left.change, left.low, left.high, left.answers) == pytest.approx((0.3, -0.2, 0.8, 72))
-    sure = Moved(0.2, None, None, 72).left_of(0.5, 0.4, 0.6)
+    sure = JudgeShift(0.2, None, None, 72).system_change(0.5, 0.4, 0.6)
     assert (sure.change, sure.low, sure.high) == pytest.approx((0.3, 0.2, 0.4))
-    assert Moved(0.2, None, None, 72).left_of(0.5, None, None) == Moved(0.3, None, None, 72)
+    assert JudgeShift(0.2, None, None, 72).system_change(0.5, None, None) == JudgeShift(0.3, None, None, 72)
 
 
 def test_a_new_version_that_judges_otherwise_is_told_apart_from_the_system(place: Place) -> None:
     before = judged(place, skilled=False, better=0)
     place.accept(place.drafted("SKILLED"))
     after = judged(place, skilled=True, better=0)
-    found = judge_moved(after, before)[metric("correctness").pk]
+    found = judge_shifts(after, before)[metric("correctness").pk]
     assert found.answers == 100
     assert found.low is not None
     assert found.high is not None
     assert found.low < found.change < found.high
     (one,) = compare([before, after]).differences
     correctness = next(each for each in one.metrics if each.name == "correctness")
-    assert correctness.judge_moved == found
+    assert correctness.judge_shift == found
     assert correctness.paired is not None
-    assert correctness.system_moved is not None
-    assert correctness.system_moved.change == pytest.approx(correctness.paired.value - found.change)
+    assert correctness.system_shift is not None
+    assert correctness.system_shift.change == pytest.approx(correctness.paired.value - found.change)
     told = comparison_json(compare([before, after]))["differences"][0]["metrics"]
     assert told["correctness"]["judge_moved"]["answers"] == 100
     assert set(told["correctness"]["system_moved"]) == {"change", "low", "high", "answers"}
@@ -83,7 +83,7 @@ def test_runs_of_one_version_at_the_time_of_one_check_are_not_split(place: Place
     place.accept(place.drafted("SKILLED"))
     one = judged(place, skilled=True, better=0)
     other = judged(place, skilled=True, better=1)
-    assert judge_moved(other, one) == {}  # the reference is the only check
-    check_now(PROOFS.get(), by=None)
+    assert judge_shifts(other, one) == {}  # the reference is the only check
+    run_check(PROOFS.get(), by=None)
     newest = judged(place, skilled=True, better=1)
-    assert judge_moved(newest, one)[metric("correctness").pk].change == 0.0
+    assert judge_shifts(newest, one)[metric("correctness").pk].change == 0.0

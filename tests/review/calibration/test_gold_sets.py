@@ -12,13 +12,13 @@ from django.db import DatabaseError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import HoldOutOpening, SealedAnswer
-from review.calibration.freezing import changed_in, freeze, grow, labels_in
-from review.calibration.overview import gold_set_named, overview
+from review.calibration.freezing import collect_labels, find_changes, freeze, grow
+from review.calibration.overview import find_gold_set, overview
 from review.models import GoldItem, GoldSet, Rating, ReviewQueue
-from review.statistics.gold_split import SHARES, Group, Split, split_groups
+from review.statistics.gold_split import SPLIT_SHARES, AnswerGroup, Split, split_groups
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_answer_set, make_project, make_user
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
@@ -27,7 +27,7 @@ from tests.review.sampled import rate_half
 
 
 def test_shares_hold_in_every_category_and_on_every_level() -> None:
-    groups = {f"g{n}": Group(1, ("a", "b")[n % 2], n % 5 / 4) for n in range(200)}
+    groups = {f"g{n}": AnswerGroup(1, ("a", "b")[n % 2], n % 5 / 4) for n in range(200)}
     parts = split_groups(groups, seed=3)
     assert [sum(part == one for part in parts.values()) for one in Split] == [40, 60, 100]
     for category in "ab":
@@ -35,19 +35,19 @@ def test_shares_hold_in_every_category_and_on_every_level() -> None:
         assert [inside.count(one) for one in Split] == [20, 30, 50]
     for level in range(5):
         there = [parts[name] for name, one in groups.items() if one.label == level / 4]
-        assert all(abs(there.count(one) - 40 * share) <= 2 for one, share in SHARES.items())
+        assert all(abs(there.count(one) - 40 * share) <= 2 for one, share in SPLIT_SHARES.items())
 
 
 def test_the_locked_one_of_two_has_the_lower_or_the_higher_label() -> None:
     """If the lowest label of a category always went to the hold-out, the open one would bound it."""
-    groups = {"low": Group(1, "a", 0.0), "high": Group(1, "a", 1.0)}
+    groups = {"low": AnswerGroup(1, "a", 0.0), "high": AnswerGroup(1, "a", 1.0)}
     parts = [split_groups(groups, seed) for seed in range(20)]
     assert {name for one in parts for name, part in one.items() if part is Split.HOLD_OUT} == {"low", "high"}
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from("abc"), st.floats(0, 1)), max_size=60), st.integers(0, 9))
 def test_every_group_has_one_part_and_the_same_one_again(rows: list[tuple[int, str, float]], seed: int) -> None:
-    groups = {f"g{n}": Group(*row) for n, row in enumerate(rows)}
+    groups = {f"g{n}": AnswerGroup(*row) for n, row in enumerate(rows)}
     parts = split_groups(groups, seed)
     assert parts.keys() == groups.keys()
     assert parts == split_groups(dict(reversed(groups.items())), seed)
@@ -59,7 +59,7 @@ def test_labels_are_unrounded_means_of_blind_first_ratings() -> None:
     first = answer_rows(run)[0]
     imported_rating(first, metric("correctness"), "c", 5, blind=False)  # not blind
     imported_rating(first, metric("correctness"), "d", None)  # cannot judge
-    labels = labels_in(run)
+    labels = collect_labels(run)
     # worth of 0 is 1; both say 1. Worth of 1 is 3; they say 3 and 4: 3.5
     assert [one.label for one in labels[:2]] == [1.0, 3.5]
     assert [len(one.ratings) for one in labels[:2]] == [2, 2]
@@ -69,9 +69,9 @@ def test_labels_are_unrounded_means_of_blind_first_ratings() -> None:
 def test_ratings_made_for_show_are_no_labels() -> None:
     run = run_over(make_answer_set(), judged=False)
     rate_half(run, [3.0, 4.0, 5.0])
-    assert len(labels_in(run)) == 3
+    assert len(collect_labels(run)) == 3
     ReviewQueue.objects.update(example=True)
-    assert labels_in(run) == []
+    assert collect_labels(run) == []
 
 
 @pytest.mark.django_db
@@ -101,16 +101,16 @@ def test_growing_keeps_every_part_and_brings_new_groups_into_all_of_them() -> No
     assert (second.version, second.items.count()) == (2, 200)
     assert set(second.items.values_list("group", "split")) == set(before.items())  # the same questions, asked again
     assert set(second.items.values_list("since", flat=True)) == {1}
-    assert changed_in(second) == []
-    with pytest.raises(Refused, match="gold_no_labels"):
+    assert find_changes(second) == []
+    with pytest.raises(DomainError, match="gold_no_labels"):
         grow(more, "gold", by=None)
-    with pytest.raises(Refused, match="gold_exists"):
+    with pytest.raises(DomainError, match="gold_exists"):
         freeze(run, "gold", by=None)
-    with pytest.raises(Refused, match="gold_unknown"):
+    with pytest.raises(DomainError, match="gold_unknown"):
         grow(run, "silver", by=None)
-    assert (gold_set_named(run.project_id, "gold"), gold_set_named(run.project_id, "gold@1")) == (second, first)
+    assert (find_gold_set(run.project_id, "gold"), find_gold_set(run.project_id, "gold@1")) == (second, first)
     with pytest.raises(UnknownName):
-        gold_set_named(run.project_id, "gold@3")
+        find_gold_set(run.project_id, "gold@3")
 
 
 def _changed(rows: object, **values: object) -> None:
@@ -123,7 +123,7 @@ def _changed(rows: object, **values: object) -> None:
 @pytest.mark.django_db
 def test_a_changed_rating_label_or_part_is_noticed() -> None:
     made = freeze(rated_run(40), "gold", by=None)
-    assert changed_in(made) == []
+    assert find_changes(made) == []
     item = made.items.filter(split="hold_out").select_related("metric").first()
     assert item is not None
     with pytest.raises(DatabaseError), transaction.atomic():
@@ -131,13 +131,13 @@ def test_a_changed_rating_label_or_part_is_noticed() -> None:
     rating = Rating.objects.filter(pk=item.ratings[0][0])
     kept = rating.get().value
     _changed(rating, value=0.5)
-    assert changed_in(made) == [f"rating {item.answer_id} correctness"]
+    assert find_changes(made) == [f"rating {item.answer_id} correctness"]
     _changed(rating, value=kept)
-    assert changed_in(made) == []
+    assert find_changes(made) == []
     _changed(GoldItem.objects.filter(pk=item.pk), label=item.label + 0.5)
-    assert changed_in(made) == ["set", f"label {item.answer_id} correctness"]
+    assert find_changes(made) == ["set", f"label {item.answer_id} correctness"]
     _changed(GoldItem.objects.filter(pk=item.pk), label=item.label, split="validation")
-    assert changed_in(made) == ["set"]
+    assert find_changes(made) == ["set"]
 
 
 @pytest.mark.django_db

@@ -13,9 +13,9 @@ from django.utils import translation
 
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge
-from evaluation.models import RunJudge, Standing
-from review.agreement.run_agreement import kept_agreement
-from review.judges.prompts import as_markdown, judge_prompts
+from evaluation.models import RunJudge, VersionStatus
+from review.agreement.run_agreement import cached_agreement
+from review.judges.prompts import as_markdown, load_judge_card
 from tests.factories import make_user
 from tests.review.builders import answer_rows, metric, run_over, score
 from tests.review.calibration.place import Place
@@ -23,20 +23,20 @@ from tests.review.calibration.place import Place
 pytestmark = pytest.mark.django_db
 
 
-def measured(place: Place, standing: Standing) -> None:
+def measured(place: Place, standing: VersionStatus) -> None:
     """A run of the judge over all answers by a version that stood so, with its agreement kept."""
     run = run_over(place.run.answer_set, judged=False)
     rubric = place.slot.active
     RunJudge.objects.create(run=run, judge_version=place.judge, rubric_version=rubric, standing=standing)
     for number, answer in enumerate(answer_rows(place.run)):
         score(run, answer, metric("correctness"), 1 + number % 5, judge_version=place.judge, rubric_version=rubric)
-    kept_agreement(run, resamples=0)
+    cached_agreement(run, resamples=0)
 
 
 def test_the_card_tells_proof_looks_and_history_and_nothing_more_of_the_hold_out(place: Place) -> None:
     place.accept(place.drafted("LIKE IT"))
     place.accept(place.drafted("SKILLED"))
-    (prompt,) = judge_prompts(place.judge).prompts
+    (prompt,) = load_judge_card(place.judge).prompts
     assert (prompt.family, prompt.version) == ("answer_quality", 3)
     assert [line.rpartition(": ")[2] for line in prompt.looks] == ["not_accepted", "accepted"]
     (proof,) = prompt.proofs
@@ -44,20 +44,20 @@ def test_the_card_tells_proof_looks_and_history_and_nothing_more_of_the_hold_out
     assert "activated accepted gold #2" in prompt.history[0]
     out = StringIO()
     call_command("judge_card", "judge", "--format", "json", stdout=out)
-    assert json.loads(out.getvalue()) == json.loads(json.dumps(judge_prompts(place.judge).to_dict()))
+    assert json.loads(out.getvalue()) == json.loads(json.dumps(load_judge_card(place.judge).to_dict()))
     out = StringIO()
     call_command("judge_card", "judge", stdout=out)
     assert out.getvalue().startswith("# judge@1\n")
     assert "- look gold #2: answer_quality v3 (en) against answer_quality v1 (en): accepted" in out.getvalue()
     with translation.override("ko"):
-        (told,) = judge_prompts(place.judge, in_words=True).prompts
+        (told,) = load_judge_card(place.judge, in_words=True).prompts
     assert told.looks[1] == "gold #2: answer_quality v3 (en) · answer_quality v1 (en) 비교: 승인됨"
     assert "answer_quality v3 (en) · 적용 · 전문가 레이블로 승인" in told.history[0]
 
 
 def test_agreement_stands_beside_experts_and_a_constant_guess(place: Place) -> None:
-    measured(place, Standing.ACTIVE)
-    card = judge_prompts(place.judge)
+    measured(place, VersionStatus.ACTIVE)
+    card = load_judge_card(place.judge)
     (one,) = card.agreement
     # Half of the 240 answers are locked.
     assert (one.metric, one.n, one.statistic) == ("correctness", 120, "cohen_kappa_quadratic")
@@ -73,10 +73,10 @@ def test_agreement_stands_beside_experts_and_a_constant_guess(place: Place) -> N
     assert "n = 120" in page
 
 
-@pytest.mark.parametrize("standing", [Standing.DRAFT, Standing.CANDIDATE])
-def test_no_agreement_of_a_version_that_had_not_proved_itself(place: Place, standing: Standing) -> None:
+@pytest.mark.parametrize("standing", [VersionStatus.DRAFT, VersionStatus.CANDIDATE])
+def test_no_agreement_of_a_version_that_had_not_proved_itself(place: Place, standing: VersionStatus) -> None:
     measured(place, standing)
-    card = judge_prompts(place.judge)
+    card = load_judge_card(place.judge)
     assert (card.measured_in, card.agreement) == ("", [])
 
 
@@ -96,4 +96,4 @@ def test_the_page_and_its_files_are_for_evaluators(place: Place) -> None:
 
 
 def test_the_offline_baseline_has_no_prompts(place: Place) -> None:
-    assert judge_prompts(baseline_judge(place.run.project, "en")).prompts == []
+    assert load_judge_card(baseline_judge(place.run.project, "en")).prompts == []

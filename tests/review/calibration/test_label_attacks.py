@@ -24,12 +24,12 @@ from django.utils import timezone
 from evaluation.core.roles import Role
 from evaluation.models import JudgeVersion, Project, RubricVersion, Score, User
 from evaluation.storage import append_only
-from review.calibration.accepting import foresee
+from review.calibration.accepting import forecast_holdout_test
 from review.calibration.freezing import freeze, grow
 from review.calibration.opening import open_hold_outs
-from review.calibration.overview import overview, shown_items
-from review.calibration.searching import _Going, open_search
-from review.calibration.workbench import Wanted, bench_of, disagreements, history
+from review.calibration.overview import overview, readable_labels
+from review.calibration.searching import SearchRunner, open_search
+from review.calibration.workbench import DisagreementFilter, disagreements, load_workbench, version_history
 from review.models import GoldItem, GoldSet, ReviewQueue, Search, SuggestedAnswer
 from review.queues.directing import remind_all
 from review.statistics.gold_split import Split
@@ -74,7 +74,7 @@ def test_versions_of_a_gold_set_and_their_differences_tell_no_locked_label(world
     before = shown()
     change_items(world.gold, grown)
     assert [drop_changes(body) for body in shown()] == [drop_changes(body) for body in before]
-    answers = {row["answer_id"] for one in (world.gold, grown) for row in shown_items(one)}
+    answers = {row["answer_id"] for one in (world.gold, grown) for row in readable_labels(one)}
     assert not answers & of_first
 
 
@@ -95,7 +95,7 @@ def test_what_another_gold_set_locks_is_not_told_by_the_first(world: World, seed
     second = freeze(world.run, "second", by=None, seed=seed)
     locked = set(GoldItem.objects.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
     for one in (world.gold, second):
-        assert {row["answer_id"] for row in shown_items(one)} == set(
+        assert {row["answer_id"] for row in readable_labels(one)} == set(
             one.items.values_list("answer", flat=True)
         ) - locked
         path = tmp_path / f"{one.name}.jsonl"
@@ -156,20 +156,20 @@ def measured(prepared_measured: Measured, db: None) -> Measured:
 
 
 def _disagreements(gold: GoldSet, judge: JudgeVersion) -> list[str]:
-    bench = bench_of(gold, judge, FAMILY)
-    rows = disagreements(bench, bench.active, Wanted())
+    bench = load_workbench(gold, judge, FAMILY)
+    rows = disagreements(bench, bench.active, DisagreementFilter())
     locked = set(gold.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True))
     assert not {one.item.answer_id for one in rows} & locked
-    return [f"{one.item.answer_id} {one.item.label} {one.given.value}" for one in rows]
+    return [f"{one.item.answer_id} {one.item.label} {one.score.value}" for one in rows]
 
 
 def _history(gold: GoldSet, judge: JudgeVersion) -> list[str]:
-    return [repr(one.measures) for one in history(bench_of(gold, judge, FAMILY))]
+    return [repr(one.measures) for one in version_history(load_workbench(gold, judge, FAMILY))]
 
 
 def _maps(gold: GoldSet, judge: JudgeVersion) -> list[str]:
     search = Search.objects.first() or open_search(gold, judge, FAMILY, "map", by=None)
-    rubric = _Going(search)._mapped(["correctness"])
+    rubric = SearchRunner(search)._mapped_rubric(["correctness"])
     return [repr(one.score_map) for one in rubric.metrics if one.name == "correctness"]
 
 
@@ -191,16 +191,16 @@ def test_a_forecast_leaves_out_what_another_gold_set_locks(measured: Measured) -
     """Versions that were in force have judged all answers, and their losses would tell labels of the other set."""
     version = measured.drafted("SKILLED")
     measured.judge_by(version)
-    (alone,) = foresee(measured.gold, measured.judge, version)
+    (alone,) = forecast_holdout_test(measured.gold, measured.judge, version)
     validation = set(measured.gold.items.filter(split=Split.VALIDATION).values_list("answer", flat=True))
     assert alone.validation == len(validation)
     second = freeze(measured.run, "second", by=None, seed=5)
     locked = second.items.filter(split=Split.HOLD_OUT).values_list("answer", flat=True)
-    before = foresee(measured.gold, measured.judge, version)
+    before = forecast_holdout_test(measured.gold, measured.judge, version)
     assert before[0].validation == len(validation - set(locked)) < len(validation)
     with append_only.suspended():
         GoldItem.objects.filter(answer__in=locked).update(label=6 - F("label"))
-    assert foresee(measured.gold, measured.judge, version) == before
+    assert forecast_holdout_test(measured.gold, measured.judge, version) == before
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -256,7 +256,7 @@ def test_the_page_tells_who_opened_and_offers_it_no_more(fixture: str, request: 
     open_hold_outs(project, by=opener)
     assert button not in page(opener)
     assert button in page(other)
-    assert all(told in page(person) and opener.known_as in page(person) for person in (opener, other, evaluator))
+    assert all(told in page(person) and opener.display_name in page(person) for person in (opener, other, evaluator))
     if fixture == "measured":
         draft = reverse("calibration-draft", args=[place.gold.pk])
         assert "You opened the full figures of gold." in page(opener)

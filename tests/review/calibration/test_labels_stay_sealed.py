@@ -17,7 +17,7 @@ from django.utils.dateparse import parse_datetime
 from evaluation.core.roles import Role
 from evaluation.models import HoldOutOpening, ImportedJudge, Run, User
 from review.calibration.freezing import freeze
-from review.evidence.effective import said_of
+from review.evidence.effective import load_evidence
 from review.evidence.seals import read_as
 from review.models import Kept, KeptFigures, Rating
 from tests.evaluation.rest.clients import Caller
@@ -213,9 +213,9 @@ def test_ratings_of_a_locked_answer_without_a_text_are_not_carried(world: World)
     first, later = (run_over(make_answer_set(questions, texts=[""] * ANSWERS), judged=False) for _ in range(2))
     for number, answer in enumerate(answer_rows(first)):
         imported_rating(answer, world.metric, "expert", value_of(number), sampling="all")
-    assert len(said_of(later).carried) == ANSWERS
+    assert len(load_evidence(later).carried) == ANSWERS
     silent = freeze(first, "silent", by=None)
-    carried = {one.origin.answer_id for one in said_of(later).carried.values()}
+    carried = {one.origin.answer_id for one in load_evidence(later).carried.values()}
     assert carried == set(silent.items.exclude(split="hold_out").values_list("answer", flat=True))
 
 

@@ -18,9 +18,9 @@ from evaluation.judges.shipping import profile_row
 from evaluation.models import JudgeVersion, Preflight, Question, RubricVersion, Run
 from evaluation.runs.making import prepare_run
 from evaluation.storage import append_only
-from review.calibration.licences import LicenceState, RunLicence, licences_of
-from review.comparisons.gating import gate_of
-from review.reports.gate import GateAsked, gate_reasons
+from review.calibration.licences import ApprovalState, RunApproval, run_approvals
+from review.comparisons.gating import run_gate
+from review.reports.gate import GateRequest, gate_reasons
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_judge, make_user
 from tests.review.builders import answer_rows, make_report, metric, score
@@ -43,13 +43,13 @@ def judged_run(place: Place, **more: Any) -> Run:
     return prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), **more)
 
 
-def of(run: Run, name: str = "correctness") -> RunLicence:
-    return next(one for one in licences_of(run) if one.metric == name)
+def of(run: Run, name: str = "correctness") -> RunApproval:
+    return next(one for one in run_approvals(run) if one.metric == name)
 
 
 def codes(run: Run) -> list[str]:
     one = of(run)
-    assert one.state is (LicenceState.STALE if one.lapses else LicenceState.LICENSED)
+    assert one.state is (ApprovalState.STALE if one.lapses else ApprovalState.LICENSED)
     return [lapse.code for lapse in one.lapses]
 
 
@@ -144,17 +144,17 @@ def test_page_report_and_commands_say_so_and_the_gate_fails_without_one(place: P
     out = StringIO()
     call_command("results", str(run.pk), stdout=out)
     assert "Proved by gold #1" in out.getvalue()
-    gate = gate_of(run, GateAsked(require_licence=True))
+    gate = run_gate(run, GateRequest(require_licence=True))
     assert gate is not None
     assert (gate.exit_code, gate.unlicensed) == (0, ())
     activate(place.drafted("LIKE IT"), place.judge, by=None, reason="r")
     stale = told_run(place)
-    gate = gate_of(stale, GateAsked(require_licence=True))
+    gate = run_gate(stale, GateRequest(require_licence=True))
     assert gate is not None
     assert (gate.exit_code, gate.unlicensed) == (100, ("correctness",))
     assert gate_reasons(gate)[-1] == "No licence that holds: correctness."
     assert gate.to_dict()["unlicensed"] == ["correctness"]
-    assert gate_of(stale, GateAsked()) is None
+    assert run_gate(stale, GateRequest()) is None
 
 
 @pytest.mark.slow

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.judging.calls import JudgeReply
-from evaluation.models import Job, Standing
+from evaluation.models import Job, VersionStatus
 from evaluation.network.outcomes import Outcome
-from evaluation.worker.jobs import Lease, ring_due
+from evaluation.worker.jobs import Lease, enqueue_due
 from review.calibration import looking
-from review.calibration.looking import ask_for_look, take_look
+from review.calibration.looking import advance_holdout_test, request_holdout_test
 from review.models import Licence, Look, LookResult, SealedVerdict
 from review.statistics.acceptance import Claim
 from tests.evaluation.rest.clients import Caller
@@ -47,7 +47,7 @@ def test_a_lead_asks_by_rest_a_worker_looks_and_the_word_is_all_that_is_told(pla
     assert not Look.objects.exists()
     told = callers[Role.LEAD].post("calibrations/", asked(place, version))
     assert (told.status_code, told.json()["outcome"], rung) == (202, None, [Look.objects.get().pk])
-    work(take_look, rung[0])
+    work(advance_holdout_test, rung[0])
     seen = callers[Role.VIEWER].get(f"calibrations/{rung[0]}/").json()
     assert (seen["outcome"], seen["waits_for"]) == ("accepted", "")
     event = LookResult.objects.get().event
@@ -68,9 +68,9 @@ def test_what_is_not_of_the_project_is_named(place: Place, rung: list[int]) -> N
 def test_time_runs_out_and_the_next_turn_goes_on(
     place: Place, rung: list[int], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = ask_for_look(place.gold, place.judge, place.drafted("SKILLED"), by=None)
+    look = request_holdout_test(place.gold, place.judge, place.drafted("SKILLED"), by=None)
     settings.CONCORD_BUDGET_SECONDS = 0
-    work(take_look, look.pk)
+    work(advance_holdout_test, look.pk)
     assert (SealedVerdict.objects.count(), rung) == (0, [look.pk, look.pk])
     asks = [0]
 
@@ -82,7 +82,7 @@ def test_time_runs_out_and_the_next_turn_goes_on(
     turns = 0
     while not LookResult.objects.exists():
         turns += 1
-        work(take_look, look.pk)
+        work(advance_holdout_test, look.pk)
         assert turns < 100
     assert turns > 2
     assert len(place.script.calls) == 240  # 120 answers by two versions, none twice
@@ -91,20 +91,20 @@ def test_time_runs_out_and_the_next_turn_goes_on(
 
 def test_one_worker_at_a_time_and_a_lapsed_turn_is_taken_again(place: Place, rung: list[int]) -> None:
     version = place.drafted("SKILLED")
-    look = ask_for_look(place.gold, place.judge, version, by=None)
+    look = request_holdout_test(place.gold, place.judge, version, by=None)
     hour = timedelta(hours=1)
     Job.objects.update(state="working", token="0" * 32, until=timezone.now() + hour)
     rung.clear()
-    work(take_look, look.pk)
-    ring_due()
-    with pytest.raises(Refused, match="look_in_hands"):
+    work(advance_holdout_test, look.pk)
+    enqueue_due()
+    with pytest.raises(DomainError, match="look_in_hands"):
         place.accept(version)
     assert (place.script.calls, rung) == ([], [])
     Job.objects.update(until=timezone.now() - hour)
-    ring_due()
+    enqueue_due()
     assert rung == [look.pk]
-    work(take_look, look.pk)
-    ring_due()
+    work(advance_holdout_test, look.pk)
+    enqueue_due()
     assert (LookResult.objects.get().outcome, rung) == ("accepted", [look.pk])
 
 
@@ -117,15 +117,15 @@ def test_a_look_that_cannot_go_on_says_why_and_waits_for_a_person(
         return JudgeReply(Outcome.BLOCKED)
 
     monkeypatch.setattr(place.script, "call", call)
-    look = ask_for_look(place.gold, place.judge, version, by=None)
-    work(take_look, look.pk)
+    look = request_holdout_test(place.gold, place.judge, version, by=None)
+    work(advance_holdout_test, look.pk)
     rung.clear()
-    ring_due()
+    enqueue_due()
     assert (Job.objects.get().problem, rung) == (str(Outcome.BLOCKED), [])
     monkeypatch.setattr(place.script, "call", speak)
-    assert ask_for_look(place.gold, place.judge, version, by=None) == look
+    assert request_holdout_test(place.gold, place.judge, version, by=None) == look
     assert rung == [look.pk]
-    work(take_look, look.pk)
+    work(advance_holdout_test, look.pk)
     assert LookResult.objects.get().outcome == "accepted"
 
 
@@ -140,10 +140,10 @@ def test_an_acceptance_licenses_each_metric_with_its_proof(place: Place) -> None
 def test_a_model_that_changed_between_turns_stands_in_the_licence_with_the_other(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = looking.open_look(place.gold, place.judge, place.drafted("SKILLED"), by=None, claim=Claim.BETTER)
-    take_look.add(look.pk)
+    look = looking.open_holdout_test(place.gold, place.judge, place.drafted("SKILLED"), by=None, claim=Claim.BETTER)
+    advance_holdout_test.add(look.pk)
     Job.objects.update(notes={"model": "model-0"})
-    work(take_look, look.pk)
+    work(advance_holdout_test, look.pk)
     assert Licence.objects.get().model == "model-0, model-1"
 
 
@@ -167,7 +167,7 @@ def test_an_evaluator_offers_a_draft_and_a_lead_puts_it_in_force(place: Place) -
     assert Caller(Role.VIEWER, place.run.project).post(f"rubrics/{version.pk}/propose/", {}).status_code == 403
     evaluator = Caller(Role.EVALUATOR, place.run.project)
     assert evaluator.post(f"rubrics/{version.pk}/propose/", {"judge": place.judge.pk}).status_code == 200
-    assert place.slot.of(version) == Standing.CANDIDATE
+    assert place.slot.status_of(version) == VersionStatus.CANDIDATE
     body = {"judge": place.judge.pk, "reason": "we trust it"}
     assert evaluator.post(f"rubrics/{version.pk}/activate/", body).status_code == 403
     assert Caller(Role.LEAD, place.run.project).post(f"rubrics/{version.pk}/activate/", body).status_code == 200

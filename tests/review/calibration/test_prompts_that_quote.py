@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.criteria.rubrics import draft
 from evaluation.models import Endpoint, RubricVersion
-from review.calibration.accepting import check_quotes_nothing, open_look
+from review.calibration.accepting import check_no_quotes, open_holdout_test
 from review.calibration.freezing import freeze
 from review.calibration.retiring import retire
 from review.models import GoldItem, GoldSet, Look
@@ -42,35 +42,35 @@ def version(gold: GoldSet, text: str) -> RubricVersion:
 def test_a_table_of_locked_answers_is_refused_and_spends_nothing(gold: GoldSet) -> None:
     table = "\n".join(f"{one.answer.text} = {one.label}" for one in items(gold, locked=True))
     memorising = version(gold, f"Read the answer. {table}")
-    with pytest.raises(Refused, match="prompt_quotes_hold_out"):
-        check_quotes_nothing(gold.project_id, memorising)
+    with pytest.raises(DomainError, match="prompt_quotes_hold_out"):
+        check_no_quotes(gold.project_id, memorising)
     endpoint = Endpoint.objects.create(name="local", base_url="http://127.0.0.1:9/v1")
     judge = make_judge(gold.project, "judge", endpoint=endpoint)
-    with pytest.raises(Refused, match="prompt_quotes_hold_out"):
-        open_look(gold, judge, memorising, by=None, claim=Claim.BETTER)
+    with pytest.raises(DomainError, match="prompt_quotes_hold_out"):
+        open_holdout_test(gold, judge, memorising, by=None, claim=Claim.BETTER)
     assert not Look.objects.exists()
 
 
 def test_eight_words_of_one_answer_are_enough(gold: GoldSet) -> None:
     words = items(gold, locked=True)[0].answer.text.split()
-    with pytest.raises(Refused, match="prompt_quotes_hold_out"):
-        check_quotes_nothing(gold.project_id, version(gold, "Give 2 for " + " ".join(words[2:10])))
-    check_quotes_nothing(gold.project_id, version(gold, "Give 2 for " + " ".join(words[2:9])))
+    with pytest.raises(DomainError, match="prompt_quotes_hold_out"):
+        check_no_quotes(gold.project_id, version(gold, "Give 2 for " + " ".join(words[2:10])))
+    check_no_quotes(gold.project_id, version(gold, "Give 2 for " + " ".join(words[2:9])))
 
 
 def test_three_ids_of_locked_questions_are_enough(gold: GoldSet) -> None:
     ids = [one.answer.question.external_id for one in items(gold, locked=True)]
-    with pytest.raises(Refused, match="prompt_quotes_hold_out"):
-        check_quotes_nothing(gold.project_id, version(gold, " ".join(f"{one}=2" for one in ids[:3])))
-    check_quotes_nothing(gold.project_id, version(gold, " ".join(f"{one}=2" for one in ids[:2])))
+    with pytest.raises(DomainError, match="prompt_quotes_hold_out"):
+        check_no_quotes(gold.project_id, version(gold, " ".join(f"{one}=2" for one in ids[:3])))
+    check_no_quotes(gold.project_id, version(gold, " ".join(f"{one}=2" for one in ids[:2])))
 
 
 def test_examples_of_open_answers_are_allowed(gold: GoldSet) -> None:
     shown = "\n".join(one.answer.text for one in items(gold, locked=False))
-    check_quotes_nothing(gold.project_id, version(gold, f"Read the answer. {shown}"))
+    check_no_quotes(gold.project_id, version(gold, f"Read the answer. {shown}"))
 
 
 def test_after_retirement_nothing_is_locked(gold: GoldSet) -> None:
     text = items(gold, locked=True)[0].answer.text
     retire(gold, by=None, reason="The next one is larger")
-    check_quotes_nothing(gold.project_id, version(gold, text))
+    check_no_quotes(gold.project_id, version(gold, text))

@@ -19,7 +19,7 @@ from review.calibration.freezing import freeze
 from review.calibration.overview import overview
 from review.judges.prompts import imported_card
 from review.ratings.import_files import import_ratings
-from review.statistics.score_maps import MapProof, proved
+from review.statistics.score_maps import MapEvaluation, cross_validate_map
 from tests.review.builders import answers_to, run_over
 
 pytestmark = pytest.mark.django_db
@@ -43,11 +43,13 @@ def brought(rows: Sequence[tuple[str, float, dict[str, Any]]], scale: str) -> Ru
     return run
 
 
-def map_of(rows: Sequence[tuple[str, float, dict[str, Any]]], judge: str, levels: Sequence[int]) -> MapProof | None:
+def map_of(
+    rows: Sequence[tuple[str, float, dict[str, Any]]], judge: str, levels: Sequence[int]
+) -> MapEvaluation | None:
     """What a map of the judge's scores gains where it was not fitted."""
     kept = [(group, label, of[judge]) for group, label, of in rows if of[judge] is not None]
     said, labels = (np.array([one[at] for one in kept], dtype=np.float64) for at in (2, 1))
-    return proved(said, labels, np.ones(len(kept)), [group for group, _, _ in kept], levels)
+    return cross_validate_map(said, labels, np.ones(len(kept)), [group for group, _, _ in kept], levels)
 
 
 def open_questions(folder: Path) -> list[tuple[str, float, dict[str, Any]]]:
@@ -99,7 +101,7 @@ def test_maps_tell_their_gain_where_they_were_not_fitted(sample_data: Path) -> N
     # nearer by more than chance, and only because scores are pulled together: such maps are refused
     found = map_of(rows, "bem-prob", ())
     assert found is not None
-    assert (found.n, found.nearer, found.helps) == (737, True, False)
+    assert (found.n, found.reduces_error, found.is_useful) == (737, True, False)
     assert (found.gain, found.low, found.high) == pytest.approx((0.0156, 0.0018, 0.0295), abs=5e-5)
     of_passages = [
         (row["query_id"], row["human"], row["judges"])
@@ -113,5 +115,5 @@ def test_maps_tell_their_gain_where_they_were_not_fitted(sample_data: Path) -> N
     ]
     found = map_of(summaries, "e0", range(1, 6))
     assert found is not None
-    assert (found.n, found.nearer, found.helps) == (800, True, False)
+    assert (found.n, found.reduces_error, found.is_useful) == (800, True, False)
     assert (found.gain, found.low, found.high) == pytest.approx((0.3700, 0.2651, 0.4749), abs=5e-5)

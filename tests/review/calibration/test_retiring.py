@@ -11,11 +11,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from review.calibration.freezing import freeze, grow
-from review.calibration.looking import ask_for_look
-from review.calibration.retiring import hold_out_figures, retire
+from review.calibration.looking import request_holdout_test
+from review.calibration.retiring import holdout_results, retire
 from review.models import GoldItem
 from review.statistics.acceptance import Claim
 from tests.evaluation.rest.clients import Caller
@@ -36,10 +36,10 @@ def expected_loss() -> float:
 def test_what_looks_saw_is_told_then_and_not_before(place: Place) -> None:
     place.accept(place.drafted("LIKE IT"))
     place.accept(place.drafted("SKILLED"))
-    with pytest.raises(Refused, match="gold_not_retired"):
-        hold_out_figures(place.gold)
+    with pytest.raises(DomainError, match="gold_not_retired"):
+        holdout_results(place.gold)
     retire(place.gold, by=None, reason="The next one is larger.")
-    like, skilled = hold_out_figures(place.gold)
+    like, skilled = holdout_results(place.gold)
     assert (like.look, like.outcome, like.answers) == ("gold #1", "not_accepted", 120)
     assert (skilled.look, skilled.outcome, skilled.metric) == ("gold #2", "accepted", "correctness")
     assert skilled.candidate_loss == pytest.approx(expected_loss())
@@ -56,24 +56,24 @@ def test_a_proof_beside_another_judge_is_told_against_that(place: Place) -> None
     place.accept(skilled)
     place.accept(skilled, claim=Claim.NOT_WORSE)
     retire(place.gold, by=None, reason="r")
-    again = hold_out_figures(place.gold)[1]
+    again = holdout_results(place.gold)[1]
     assert (again.against, again.lower_by, again.answers) == (f"judge: {skilled}", 0.0, 120)
 
 
 def test_nobody_looks_or_lets_it_grow_any_more(place: Place) -> None:
     version = place.drafted("SKILLED")
-    with pytest.raises(Refused, match="reason_required"):
+    with pytest.raises(DomainError, match="reason_required"):
         retire(place.gold, by=None, reason=" ")
-    look = ask_for_look(place.gold, place.judge, version, by=None)
-    with pytest.raises(Refused, match="look_open"):
+    look = request_holdout_test(place.gold, place.judge, version, by=None)
+    with pytest.raises(DomainError, match="look_open"):
         retire(place.gold, by=None, reason="r")
     assert place.accept(version).number == look.number
     retire(place.gold, by=None, reason="r")
-    with pytest.raises(Refused, match="gold_retired"):
+    with pytest.raises(DomainError, match="gold_retired"):
         retire(place.gold, by=None, reason="r")
-    with pytest.raises(Refused, match="gold_retired"):
+    with pytest.raises(DomainError, match="gold_retired"):
         place.accept(place.drafted("LIKE IT"))
-    with pytest.raises(Refused, match="gold_retired"):
+    with pytest.raises(DomainError, match="gold_retired"):
         grow(place.run, "gold", by=None)
 
 
@@ -113,6 +113,6 @@ def test_what_another_gold_set_still_locks_is_left_out(place: Place) -> None:
     retire(place.gold, by=None, reason="r")
     held = set(place.gold.items.filter(split="hold_out").values_list("answer", flat=True))
     locked = set(other.items.filter(split="hold_out").values_list("answer", flat=True))
-    assert hold_out_figures(place.gold)[0].answers == len(held - locked) < len(held)
+    assert holdout_results(place.gold)[0].answers == len(held - locked) < len(held)
     retire(other, by=None, reason="r")
-    assert hold_out_figures(place.gold)[0].answers == len(held)
+    assert holdout_results(place.gold)[0].answers == len(held)

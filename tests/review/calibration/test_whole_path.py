@@ -16,16 +16,16 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.criteria.rubrics import draft, slot_of, standings
+from evaluation.criteria.rubrics import draft, rubric_scope, version_statuses
 from evaluation.judges.shipping import profile_row, save_judge
-from evaluation.judging.drafting import as_yaml
+from evaluation.judging.drafting import rubric_yaml
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
-from evaluation.worker.jobs import ring_due
+from evaluation.worker.jobs import enqueue_due
 from review.calibration.freezing import freeze
-from review.calibration.licences import licences_of
-from review.calibration.looking import take_look
+from review.calibration.licences import run_approvals
+from review.calibration.looking import advance_holdout_test
 from review.models import GoldSet, Look
 from tests.factories import make_user
 from tests.jobs import work
@@ -87,9 +87,9 @@ def test_a_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: Judg
     lead.post(reverse("calibration-run", args=[gold.pk]), here)
     drain(Run.objects.latest("pk").pk, seconds=120)
     before = lead.get(at, here).context["page"]
-    assert before.found
+    assert before.disagreements
     lead.post(
-        reverse("calibration-draft", args=[gold.pk]), here | {"text": as_yaml(reworded("SKILLED")), "note": "bias"}
+        reverse("calibration-draft", args=[gold.pk]), here | {"text": rubric_yaml(reworded("SKILLED")), "note": "bias"}
     )
     version = RubricVersion.objects.get(note="bias")
     here["rubric"] = version.pk
@@ -99,12 +99,12 @@ def test_a_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: Judg
     assert after.measures[0].loss < before.measures[0].loss
     assert after.forecast[0].forecast.power > 0.9
     lead.post(reverse("calibration-look", args=[gold.pk]), here)
-    ring_due()
+    enqueue_due()
     look = Look.objects.get()
     if not hasattr(look, "result"):  # no worker runs here
-        work(take_look, look.pk)
+        work(advance_holdout_test, look.pk)
     assert "<b>accepted</b>" in compact(lead.get(at, here).content.decode())
-    (one,) = [one for one in licences_of(_new_run(run, judge)) if one.metric == "correctness"]
+    (one,) = [one for one in run_approvals(_new_run(run, judge)) if one.metric == "correctness"]
     assert (one.state, one.answers) == ("licensed", 120)
 
 
@@ -126,4 +126,4 @@ def test_commands_refuse_what_has_the_examples_by_heart_and_accept_what_reads(ru
     out = StringIO()
     call_command("accept", f"{FAMILY}@{skilled.version}", *asked, stdout=out)
     assert out.getvalue().splitlines() == ["accepted", "look 2; 2 looks taken, 0.0167 of 0.05 left"]
-    assert standings(slot_of(judge, FAMILY)).active == skilled
+    assert version_statuses(rubric_scope(judge, FAMILY)).active == skilled

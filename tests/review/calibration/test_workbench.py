@@ -11,11 +11,17 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.judging.drafting import as_yaml
-from evaluation.models import RubricVersion, Run, Standing
+from evaluation.judging.drafting import rubric_yaml
+from evaluation.models import RubricVersion, Run, VersionStatus
 from evaluation.worker.lifecycle import planned_units
 from review.calibration import looking, turns, workbench
-from review.calibration.workbench import Wanted, bench_of, disagreements, history, measured
+from review.calibration.workbench import (
+    DisagreementFilter,
+    disagreements,
+    load_workbench,
+    measure_version,
+    version_history,
+)
 from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResult
 from tests.factories import make_user
 from tests.jobs import catch_rings, work
@@ -47,20 +53,20 @@ def here(place: Place, version: RubricVersion, **more: Any) -> dict[str, Any]:
 
 
 def test_the_loss_on_validation_is_the_weighted_mean_square_with_its_interval(place: Place) -> None:
-    bench = bench_of(place.gold, place.judge, FAMILY)
+    bench = load_workbench(place.gold, place.judge, FAMILY)
     active = bench.active
-    (none,) = measured(bench, active)
-    assert (none.n, none.of, none.loss) == (0, 72, None)
+    (none,) = measure_version(bench, active)
+    assert (none.n, none.total, none.loss) == (0, 72, None)
     judged(place, active, lambda number: 0.0)
-    bench = bench_of(place.gold, place.judge, FAMILY)
-    (exact,) = measured(bench, active, resamples=50)
+    bench = load_workbench(place.gold, place.judge, FAMILY)
+    (exact,) = measure_version(bench, active, resamples=50)
     # every verdict is the label: a loss of 0, which does not vary and has no interval
     assert (exact.n, exact.loss, exact.low, exact.high) == (72, 0.0, None, None)
     version = place.drafted("other words")
     judged(place, version, lambda number: 1.0 if number % 2 else -1.0)
-    bench = bench_of(place.gold, place.judge, FAMILY)
-    (found,) = measured(bench, version, resamples=50)
-    items = bench.validation(metric("correctness").pk)
+    bench = load_workbench(place.gold, place.judge, FAMILY)
+    (found,) = measure_version(bench, version, resamples=50)
+    items = bench.validation_items(metric("correctness").pk)
     squares = [
         ((bench.verdicts[version.pk][one.answer_id, one.metric_id].value or 0) - one.label) ** 2 for one in items
     ]
@@ -68,29 +74,29 @@ def test_the_loss_on_validation_is_the_weighted_mean_square_with_its_interval(pl
     assert found.low is not None
     assert found.high is not None
     assert found.low < found.loss < found.high
-    assert [row.version.version for row in history(bench)] == [1, 2]
+    assert [row.version.version for row in version_history(bench)] == [1, 2]
 
 
 def test_disagreements_are_filtered_by_direction_size_and_category(place: Place) -> None:
     version = place.drafted("other words")
     judged(place, version, lambda number: (0.0, 1.0, -2.0)[number % 3])
-    bench = bench_of(place.gold, place.judge, FAMILY)
-    every = disagreements(bench, version, Wanted())
-    assert [abs(one.apart) for one in every] == sorted((abs(one.apart) for one in every), reverse=True)
-    more, less = (disagreements(bench, version, Wanted(toward=side)) for side in (1, -1))
-    assert (len(more) + len(less), {one.apart > 0 for one in more}) == (len(every), {True})
-    assert all(abs(one.apart) >= 1.5 for one in disagreements(bench, version, Wanted(least=1.5)))
-    tables = disagreements(bench, version, Wanted(category="tables"))
+    bench = load_workbench(place.gold, place.judge, FAMILY)
+    every = disagreements(bench, version, DisagreementFilter())
+    assert [abs(one.distance) for one in every] == sorted((abs(one.distance) for one in every), reverse=True)
+    more, less = (disagreements(bench, version, DisagreementFilter(direction=side)) for side in (1, -1))
+    assert (len(more) + len(less), {one.distance > 0 for one in more}) == (len(every), {True})
+    assert all(abs(one.distance) >= 1.5 for one in disagreements(bench, version, DisagreementFilter(min_distance=1.5)))
+    tables = disagreements(bench, version, DisagreementFilter(category="tables"))
     assert {one.item.category for one in tables} == {"tables"}
-    assert disagreements(bench, version, Wanted(metric=10**6)) == []
+    assert disagreements(bench, version, DisagreementFilter(metric=10**6)) == []
 
 
 def test_a_draft_without_verdicts_stands_beside_the_disagreements_of_the_version_in_force(place: Place) -> None:
     judged(place, place.slot.active, lambda number: 2.0)
     version = place.drafted("new")
-    found = disagreements(bench_of(place.gold, place.judge, FAMILY), version, Wanted())
+    found = disagreements(load_workbench(place.gold, place.judge, FAMILY), version, DisagreementFilter())
     assert found
-    assert {one.by for one in found} == {place.slot.active}
+    assert {one.version for one in found} == {place.slot.active}
 
 
 def test_the_page_shows_no_text_of_a_hold_out_answer_and_records_what_it_showed(place: Place) -> None:
@@ -131,13 +137,13 @@ def test_pages_name_metrics_and_how_versions_were_made_in_the_reader_s_language(
 def test_a_score_of_a_draft_on_a_hold_out_answer_is_in_no_figure(place: Place) -> None:
     version = place.drafted("made before the freeze")
     judged(place, version, lambda number: 1.0)
-    before = bench_of(place.gold, place.judge, FAMILY)
-    told = [(one.n, one.loss) for one in measured(before, version)]
+    before = load_workbench(place.gold, place.judge, FAMILY)
+    told = [(one.n, one.loss) for one in measure_version(before, version)]
     row = metric("correctness")
     for item in place.gold.items.filter(split="hold_out").select_related("answer"):
         score(place.run, item.answer, row, 5, judge_version=place.judge, rubric_version=version)
-    after = bench_of(place.gold, place.judge, FAMILY)
-    assert [(one.n, one.loss) for one in measured(after, version)] == told
+    after = load_workbench(place.gold, place.judge, FAMILY)
+    assert [(one.n, one.loss) for one in measure_version(after, version)] == told
     held = set(place.gold.items.filter(split="hold_out").values_list("answer_id", flat=True))
     assert not held & {answer for answer, _ in after.verdicts[version.pk]}
 
@@ -147,7 +153,7 @@ def test_what_another_gold_set_locks_is_not_open_here(place: Place) -> None:
 
     other = freeze(place.run, "other", by=None, seed=5)
     locked = set(GoldItem.objects.filter(split="hold_out").values_list("answer_id", flat=True))
-    items = bench_of(other, place.judge, FAMILY).items
+    items = load_workbench(other, place.judge, FAMILY).items
     assert items
     assert not locked & {one.answer_id for one in items}
 
@@ -157,21 +163,21 @@ def test_an_evaluator_drafts_and_a_lead_looks_in_the_browser(place: Place, monke
     evaluator, lead = client_of(place, Role.EVALUATOR), client_of(place, Role.LEAD)
     at = reverse("calibration", args=[place.gold.pk])
     active = place.slot.active
-    text = as_yaml(reworded("SKILLED"))
+    text = rubric_yaml(reworded("SKILLED"))
     posted = evaluator.post(
         reverse("calibration-draft", args=[place.gold.pk]), here(place, active, text=text, note="why")
     )
     version = RubricVersion.objects.get(note="why")
     assert posted.headers["Location"].endswith(f"rubric={version.pk}")
     evaluator.post(reverse("calibration-offer", args=[place.gold.pk]), here(place, version))
-    assert place.slot.of(version) == Standing.CANDIDATE
+    assert place.slot.status_of(version) == VersionStatus.CANDIDATE
     look = reverse("calibration-look", args=[place.gold.pk])
     assert evaluator.post(look, here(place, version)).status_code == 403
     assert b"Take a look</button>" not in evaluator.get(at).content
     assert b"Take a look</button>" in lead.get(at).content
     lead.post(look, here(place, version))
     assert b"under way" in lead.get(at, here(place, version)).content
-    work(looking.take_look, rung[0])
+    work(looking.advance_holdout_test, rung[0])
     assert Look.objects.get().result.outcome == "accepted"
     page = compact(lead.get(at, here(place, version)).content.decode())
     assert "<b>accepted</b>" in page
@@ -184,20 +190,20 @@ def test_a_text_that_cannot_be_a_draft_is_said_beside_it_and_stays(place: Place)
     at = reverse("calibration-draft", args=[place.gold.pk])
     for text in (
         "- no rubric",
-        as_yaml(reworded("x")).replace("value: 5", "value: 6"),
-        as_yaml(reworded("x")).replace("answer_quality", "claims"),
+        rubric_yaml(reworded("x")).replace("value: 5", "value: 6"),
+        rubric_yaml(reworded("x")).replace("answer_quality", "claims"),
     ):
         reply = evaluator.post(at, here(place, place.slot.active, text=text, note="mine"))
         page = reply.context["page"]
-        assert (reply.status_code, page.entered.text.strip(), page.entered.note) == (400, text.strip(), "mine")
-        assert page.entered.errors
+        assert (reply.status_code, page.draft_input.text.strip(), page.draft_input.note) == (400, text.strip(), "mine")
+        assert page.draft_input.errors
     assert not RubricVersion.objects.filter(project=place.run.project).exists()
 
 
 def test_trying_one_answer_keeps_nothing_and_is_for_open_answers_alone(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workbench, "reach", turns.reach)
+    monkeypatch.setattr(workbench, "find_response_format", turns.find_response_format)
     version, evaluator = place.drafted("SKILLED"), client_of(place, Role.EVALUATOR)
     at = reverse("calibration-try", args=[place.gold.pk])
     opened = place.gold.items.filter(split="examples").first()
@@ -205,7 +211,7 @@ def test_trying_one_answer_keeps_nothing_and_is_for_open_answers_alone(
     assert opened is not None
     assert held is not None
     page = evaluator.post(at, here(place, version, answer=opened.answer_id)).context["page"]
-    told = {title: one.value for title, one in page.tried.results}
+    told = {title: one.value for title, one in page.trial.results}
     assert len(place.script.calls) == 1
     assert set(told.values()) == {float(re.findall(r"worth (\d)", opened.answer.text)[0])}
     refused = evaluator.post(at, here(place, version, answer=held.answer_id), follow=True)

@@ -8,7 +8,7 @@ from evaluation.core.roles import Role
 from evaluation.models import ImportedJudge, Project, Run
 from evaluation.storage import append_only
 from review.calibration.freezing import freeze
-from review.evidence.changes import touch
+from review.evidence.changes import invalidate_figures
 from review.models import GoldSet, Rating, ReviewQueue
 from tests.factories import make_answer_set, make_project, make_question_set, make_user, question_spec
 from tests.review.builders import (
@@ -74,7 +74,7 @@ class World:
             rows.update(value=1.0 - F("value"))
             rows.filter(reviewer=self.second).update(value=0.0)
             rows.filter(source="import").update(comment="otherwise")
-        touch(answers)
+        invalidate_figures(answers)
 
 
 def value_of(number: int) -> float:

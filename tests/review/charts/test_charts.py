@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.scales import Scale
 from review.charts.axis import Axis, Plane, axis_around, scale_line
-from review.charts.forest import Drawn, Figure, ForestRow, Shape, forest
+from review.charts.forest import DrawnRow, Figure, ForestRow, Shape, forest
 
 
 def test_the_axis_is_as_narrow_as_is_readable() -> None:
@@ -57,7 +57,7 @@ def test_a_row_without_a_figure_says_why() -> None:
 
 def test_a_row_without_a_figure_has_no_places() -> None:
     row = ForestRow("faithfulness", Shape.CORRECTED, None, withheld="too few labels")
-    assert forest([row]).rows == (Drawn(row, "", "", "", "", ""),)
+    assert forest([row]).rows == (DrawnRow(row, "", "", "", "", ""),)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.models import JudgeVersion, QuestionSet, Run
 from evaluation.worker.lifecycle import RunConfig
 from review.comparisons.difference import difference
-from review.comparisons.values import sides
+from review.comparisons.values import load_sides
 from review.comparisons.verdict import judge_only_verdict
 from review.comparisons.whole import compare, comparison_json
 from review.models import Exposure
 from review.reports.figure import plain
-from review.statistics.paired_tests.gate import Verdict
+from review.statistics.paired_tests.gate import DifferenceVerdict
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_queue, make_user, unique
 from tests.review.builders import FAILED, answer_rows, imported_rating, metric, run_over, score, score_all
 from tests.review.clients import Caller
@@ -213,13 +213,13 @@ def test_verdicts_and_intervals_are_those_of_the_tests_in_order() -> None:
         runs.append(a_run(asked, [min(5, value + (at % 4 == start)) for at, value in enumerate(base)]))
     found = compare(runs)
     assert (found.family.size, found.family.level) == (4, 0.0125)
-    for one, run in zip(found.differences, sides(runs)[1:], strict=True):
+    for one, run in zip(found.differences, load_sides(runs)[1:], strict=True):
         alone = difference(run, found.sides[0])
         assert one.overall is not None
         assert alone.overall is not None
         assert one.overall.confidence == found.family.confidence
         assert (one.overall.low or 0) < (alone.overall.low or 0)
-        sure = judge_only_verdict(one).verdict is not Verdict.CANNOT_TELL
+        sure = judge_only_verdict(one).verdict is not DifferenceVerdict.CANNOT_TELL
         assert sure == (one.p_family is not None and one.p_family <= 0.05)
         assert {metric.tested for metric in one.metrics if metric.name == "correctness"} == {sure}
     told = comparison_json(found)

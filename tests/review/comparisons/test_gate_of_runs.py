@@ -12,13 +12,13 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.comparisons.difference import difference
-from review.comparisons.gating import gate_between, gate_of
-from review.comparisons.values import SERVED, sides
-from review.reports.gate import GateAsked, GateOn
+from review.comparisons.gating import gate_between, run_gate
+from review.comparisons.values import SERVED_MODEL, load_sides
+from review.reports.gate import GateRequest, GateScore
 from review.statistics.paired_tests.gate import GateVerdict, Resource
 from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over
@@ -65,7 +65,7 @@ def test_the_whole_interval_decides(run: Run, limit: str, allowed: bool, verdict
 
 
 def test_an_open_question_says_how_many_questions_would_settle_it(run: Run) -> None:
-    found = gate_of(run, GateAsked(fail_under=0.94))
+    found = run_gate(run, GateRequest(fail_under=0.94))
     assert found is not None
     (check,) = found.checks
     assert check.low == pytest.approx(0.95 - 0.016195, abs=1e-6)
@@ -80,17 +80,17 @@ def test_a_gate_asked_often_shares_the_error_over_its_looks(run: Run) -> None:
     text, code = ended("results", str(run.pk), "--fail-under", "0.93", "--looks", "10")
     said = "gate on the judge-only score: undecided, not passed (one of 10 looks that share the 5% of error)"
     assert (text.splitlines()[0], code) == (said, 100)
-    found = gate_of(run, GateAsked(fail_under=0.93, looks=10))
+    found = run_gate(run, GateRequest(fail_under=0.93, looks=10))
     assert found is not None
     assert found.checks[0].low == pytest.approx(0.95 - 0.02383, abs=1e-5)
     assert found.to_dict()["looks"] == 10
     rate_half(run, [4, 5] * 10)
-    alone, often = (gate_of(run, GateAsked(fail_under=0.5, looks=looks)) for looks in (1, 10))
+    alone, often = (run_gate(run, GateRequest(fail_under=0.5, looks=looks)) for looks in (1, 10))
     assert alone is not None
     assert often is not None
     assert (often.checks[0].low or 0) < (alone.checks[0].low or 0) < (alone.checks[0].high or 0)
     other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [4] * 40)
-    drops = [gate_of(other, GateAsked(baseline=run, max_drop=0.02, gate_on="judge_only", looks=n)) for n in (1, 10)]
+    drops = [run_gate(other, GateRequest(baseline=run, max_drop=0.02, gate_on="judge_only", looks=n)) for n in (1, 10)]
     lows = [one.checks[0].low or 0 for one in drops if one]
     assert lows[1] == pytest.approx(-0.02383, abs=1e-5)  # judged 4 everywhere: the same mean, differences of 1 by turns
     assert lows[1] < lows[0] == pytest.approx(-0.016195, abs=1e-6)
@@ -98,28 +98,28 @@ def test_a_gate_asked_often_shares_the_error_over_its_looks(run: Run) -> None:
 
 @pytest.mark.parametrize("looks", [0, -1, 10_001])
 def test_a_number_of_looks_that_means_nothing_is_refused(run: Run, looks: int) -> None:
-    with pytest.raises(Refused, match="setting_range"):
-        gate_of(run, GateAsked(fail_under=0.5, looks=looks))
+    with pytest.raises(DomainError, match="setting_range"):
+        run_gate(run, GateRequest(fail_under=0.5, looks=looks))
 
 
 def test_the_corrected_score_is_looked_at_where_it_is_offered(run: Run) -> None:
     rate_half(run, [4, 5] * 10)  # of the half drawn all were judged 5
-    found = gate_of(run, GateAsked(fail_under=0.93))
+    found = run_gate(run, GateRequest(fail_under=0.93))
     assert found is not None
-    assert found.on is GateOn.CORRECTED
-    judged = gate_of(run, GateAsked(fail_under=0.93, gate_on="judge_only"))
+    assert found.on is GateScore.CORRECTED
+    judged = run_gate(run, GateRequest(fail_under=0.93, gate_on="judge_only"))
     assert judged is not None
-    assert (judged.on, judged.verdict) == (GateOn.JUDGE_ONLY, GateVerdict.PASSED)
+    assert (judged.on, judged.verdict) == (GateScore.JUDGE_ONLY, GateVerdict.PASSED)
 
 
 def test_a_partly_corrected_score_tells_nothing(run: Run) -> None:
     """Correctness is rated completely; faithfulness (.20) and completeness (.15), judged 5 of 5, by nobody. They could
     be 1 to 5: .75 + .05 x 3.5 = .925 reaches down by .8 x .35 = .28 and further for other questions."""
     rate_all(run, [4, 3] * 20)
-    found = gate_of(run, GateAsked(fail_under=0.5))
+    found = run_gate(run, GateRequest(fail_under=0.5))
     assert found is not None
     (check,) = found.checks
-    assert (found.on, check.verdict, check.reason) == (GateOn.CORRECTED, GateVerdict.UNDECIDED, "partly_corrected")
+    assert (found.on, check.verdict, check.reason) == (GateScore.CORRECTED, GateVerdict.UNDECIDED, "partly_corrected")
     assert check.value == pytest.approx(0.925)
     assert check.low is not None
     assert check.low < 0.925 - 0.28
@@ -131,10 +131,10 @@ def test_a_difference_of_partly_corrected_scores_passes_no_gate(run: Run) -> Non
     rate_all(run, [4] * 40)
     other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [1] * 40)
     rate_all(other, [1] * 40)
-    found = gate_of(other, GateAsked(baseline=run, max_drop=0.02))
+    found = run_gate(other, GateRequest(baseline=run, max_drop=0.02))
     assert found is not None
     assert (found.on, found.verdict, found.checks[0].reason) == (
-        GateOn.CORRECTED,
+        GateScore.CORRECTED,
         GateVerdict.UNDECIDED,
         "partly_corrected",
     )
@@ -143,19 +143,19 @@ def test_a_difference_of_partly_corrected_scores_passes_no_gate(run: Run) -> Non
 def test_a_blind_rating_of_either_run_makes_the_gate_look_at_corrected_scores(run: Run) -> None:
     other = fill(run_over(make_answer_set(run.answer_set.question_set), judge=run.judges.get().judge_version), [1] * 40)
     imported_rating(answer_rows(run)[0], metric("correctness"), "e1", 4)
-    found = gate_of(other, GateAsked(baseline=run, max_drop=0.02))
+    found = run_gate(other, GateRequest(baseline=run, max_drop=0.02))
     assert found is not None
-    assert (found.on, found.verdict) == (GateOn.CORRECTED, GateVerdict.UNDECIDED)
+    assert (found.on, found.verdict) == (GateScore.CORRECTED, GateVerdict.UNDECIDED)
 
 
 def test_a_corrected_score_that_is_withheld_tells_nothing_when_it_was_asked_for(run: Run) -> None:
-    found = gate_of(run, GateAsked(fail_under=0.5, gate_on="corrected"))
+    found = run_gate(run, GateRequest(fail_under=0.5, gate_on="corrected"))
     assert found is not None
     assert (found.verdict, found.checks[0].reason) == (GateVerdict.UNDECIDED, "not_reviewed")
 
 
 def test_a_score_without_variation_has_no_interval_and_tells_nothing() -> None:
-    found = gate_of(fill(run_over(answers_to(["a"] * 4)), [5] * 4), GateAsked(fail_under=0.5))
+    found = run_gate(fill(run_over(answers_to(["a"] * 4)), [5] * 4), GateRequest(fail_under=0.5))
     assert found is not None
     assert (found.verdict, found.checks[0].reason, found.checks[0].value) == (
         GateVerdict.UNDECIDED,
@@ -169,7 +169,7 @@ def test_a_drop_is_measured_question_by_question(run: Run) -> None:
     same = run.answer_set.question_set
     worse = fill(run_over(make_answer_set(same), judge=judge), [5, 2] * 20)  # 1 lower on every other question
     # overall .05 x -.5 = -.025; deviation .05 x .5 x sqrt(40/39): half-width 2.022691 x .025 / sqrt(39) = .0081
-    gates = [gate_of(worse, GateAsked(baseline=run, max_drop=drop)) for drop in (0.04, 0.01, 0.02)]
+    gates = [run_gate(worse, GateRequest(baseline=run, max_drop=drop)) for drop in (0.04, 0.01, 0.02)]
     assert [one.verdict for one in gates if one] == [
         GateVerdict.PASSED,
         GateVerdict.FAILED,
@@ -188,10 +188,10 @@ def test_corrected_scores_are_compared_where_both_were_rated(run: Run) -> None:
         imported_rating(two, metric("correctness"), "e1", 2 + at % 2)
     rate_the_others(run)
     rate_the_others(other)
-    found = gate_of(other, GateAsked(baseline=run, max_drop=0.02))
+    found = run_gate(other, GateRequest(baseline=run, max_drop=0.02))
     assert found is not None
     # experts: 2.5 against 4, -1.5 x .05 = -.075
-    assert (found.on, found.verdict) == (GateOn.CORRECTED, GateVerdict.FAILED)
+    assert (found.on, found.verdict) == (GateScore.CORRECTED, GateVerdict.FAILED)
     assert found.checks[0].value == pytest.approx(-0.075)
 
 
@@ -203,14 +203,14 @@ def test_corrected_scores_are_compared_whichever_model_judged_them(run: Run) -> 
         imported_rating(two, metric("correctness"), "e1", 2 + at % 2)
     rate_the_others(run)
     rate_the_others(other)
-    baseline, ours = sides([run, other])
-    answered_by_two = replace(difference(ours, baseline), differs={SERVED: ["one (40)", "another (40)"]})
+    baseline, ours = load_sides([run, other])
+    answered_by_two = replace(difference(ours, baseline), differs={SERVED_MODEL: ["one (40)", "another (40)"]})
     corrected, judged = (
-        gate_between(ours, answered_by_two, GateAsked(baseline=run, max_drop=0.02, gate_on=on))
+        gate_between(ours, answered_by_two, GateRequest(baseline=run, max_drop=0.02, gate_on=on))
         for on in ("corrected", "judge_only")
     )
     assert (corrected.verdict, corrected.checks[0].reason) == (GateVerdict.FAILED, "")
-    assert (judged.verdict, judged.checks[0].reason) == (GateVerdict.UNDECIDED, SERVED)
+    assert (judged.verdict, judged.checks[0].reason) == (GateVerdict.UNDECIDED, SERVED_MODEL)
 
 
 def test_an_incomplete_run_fails_whatever_its_figures_are(run: Run) -> None:
@@ -249,12 +249,12 @@ def test_options_that_do_not_go_together_are_wrong_usage(run: Run, arguments: li
 
 
 def test_a_negative_drop_is_refused(run: Run) -> None:
-    with pytest.raises(Refused, match="setting_range"):
-        gate_of(run, GateAsked(baseline=run, max_drop=-0.1))
+    with pytest.raises(DomainError, match="setting_range"):
+        run_gate(run, GateRequest(baseline=run, max_drop=-0.1))
 
 
 def test_no_gate_was_asked_for(run: Run) -> None:
-    assert gate_of(run, GateAsked(allow_undecided=True)) is None
+    assert run_gate(run, GateRequest(allow_undecided=True)) is None
 
 
 def body(response: Any) -> Any:

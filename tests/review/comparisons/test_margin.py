@@ -11,14 +11,14 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.utils.translation import override
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.comparisons.gating import checked, gate_of
+from review.comparisons.gating import check_request, run_gate
 from review.comparisons.verdict import judge_only_verdict, next_sentence, sentences
 from review.comparisons.whole import compare, comparison_json, with_margin
-from review.reports.gate import GateAsked, gate_reasons, margin_text
-from review.statistics.paired_tests.gate import Verdict, lies_within
+from review.reports.gate import GateRequest, gate_reasons, margin_text
+from review.statistics.paired_tests.gate import DifferenceVerdict, is_within_margin
 from tests.factories import make_user
 from tests.review.clients import Caller
 from tests.review.comparisons.test_difference import a_run, questions
@@ -39,7 +39,7 @@ NAMES = {"run": "new", "baseline": "old"}
     ],
 )
 def test_an_interval_lies_within_a_margin_as_a_whole(low: float, high: float, margin: float, inside: bool) -> None:
-    assert lies_within(low, high, margin) is inside
+    assert is_within_margin(low, high, margin) is inside
 
 
 @pytest.mark.parametrize(("margin", "text"), [(0.03, "0.03"), (0.005, "0.005"), (0.1, "0.1"), (1.0, "1")])
@@ -57,14 +57,15 @@ def near() -> tuple[Run, Run]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("margin", "verdict"), [(None, Verdict.CANNOT_TELL), (0.016, Verdict.CANNOT_TELL), (0.017, Verdict.ALIKE)]
+    ("margin", "verdict"),
+    [(None, DifferenceVerdict.CANNOT_TELL), (0.016, DifferenceVerdict.CANNOT_TELL), (0.017, DifferenceVerdict.ALIKE)],
 )
 def test_runs_are_alike_within_a_margin_that_holds_the_interval(
-    near: tuple[Run, Run], margin: float | None, verdict: Verdict
+    near: tuple[Run, Run], margin: float | None, verdict: DifferenceVerdict
 ) -> None:
     (found,) = with_margin(compare(near), margin).differences
     assert judge_only_verdict(found).verdict is verdict
-    assert judge_only_verdict(found).alike_within == (margin if verdict is Verdict.ALIKE else None)
+    assert judge_only_verdict(found).alike_within == (margin if verdict is DifferenceVerdict.ALIKE else None)
 
 
 @pytest.mark.django_db
@@ -112,8 +113,8 @@ def test_the_command_and_rest_take_a_margin(near: tuple[Run, Run]) -> None:
 @pytest.mark.django_db
 def test_a_gate_says_where_run_and_baseline_are_alike(near: tuple[Run, Run]) -> None:
     baseline, run = near
-    wide = gate_of(run, GateAsked(baseline=baseline, max_drop=0.05, margin=0.03))
-    narrow = gate_of(run, GateAsked(baseline=baseline, max_drop=0.05, margin=0.01))
+    wide = run_gate(run, GateRequest(baseline=baseline, max_drop=0.05, margin=0.03))
+    narrow = run_gate(run, GateRequest(baseline=baseline, max_drop=0.05, margin=0.01))
     assert wide is not None
     assert narrow is not None
     assert wide.to_dict()["checks"][0]["alike_within"] == 0.03
@@ -125,10 +126,10 @@ def test_a_gate_says_where_run_and_baseline_are_alike(near: tuple[Run, Run]) -> 
 
 @pytest.mark.django_db
 def test_a_gate_with_a_margin_needs_a_baseline_and_a_drop(near: tuple[Run, Run]) -> None:
-    with pytest.raises(Refused, match="margin_needs_drop"):
-        checked(GateAsked(margin=0.03))
-    with pytest.raises(Refused, match="setting_range"):
-        GateAsked(baseline=near[0], max_drop=0.02, margin=0.0)
+    with pytest.raises(DomainError, match="margin_needs_drop"):
+        check_request(GateRequest(margin=0.03))
+    with pytest.raises(DomainError, match="setting_range"):
+        GateRequest(baseline=near[0], max_drop=0.02, margin=0.0)
 
 
 @pytest.mark.django_db

@@ -63,11 +63,11 @@ def passages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_likeness_leaks_and_answers_that_disagree_are_found() -> None:
     found = set_quality(_set())
-    assert [(pair.one.id, pair.other.id) for pair in found.duplicates] == [("q1", "q2")]
+    assert [(pair.first.id, pair.second.id) for pair in found.duplicates] == [("q1", "q2")]
     assert 0.7 <= found.duplicates[0].share < 1
     assert [spec.id for spec, _ in found.leaks] == ["q3", "q4"]
     assert [words for _, words in found.leaks][1] == "this passage"
-    assert ([spec.id for spec, _ in found.apart], found.referenced) == (["q5"], 1)
+    assert ([spec.id for spec, _ in found.divergent_references], found.referenced) == (["q5"], 1)
     assert found.difficulties == ()
 
 
@@ -82,11 +82,14 @@ def test_difficulty_counts_the_systems_that_get_a_question_right(settings: Any) 
         start(run)
         drain(run.pk, seconds=60)
     found = set_quality(questions)
-    told = {one.question.id: (one.metric, one.right, one.systems) for one in found.difficulties}
+    told = {one.question.id: (one.metric, one.solved_by, one.systems) for one in found.difficulties}
     assert told == {"q1": ("keyword_hit", 1, 2), "q2": ("keyword_hit", 2, 2), "q3": ("keyword_hit", 0, 2)}
-    assert ([one.question.id for one in found.never], [one.question.id for one in found.always]) == (["q3"], ["q2"])
-    assert found.telling == 1
-    assert isinstance(found.never[0], Difficulty)
+    assert ([one.question.id for one in found.unsolved], [one.question.id for one in found.always_solved]) == (
+        ["q3"],
+        ["q2"],
+    )
+    assert found.discriminating == 1
+    assert isinstance(found.unsolved[0], Difficulty)
 
 
 def test_experts_tell_what_they_think_of_expected_answers() -> None:
@@ -107,17 +110,17 @@ def test_experts_tell_what_they_think_of_expected_answers() -> None:
         )
         if upheld is not None:
             EventRuling.objects.create(event=event, seq=1, upheld=upheld, reason="seen", by=people[2])
-    found = set_quality(run.answer_set.question_set).experts
-    told = {one.question.id: (one.against, one.experts, one.upheld) for one in found.doubted}
+    found = set_quality(run.answer_set.question_set).reference_review
+    told = {one.question.id: (one.rejections, one.experts, one.upheld) for one in found.doubted}
     assert told == {"q2": (1, 3, True), "q1": (1, 3, False), "q3": (1, 2, False), "q4": (1, 1, False)}
     assert found.doubted[0].question.id == "q2"
     assert found.rated == 4
-    (agreed,) = found.agreed
+    (agreed,) = found.agreements
     assert (agreed.title["en"], agreed.answers, agreed.statistic) == ("Correctness", 2, "cohen_kappa_quadratic")
     pairs = ([5, 1], [5, 5]), ([5, 1], [4, 2]), ([5, 5], [4, 2])  # each two of the three, over both answers
     kappas = [compare(*pair, correctness.read_scale()).to_dict()["cohen_kappa_quadratic"] for pair in pairs]
     assert agreed.value == pytest.approx(sum(kappa or 0 for kappa in kappas) / 3)
-    assert [(question.id, gap) for question, gap in found.apart] == [("q2", 1.0)]
+    assert [(question.id, gap) for question, gap in found.expert_gaps] == [("q2", 1.0)]
     page = browser(Role.VIEWER, run.project).get(reverse("set-quality", args=[run.answer_set.question_set_id]))
     said = " ".join(page.content.decode().split())
     assert "for 4 questions, and call that of 4 wrong" in said

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.comparisons.answers import MOST_WORDS, Change, Stretch, text_difference
+from review.comparisons.answers import MAX_WORDS, ChangeKind, Stretch, text_difference
 
-SAME, REMOVED, ADDED = Change.SAME, Change.REMOVED, Change.ADDED
+SAME, REMOVED, ADDED = ChangeKind.SAME, ChangeKind.REMOVED, ChangeKind.ADDED
 
 
 def test_words_are_compared_and_not_letters() -> None:
@@ -34,7 +34,7 @@ def test_equal_and_empty_texts() -> None:
 
 
 def test_long_texts_are_compared_by_the_line() -> None:
-    before = "\n".join(f"word {n}" for n in range(MOST_WORDS))
+    before = "\n".join(f"word {n}" for n in range(MAX_WORDS))
     after = before.replace("word 7\n", "other 7\n")
     assert [one for one in text_difference(before, after) if one.change is not SAME] == [
         Stretch(REMOVED, "word 7\n"),

@@ -13,8 +13,8 @@ from django.utils.translation import override
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.comparisons.difference import RunDifference
-from review.comparisons.gating import gate_of, gates_of
-from review.comparisons.values import sides
+from review.comparisons.gating import run_gate, run_gates
+from review.comparisons.values import load_sides
 from review.comparisons.verdict import (
     corrected_sentence,
     corrected_verdict,
@@ -25,8 +25,8 @@ from review.comparisons.verdict import (
     other_sentence,
 )
 from review.comparisons.whole import compare
-from review.reports.gate import GateAsked
-from review.statistics.paired_tests.gate import Resource, Verdict, verdict_of
+from review.reports.gate import GateRequest
+from review.statistics.paired_tests.gate import DifferenceVerdict, Resource, difference_verdict
 from tests.factories import make_user
 from tests.review.builders import answer_rows, assignment_of, draw_into, metric, queue_for, rate
 from tests.review.clients import Caller
@@ -47,24 +47,24 @@ def forty() -> tuple[Run, Run]:
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [
-        (0.01, 0.02, Verdict.BETTER),
-        (-0.02, -0.01, Verdict.WORSE),
-        (-0.01, 0.01, Verdict.CANNOT_TELL),
-        (0.0, 0.02, Verdict.CANNOT_TELL),
-        (-0.02, -1e-12, Verdict.CANNOT_TELL),
+        (0.01, 0.02, DifferenceVerdict.BETTER),
+        (-0.02, -0.01, DifferenceVerdict.WORSE),
+        (-0.01, 0.01, DifferenceVerdict.CANNOT_TELL),
+        (0.0, 0.02, DifferenceVerdict.CANNOT_TELL),
+        (-0.02, -1e-12, DifferenceVerdict.CANNOT_TELL),
     ],
 )
-def test_an_interval_without_zero_is_better_or_worse(low: float, high: float, verdict: Verdict) -> None:
-    assert verdict_of(low, high) is verdict
+def test_an_interval_without_zero_is_better_or_worse(low: float, high: float, verdict: DifferenceVerdict) -> None:
+    assert difference_verdict(low, high) is verdict
 
 
 def test_a_difference_that_is_shown_needs_nothing_more(forty: tuple[Run, Run]) -> None:
     # sum 18 - 4 = 14, mean .35; squares 18 + 8 - 40 x .1225 = 21.1, / (39 x 40) = .013526, root .1163
     # t(39) x .1163 = .2352 < .35
     found = compare(forty).differences[0]
-    assert judge_only_verdict(found).verdict is Verdict.BETTER
+    assert judge_only_verdict(found).verdict is DifferenceVerdict.BETTER
     turned = compare(forty[::-1]).differences[0]
-    assert judge_only_verdict(turned).verdict is Verdict.WORSE
+    assert judge_only_verdict(turned).verdict is DifferenceVerdict.WORSE
     with override("en"):
         # .05 of a level each: (.35 - .2352) x .05 = .0057 and (.35 + .2352) x .05 = .0293
         assert judge_only_sentence(found, NAMES) == "new is better by 0.006 to 0.029 on questions like these."
@@ -133,7 +133,7 @@ def test_one_that_is_not_says_how_many_questions_would_show_it() -> None:
     found = judge_only_verdict(compare(runs).differences[0])
     # sum 4, mean .2; squares 8 - 20 x .04 = 7.2, / (19 x 20) = .018947, root .13765; t(19) = 2.093024: .28810
     # 20 x (.28810 / .2)^2 = 41.5
-    assert found.verdict is Verdict.CANNOT_TELL
+    assert found.verdict is DifferenceVerdict.CANNOT_TELL
     assert found.settling is not None
     assert (found.settling.resource, found.settling.needed) == (Resource.QUESTIONS, 42)
 
@@ -150,7 +150,7 @@ def test_a_partly_corrected_difference_names_no_number_above_two_thousand() -> N
     assert wide.value == pytest.approx(0.02)
     assert narrow.value == pytest.approx(0.02)
     verdict = corrected_verdict(found)
-    assert (verdict.verdict, verdict.reason) == (Verdict.CANNOT_TELL, "")
+    assert (verdict.verdict, verdict.reason) == (DifferenceVerdict.CANNOT_TELL, "")
     # two parts were rated by nobody, so that the interval is .28 wide and more either way
     assert verdict.settling is None
     with override("en"):
@@ -159,7 +159,7 @@ def test_a_partly_corrected_difference_names_no_number_above_two_thousand() -> N
 
 def test_without_ratings_it_says_how_many_a_corrected_score_needs(forty: tuple[Run, Run]) -> None:
     found = corrected_verdict(compare(forty).differences[0])
-    assert (found.verdict, found.reason) == (Verdict.CANNOT_TELL, "not_reviewed")
+    assert (found.verdict, found.reason) == (DifferenceVerdict.CANNOT_TELL, "not_reviewed")
     assert found.settling is not None
     assert (found.settling.resource, found.settling.needed) == (Resource.LABELS, 20)
 
@@ -167,7 +167,7 @@ def test_without_ratings_it_says_how_many_a_corrected_score_needs(forty: tuple[R
 def test_a_gate_on_a_corrected_score_with_too_few_labels_says_how_many(forty: tuple[Run, Run]) -> None:
     # the first 16 of the 20 drawn: 4 more are missing
     rate_half_of(forty[1], 16)
-    found = gate_of(forty[1], GateAsked(fail_under=0.5, gate_on="corrected"))
+    found = run_gate(forty[1], GateRequest(fail_under=0.5, gate_on="corrected"))
     assert found is not None
     (check,) = found.checks
     assert (check.reason, check.settling and check.settling.needed) == ("components_withheld", 20)
@@ -216,7 +216,7 @@ def test_several_runs_each_have_a_gate_and_the_worst_decides(forty: tuple[Run, R
 
 
 def test_one_run_alone_can_be_held_to_a_least_score_and_to_no_drop(forty: tuple[Run, Run]) -> None:
-    found = gates_of(sides(forty[:1]), GateAsked(fail_under=0.5))
+    found = run_gates(load_sides(forty[:1]), GateRequest(fail_under=0.5))
     assert list(found) == [forty[0].pk]
     with pytest.raises(CommandError) as raised:
         ended(str(forty[0].pk), "--max-drop", "0.1")

@@ -11,14 +11,14 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import CriterionVersion, Run, Score, User
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Rating, ReviewQueue
 from review.ratings.import_files import import_ratings
 from review.ratings.leases import next_assignment
@@ -63,7 +63,7 @@ def asked(run: Run, version: CriterionVersion, people: int = 1, **fields: Any) -
 def rate_all(queue: ReviewQueue, user: User, value: float) -> None:
     name = queue.metrics.get().metric.name
     while held := next_assignment(queue, user):
-        submit(held, {name: Given(value)}, idempotency_key=str(held.pk), by=user)
+        submit(held, {name: RatingInput(value)}, idempotency_key=str(held.pk), by=user)
 
 
 def reviewer(queue: ReviewQueue) -> User:
@@ -162,7 +162,7 @@ def test_ratings_from_a_file_meet_the_criterion_and_cannot_change_its_scale() ->
     content = json.dumps(row).encode()
     import_ratings(run, content, "r.jsonl")
     assert Rating.objects.get(author="ann").metric.kind == "custom"
-    with pytest.raises(Refused, match="metric_known"):
+    with pytest.raises(DomainError, match="metric_known"):
         import_ratings(run, content, "r.jsonl", defines=[f"{name}=1..5"])
 
 
@@ -170,6 +170,6 @@ def test_no_import_takes_the_name_of_another_projects_criterion() -> None:
     run, _ = judged()
     foreign = in_force(make_answer_set().project)
     content = json.dumps({"question_id": "q1", "metric": foreign.criterion.name, "value": 2, "rater": "human"}).encode()
-    with pytest.raises(Refused, match="criterion_name_taken"):
+    with pytest.raises(DomainError, match="criterion_name_taken"):
         import_ratings(run, content, "r.jsonl", defines=[f"{foreign.criterion.name}=1..5"])
     assert foreign.criterion.events.get().metric.scale == "levels 1..3"  # type: ignore[union-attr]

@@ -22,7 +22,7 @@ from evaluation.models import CriterionVersion, Run
 from evaluation.runs.draining import drain
 from evaluation.runs.making import prepare_run
 from evaluation.worker.lifecycle import start
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from tests.evaluation.criteria.written import levels_sent
@@ -77,7 +77,7 @@ def rated(run: Run) -> Run:
     queue = make_queue(run, [expert], metrics=["tone"], strategy="all", reveal="never")
     while held := next_assignment(queue, expert):
         value = 2 if held.item.answer.text == WRONG else 3
-        submit(held, {"tone": Given(value)}, idempotency_key=str(held.pk), by=expert)
+        submit(held, {"tone": RatingInput(value)}, idempotency_key=str(held.pk), by=expert)
     return run
 
 

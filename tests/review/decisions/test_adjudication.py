@@ -11,18 +11,18 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import QuestionSet, RubricVersion, Run, User
 from review.decisions import cases
-from review.decisions.cases import Why, case_of, open_cases
+from review.decisions.cases import CaseReason, load_case, open_cases
 from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
-from review.evidence.answers import expose
-from review.evidence.effective import Source, effective_values
-from review.evidence.rating_input import Given
+from review.evidence.answers import record_exposure
+from review.evidence.effective import ValueSource, effective_values
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ItemEvent, Override, Rating, ReviewItem, ReviewQueue
-from review.queues.directing import name_people
-from review.queues.making import close, reopen
-from review.ratings.leases import loaded, next_assignment
+from review.queues.directing import set_item_reviewers
+from review.queues.making import close_queue, reopen_queue
+from review.ratings.leases import load_assignment, next_assignment
 from review.ratings.submitting import escalate, flag, skip, submit, undo
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
@@ -45,7 +45,7 @@ def rate(queue: ReviewQueue, item: ReviewItem, user: User, value: float) -> None
         assignment = next_assignment(queue, user)
         assert assignment is not None
         mine = value if assignment.item_id == item.pk else 3
-        submit(assignment, {"correctness": Given(value=mine)}, idempotency_key="k", by=user)
+        submit(assignment, {"correctness": RatingInput(value=mine)}, idempotency_key="k", by=user)
         if assignment.item_id == item.pk:
             return
 
@@ -66,7 +66,7 @@ def lead_of(queue: ReviewQueue) -> User:
 def test_ratings_two_levels_apart_are_a_case_and_one_level_is_not() -> None:
     queue, item = disputed(2, 4)
     (case,) = open_cases(queue.items.all())
-    assert (case.item, case.why, case.furthest) == (item, (Why.DIFFERENCE,), 2.0)
+    assert (case.item, case.why, case.max_distance) == (item, (CaseReason.DIFFERENCE,), 2.0)
     other, _ = disputed(3, 4)
     assert open_cases(other.items.all()) == []
 
@@ -87,8 +87,8 @@ def test_flags_and_escalations_come_first_and_everybody_passing_on_counts() -> N
     assert escalated
     flag(flagged, "bad_reference", "out of date")
     escalate(escalated, "please decide")
-    assert {case.why[0] for case in open_cases(queue.items.all())} <= {Why.FLAG, Why.ESCALATION}
-    assert open_cases(queue.items.all())[0].why[0] is Why.ESCALATION
+    assert {case.why[0] for case in open_cases(queue.items.all())} <= {CaseReason.FLAG, CaseReason.ESCALATION}
+    assert open_cases(queue.items.all())[0].why[0] is CaseReason.ESCALATION
     other = queue_of(reviews_needed=1)
     for member in other.members.all():
         taken = next_assignment(other, member.reviewer)
@@ -100,7 +100,7 @@ def test_flags_and_escalations_come_first_and_everybody_passing_on_counts() -> N
             skip(taken)
         if taken:
             skip(taken)
-    assert Why.PASSED_ON in {reason for case in open_cases(other.items.all()) for reason in case.why}
+    assert CaseReason.PASSED_ON in {reason for case in open_cases(other.items.all()) for reason in case.why}
 
 
 def test_an_adjudication_counts_above_the_ratings_which_stay() -> None:
@@ -110,10 +110,10 @@ def test_an_adjudication_counts_above_the_ratings_which_stay() -> None:
     assert effective_values(run).values[metric.pk][item.answer_id].value == 3.0  # (1 + 5) / 2
     made = adjudicate(item.answer, metric, value=4, reason="The fee is right.", seen=0, by=lead_of(queue))
     now = effective_values(run).values[metric.pk][item.answer_id]
-    assert (now.value, now.source) == (4.0, Source.OVERRIDE)
+    assert (now.value, now.source) == (4.0, ValueSource.OVERRIDE)
     assert (made.kind, made.judge_seen) == (Override.Kind.ADJUDICATION, False)
     assert sorted(Rating.objects.filter(answer=item.answer).values_list("value", flat=True)) == [1.0, 5.0]
-    assert not case_of(item).is_open
+    assert not load_case(item).is_open
 
 
 def test_a_rating_stays_once_a_lead_has_decided() -> None:
@@ -121,18 +121,18 @@ def test_a_rating_stays_once_a_lead_has_decided() -> None:
     (me,) = [member.reviewer for member in queue.members.all()]
     held = next_assignment(queue, me)
     assert held
-    submit(held, {name: Given(value=3) for name in ("correctness", "faithfulness")}, idempotency_key="k", by=me)
+    submit(held, {name: RatingInput(value=3) for name in ("correctness", "faithfulness")}, idempotency_key="k", by=me)
     metric = queue.metrics.get(metric__name="correctness").metric
     adjudicate(held.item.answer, metric, value=4, reason="The fee is right.", seen=0, by=lead_of(queue))
-    with pytest.raises(Refused) as refused:
-        undo(loaded(held.pk), by=me)
+    with pytest.raises(DomainError) as refused:
+        undo(load_assignment(held.pk), by=me)
     assert refused.value.code == "adjudicated_already"
 
 
 def test_a_lead_who_saw_the_judge_decides_but_not_as_gold() -> None:
     queue, item = disputed()
     lead = lead_of(queue)
-    expose(lead, item.answer, "answer")
+    record_exposure(lead, item.answer, "answer")
     made = adjudicate(item.answer, queue.metrics.get().metric, value=4, reason="r", seen=0, by=lead)
     assert made.judge_seen is True
 
@@ -144,12 +144,12 @@ def test_nobody_adjudicates_an_own_rating_or_flag_or_without_being_a_lead() -> N
     assignment = next_assignment(queue, lead)
     assert assignment
     metric, answer = queue.metrics.get().metric, assignment.item.answer
-    submit(assignment, {"correctness": Given(value=3)}, idempotency_key="k", by=lead)
+    submit(assignment, {"correctness": RatingInput(value=3)}, idempotency_key="k", by=lead)
     flag(assignment, "unsafe")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         adjudicate(answer, metric, value=4, reason="mine", seen=0, by=lead)
     assert refused.value.code == "own_rating"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         rule_on(ItemEvent.objects.get(verb="flag"), upheld=True, reason="mine", by=lead)
     assert refused.value.code == "own_flag"
     for role in ("viewer", "reviewer", "evaluator"):
@@ -161,7 +161,7 @@ def test_of_two_leads_who_decide_one_wins_and_the_other_is_told() -> None:
     queue, item = disputed()
     metric = queue.metrics.get().metric
     adjudicate(item.answer, metric, value=4, reason="first", seen=0, by=lead_of(queue))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         adjudicate(item.answer, metric, value=2, reason="second", seen=0, by=lead_of(queue))
     assert refused.value.code == "changed_meanwhile"
     assert Override.objects.get().value == 4
@@ -180,7 +180,7 @@ def test_at_the_same_moment_too() -> None:
         )
     )
     assert Override.objects.count() == 1
-    assert sorted(type(one).__name__ for one in results) == ["Override", "Refused"]
+    assert sorted(type(one).__name__ for one in results) == ["DomainError", "Override"]
 
 
 @WAITS
@@ -191,9 +191,9 @@ def test_deciding_and_steering_the_queue_at_the_same_moment_never_wait_for_each_
     metric, leads = queue.metrics.get().metric, [lead_of(queue), lead_of(queue)]
     people = [member.reviewer for member in queue.members.order_by("pk")]
     steps: list[Callable[[], object]] = [
-        lambda: name_people(queue, [item.pk], people, by=leads[1]),
-        lambda: close(queue, by=leads[1]),
-        lambda: reopen(queue, by=leads[1]),
+        lambda: set_item_reviewers(queue, [item.pk], people, by=leads[1]),
+        lambda: close_queue(queue, by=leads[1]),
+        lambda: reopen_queue(queue, by=leads[1]),
     ]
     for turn in range(30):
         value = 1 + turn % 5
@@ -227,7 +227,7 @@ def test_an_upheld_flag_of_a_bad_reference_takes_the_answer_out_of_all_means() -
     page = compact(client.get(reverse("run", args=[item.run_id])).content.decode())
     assert "because a lead upheld a flag" in page
     assert f">{question}</a></div>" in page
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         rule_on(ItemEvent.objects.get(verb="flag"), upheld=False, reason="No.", by=lead_of(queue))
     assert refused.value.code == "ruled_already"
 
@@ -272,12 +272,12 @@ def taken(queue: ReviewQueue, place: int) -> Assignment:
 def test_an_item_that_some_rated_and_all_others_passed_on_is_a_leads_matter_too() -> None:
     queue = one_item_queue(people=3, needed=2)
     rated = taken(queue, 0)
-    submit(rated, {"correctness": Given(value=3)}, idempotency_key="k", by=rated.reviewer)
+    submit(rated, {"correctness": RatingInput(value=3)}, idempotency_key="k", by=rated.reviewer)
     skip(taken(queue, 1))
     assert open_cases(queue.items.all()) == []
     skip(taken(queue, 2))
     (case,) = open_cases(queue.items.all())
-    assert (case.why, case.item.state) == ((Why.PASSED_ON,), ReviewItem.State.DISPUTED)
+    assert (case.why, case.item.state) == ((CaseReason.PASSED_ON,), ReviewItem.State.DISPUTED)
     metric = queue.metrics.get().metric
     adjudicate(case.item.answer, metric, value=3, reason="Nobody is left.", seen=0, by=lead_of(queue))
     assert open_cases(queue.items.all()) == []
@@ -287,18 +287,18 @@ def test_an_item_that_some_rated_and_all_others_passed_on_is_a_leads_matter_too(
 def test_nobody_is_left_once_all_for_whom_an_item_is_kept_passed_it_on() -> None:
     queue = one_item_queue(people=4, needed=1)
     item, kept = queue.items.get(), [member.reviewer for member in queue.members.order_by("pk")[:2]]
-    name_people(queue, [item.pk], kept, by=None)
+    set_item_reviewers(queue, [item.pk], kept, by=None)
     skip(taken(queue, 0))
     assert queue.items.get().state == ReviewItem.State.OPEN
     skip(taken(queue, 1))
-    assert [case.why for case in open_cases(queue.items.all())] == [(Why.PASSED_ON,)]
+    assert [case.why for case in open_cases(queue.items.all())] == [(CaseReason.PASSED_ON,)]
 
 
 def test_an_item_that_needs_fewer_ratings_than_its_queue_is_done_after_a_ruling() -> None:
     queue = one_item_queue(people=2, needed=2)
     queue.items.update(reviews_needed=1)
     rated = taken(queue, 0)
-    submit(rated, {"correctness": Given(value=3)}, idempotency_key="k", by=rated.reviewer)
+    submit(rated, {"correctness": RatingInput(value=3)}, idempotency_key="k", by=rated.reviewer)
     escalate(rated)
     rule_on(ItemEvent.objects.get(verb="escalate"), upheld=False, reason="It is clear.", by=lead_of(queue))
     assert queue.items.get().state == ReviewItem.State.DONE
@@ -311,9 +311,9 @@ def test_an_escalation_that_was_ruled_on_does_not_hold_the_item_later() -> None:
     skip(taken(queue, 1))
     skip(last := taken(queue, 2))
     assert queue.items.get().state == ReviewItem.State.DISPUTED  # three have passed it on
-    again = undo(loaded(last.pk), by=last.reviewer)
+    again = undo(load_assignment(last.pk), by=last.reviewer)
     assert queue.items.get().state == ReviewItem.State.OPEN
-    submit(again, {"correctness": Given(value=3)}, idempotency_key="k", by=last.reviewer)
+    submit(again, {"correctness": RatingInput(value=3)}, idempotency_key="k", by=last.reviewer)
     assert queue.items.get().state == ReviewItem.State.DONE
 
 
@@ -350,27 +350,27 @@ def rated_by_two(queue: ReviewQueue, apart: ReviewItem) -> None:
     """Both reviewers rate everything and differ about one item alone."""
     for member, value in zip(queue.members.order_by("pk"), (2, 5), strict=True):
         while (taken := next_assignment(queue, member.reviewer)) is not None:
-            given = Given(value=value if taken.item_id == apart.pk else 3)
+            given = RatingInput(value=value if taken.item_id == apart.pk else 3)
             submit(taken, {"correctness": given}, idempotency_key="k", by=member.reviewer)
 
 
 def test_an_old_difference_is_not_hidden_by_many_items_that_people_agree_on(
     django_assert_max_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cases, "AT_ONCE", 2)
+    monkeypatch.setattr(cases, "BATCH_SIZE", 2)
     queue = queue_of()
     oldest = queue.items.order_by("pk")[0]
     rated_by_two(queue, oldest)
     assert queue.items.count() == 6
     with django_assert_max_num_queries(8):  # seals, who may be one, the items, and what was said of them
-        assert [case.item for case in open_cases(queue.items.all(), most=1)] == [oldest]
+        assert [case.item for case in open_cases(queue.items.all(), limit=1)] == [oldest]
 
 
 def test_what_somebody_said_something_about_is_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cases, "AT_ONCE", 1)
+    monkeypatch.setattr(cases, "BATCH_SIZE", 1)
     queue = queue_of()
     oldest, newest = queue.items.order_by("pk")[0], queue.items.order_by("-pk")[0]
     rated_by_two(queue, newest)
     ItemEvent.objects.create(assignment=oldest.assignments.order_by("pk")[0], verb="escalate")
-    assert [case.item for case in open_cases(queue.items.all(), most=1)] == [oldest]
+    assert [case.item for case in open_cases(queue.items.all(), limit=1)] == [oldest]
     assert [case.item for case in open_cases(queue.items.all())] == [oldest, newest]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.core.roles import Role
-from review.decisions.cases import Why, case_of, open_cases
+from review.decisions.cases import CaseReason, load_case, open_cases
 from review.models import ReviewItem
 from tests.evaluation.rest.clients import API, Caller
 from tests.factories import make_user
@@ -26,7 +26,7 @@ def rated(scale: str, said: list[float | str | None], *, adjudicate_from: float 
     return ReviewItem.objects.get(queue=queue)
 
 
-def why(item: ReviewItem) -> tuple[Why, ...]:
+def why(item: ReviewItem) -> tuple[CaseReason, ...]:
     """What the item is listed for; nothing where it is not."""
     return next((case.why for case in open_cases(item.queue.items.all())), ())
 
@@ -34,34 +34,34 @@ def why(item: ReviewItem) -> tuple[Why, ...]:
 @pytest.mark.parametrize(
     ("scale", "said", "expected"),
     [
-        ("levels 1..5", [2, 4], (Why.DIFFERENCE,)),
+        ("levels 1..5", [2, 4], (CaseReason.DIFFERENCE,)),
         ("levels 1..5", [3, 4], ()),
         ("levels 1..5", [1, None], ()),
-        ("yes_no", [1, 1, 0], (Why.DIFFERENCE,)),
-        ("yes_no", [1, 0], (Why.TIE,)),
+        ("yes_no", [1, 1, 0], (CaseReason.DIFFERENCE,)),
+        ("yes_no", [1, 0], (CaseReason.TIE,)),
         ("yes_no", [1, None], ()),
-        (CLASSES, ["right", "right", "wrong"], (Why.DIFFERENCE,)),
-        (CLASSES, ["right", "wrong"], (Why.TIE,)),
+        (CLASSES, ["right", "right", "wrong"], (CaseReason.DIFFERENCE,)),
+        (CLASSES, ["right", "wrong"], (CaseReason.TIE,)),
         (CLASSES, ["right", None], ()),
     ],
 )
-def test_first_ratings_apart(scale: str, said: list[float | str | None], expected: tuple[Why, ...]) -> None:
+def test_first_ratings_apart(scale: str, said: list[float | str | None], expected: tuple[CaseReason, ...]) -> None:
     assert why(rated(scale, said)) == expected
 
 
 @pytest.mark.parametrize(("scale", "said"), [("yes_no", [1, 0]), (CLASSES, ["right", "wrong"])])
 def test_an_even_split_goes_to_a_lead_whatever_the_queues_setting(scale: str, said: list[float | str | None]) -> None:
-    assert why(rated(scale, said, adjudicate_from=0)) == (Why.TIE,)
+    assert why(rated(scale, said, adjudicate_from=0)) == (CaseReason.TIE,)
 
 
 def test_what_was_adjudicated_is_apart_no_longer() -> None:
     item = rated("levels 1..5", [1, 5])
     row = item.queue.metrics.get().metric
-    assert case_of(item).furthest == 4
+    assert load_case(item).max_distance == 4
     decide(item.answer, row, 3, "adjudication")
-    assert case_of(item).furthest == 0
+    assert load_case(item).max_distance == 0
     decide(item.answer, row, None, "revert")
-    assert case_of(item).furthest == 4
+    assert load_case(item).max_distance == 4
 
 
 def test_an_item_that_was_withdrawn_waits_for_nobody() -> None:

@@ -10,11 +10,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.shipping import definitions
 from evaluation.models import AuditEvent, MetricDefinition, Run, User
-from review.agreement.answers import Wanted, history, select
-from review.decisions.overrides import effect_of, override, override_many, revert
+from review.agreement.answers import AnswerFilter, answer_history, select_answers
+from review.decisions.overrides import override, override_many, preview_overrides, revert
 from review.evidence.effective import effective_values
 from review.models import Assignment, Exposure, Override
 from review.ratings.leases import next_assignment
@@ -58,7 +58,7 @@ def test_a_lead_decides_many_with_one_reason_each_in_its_own_history(
     assert {(row.reason, row.by, row.kind) for row in rows} == {("All lack a source.", lead, "override")}
     event = AuditEvent.objects.get(verb="scores_overridden")
     assert (event.actor, event.detail["count"]) == (lead, 4)
-    last = history(run.answer_set.answers.order_by("pk")[0])[-1]
+    last = answer_history(run.answer_set.answers.order_by("pk")[0])[-1]
     assert (last.kind, last.who, last.value) == ("override", lead.username, 2)
 
 
@@ -74,7 +74,7 @@ def test_what_stands_like_this_already_gets_no_second_row(run: Run, metric: Metr
     answers = ids(run)
     override(run.answer_set.answers.get(pk=answers[0]), metric, value=2, reason="x", by=lead)
     override(run.answer_set.answers.get(pk=answers[1]), metric, value=4, reason="x", by=lead)
-    found = effect_of(run, metric, answers, value=2, by=lead)
+    found = preview_overrides(run, metric, answers, value=2, by=lead)
     assert (len(found.answers), found.same) == (5, 1)
     override_many(run, metric, answers, value=2, reason="y", by=lead)
     assert Override.objects.filter(answer=answers[0]).count() == 1
@@ -108,7 +108,7 @@ def test_others_decide_nothing(run: Run, metric: MetricDefinition, role: str) ->
 
 def test_other_runs_answers_are_not_touched(run: Run, metric: MetricDefinition, lead: User) -> None:
     other = make_scored_run(metrics=["correctness"])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         override_many(run, metric, ids(other), value=5, reason="x", by=lead)
     assert refused.value.code == "no_answers_chosen"
 
@@ -120,7 +120,7 @@ def test_other_runs_answers_are_not_touched(run: Run, metric: MetricDefinition, 
 def test_a_bad_decision_changes_nothing(
     run: Run, metric: MetricDefinition, lead: User, given: dict[str, Any], code: str
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         override_many(run, metric, ids(run), by=lead, **({"reason": "x"} | given))
     assert refused.value.code == code
     assert not Override.objects.exists()
@@ -128,7 +128,9 @@ def test_a_bad_decision_changes_nothing(
 
 def test_answers_are_selected_by_value_source_category_and_words(run: Run) -> None:
     def numbers(**wanted: Any) -> list[str]:
-        return [one.answer.question_id for one in select(run, Wanted(metric="correctness", **wanted)).rows]
+        return [
+            one.answer.question_id for one in select_answers(run, AnswerFilter(metric="correctness", **wanted)).rows
+        ]
 
     assert numbers() == ["q1", "q2", "q3", "q4", "q5", "q6"]
     assert numbers(high=2) == ["q1", "q2", "q6"]

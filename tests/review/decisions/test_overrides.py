@@ -6,12 +6,12 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, transaction
 
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.models import Answer, AuditEvent, MetricDefinition, Run, User
-from review.agreement.answers import EventKind, history
-from review.decisions.overrides import metric_of, override, revert
-from review.evidence.effective import standing
-from review.evidence.rating_input import Change, Given
+from review.agreement.answers import EventKind, answer_history
+from review.decisions.overrides import find_metric, override, revert
+from review.evidence.effective import standing_decision
+from review.evidence.rating_input import RatingInput, RatingUpdate
 from review.models import Override
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
@@ -49,7 +49,7 @@ def expert(run: Run) -> tuple[User, Answer, Answer]:
     person = queue.members.get().reviewer
     held = next_assignment(queue, person)
     assert held
-    submit(held, {"correctness": Given(2)}, idempotency_key="k", by=person)
+    submit(held, {"correctness": RatingInput(2)}, idempotency_key="k", by=person)
     other = next_assignment(queue, person)
     assert other
     return person, held.item.answer, other.item.answer
@@ -62,13 +62,13 @@ def test_a_lead_overrides_any_score_with_a_reason(answer: Answer, metric: Metric
 
 
 def test_rule_metrics_can_be_overridden_too(answer: Answer, lead: User) -> None:
-    made = override(answer, metric_of(answer, "keyword_coverage"), value=0.5, reason="A synonym was used.", by=lead)
+    made = override(answer, find_metric(answer, "keyword_coverage"), value=0.5, reason="A synonym was used.", by=lead)
     assert (made.metric.name, made.value) == ("keyword_coverage", 0.5)
 
 
 @pytest.mark.parametrize(("text", "code"), [("", "reason_required"), (" \n", "reason_required")])
 def test_a_reason_is_required(answer: Answer, metric: MetricDefinition, lead: User, text: str, code: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         override(answer, metric, value=2, reason=text, by=lead)
     assert refused.value.code == code
 
@@ -77,7 +77,7 @@ def test_a_reason_of_ten_thousand_characters_is_kept_and_a_longer_one_refused(
     answer: Answer, metric: MetricDefinition, lead: User
 ) -> None:
     assert len(override(answer, metric, value=2, reason="x" * 10_000, by=lead).reason) == 10_000
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         override(answer, metric, value=2, reason="x" * 10_001, by=lead)
     assert (refused.value.code, refused.value.params) == ("reason_too_long", {"length": 10_001, "limit": 10_000})
     assert Override.objects.count() == 1
@@ -90,7 +90,7 @@ def test_a_reason_of_ten_thousand_characters_is_kept_and_a_longer_one_refused(
 def test_the_value_lies_on_the_scale(
     answer: Answer, metric: MetricDefinition, lead: User, given: dict[str, float | str], code: str
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         override(answer, metric, reason="why", by=lead, **given)
     assert refused.value.code == code
 
@@ -114,10 +114,10 @@ def test_after_an_adjudication_only_a_lead_overrides(run: Run, metric: MetricDef
     Override.objects.create(
         answer=rated, metric=metric, seq=1, kind="adjudication", value=4, reason="Decided.", by=lead
     )
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         override(rated, metric, value=3, reason="No.", by=person)
     assert refused.value.code == "adjudicated"
-    with pytest.raises(Refused):
+    with pytest.raises(DomainError):
         revert(rated, metric, reason="No.", by=person)
     assert override(rated, metric, value=3, reason="New evidence.", by=lead).seq == 2
 
@@ -128,12 +128,12 @@ def test_reverting_is_a_new_row_and_what_stood_before_stands_again(
     first = override(answer, metric, value=2, reason="one", by=lead)
     second = override(answer, metric, value=3, reason="two", by=lead)
     rows = Override.objects.order_by("seq")
-    assert standing(rows.all()) == second
+    assert standing_decision(rows.all()) == second
     revert(answer, metric, reason="two was wrong", by=lead)
-    assert standing(rows.all()) == first
+    assert standing_decision(rows.all()) == first
     revert(answer, metric, reason="so was one", by=lead)
-    assert standing(rows.all()) is None
-    with pytest.raises(Refused) as refused:
+    assert standing_decision(rows.all()) is None
+    with pytest.raises(DomainError) as refused:
         revert(answer, metric, reason="again", by=lead)
     assert refused.value.code == "nothing_to_revert"
     assert list(rows.values_list("kind", flat=True)) == ["override", "override", "revert", "revert"]
@@ -147,7 +147,7 @@ def test_an_override_never_changes(answer: Answer, metric: MetricDefinition, lea
 
 def test_an_unknown_metric_is_named(answer: Answer) -> None:
     with pytest.raises(UnknownName, match="did you mean correctness"):
-        metric_of(answer, "corectness")
+        find_metric(answer, "corectness")
 
 
 def test_the_history_tells_who_said_what_in_the_order_of_time(run: Run, metric: MetricDefinition, lead: User) -> None:
@@ -155,13 +155,13 @@ def test_the_history_tells_who_said_what_in_the_order_of_time(run: Run, metric: 
     person = queue.members.get().reviewer
     held = next_assignment(queue, person)
     assert held
-    submit(held, {"correctness": Given(2, comment="half of it")}, idempotency_key="k", by=person)
+    submit(held, {"correctness": RatingInput(2, comment="half of it")}, idempotency_key="k", by=person)
     reveal(held)
-    finalise(held, {"correctness": Change(3, reason_code="policy")}, by=person)
+    finalise(held, {"correctness": RatingUpdate(3, reason_code="policy")}, by=person)
     flag(held, "bad_reference", "it is outdated")
     override(held.item.answer, metric, value=4, reason="The reference was updated.", by=lead)
     revert(held.item.answer, metric, reason="It was not.", by=lead)
-    told = [(e.kind, e.value, e.text, e.code, e.blind) for e in history(held.item.answer)]
+    told = [(e.kind, e.value, e.text, e.code, e.blind) for e in answer_history(held.item.answer)]
     assert told == [
         (EventKind.SCORE, 5, "The judge's reason.", "", None),
         (EventKind.INITIAL, 2, "half of it", "", True),
@@ -170,11 +170,11 @@ def test_the_history_tells_who_said_what_in_the_order_of_time(run: Run, metric: 
         (EventKind.OVERRIDE, 4, "The reference was updated.", "", False),
         (EventKind.REVERT, None, "It was not.", "", False),
     ]
-    who = [e.who for e in history(held.item.answer)]
+    who = [e.who for e in answer_history(held.item.answer)]
     assert who == [f"{run.judges.get().judge_version}", *[person.username] * 3, *[lead.username] * 2]
 
 
 def test_a_failed_score_is_in_the_history_with_its_reason() -> None:
     run = make_scored_run(values=[None], metrics=["correctness"])
-    (event,) = history(run.answer_set.answers.order_by("pk")[0])
+    (event,) = answer_history(run.answer_set.answers.order_by("pk")[0])
     assert (event.status, event.code, event.value, event.text) == ("failed", "timeout", None, "")

@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.core.samples import Status
 from review.evidence.experts import ExpertRating, anchoring
-from review.evidence.scorers import Judged
+from review.evidence.scorers import JudgedValue
 
 
 def rated(answer: int, phase: str, value: float | None, **fields: object) -> ExpertRating:
@@ -29,7 +29,7 @@ def test_moves_are_counted_and_measured_against_the_judge() -> None:
         for n, (first, final, _) in enumerate(said, start=1)
         for phase, value in (("initial", first), ("final", final))
     ]
-    scored = {n: Judged(Status.SCORED, value=judge) for n, (_, _, judge) in enumerate(said, start=1)}
+    scored = {n: JudgedValue(Status.SCORED, value=judge) for n, (_, _, judge) in enumerate(said, start=1)}
     found = anchoring(rows, {7: scored})[7]
     assert (found.n, found.kept, found.towards, found.away) == (3, 1, 1, 1)
     assert (found.initial, found.final, found.judge) == (pytest.approx(7 / 3), pytest.approx(7 / 3), 5)
@@ -39,7 +39,7 @@ def test_moves_are_counted_and_measured_against_the_judge() -> None:
 
 
 def test_assisted_unjudged_and_unfinished_ratings_say_nothing_about_anchoring() -> None:
-    scored = {n: Judged(Status.SCORED, value=5.0) for n in (1, 2, 3)}
+    scored = {n: JudgedValue(Status.SCORED, value=5.0) for n in (1, 2, 3)}
     rows = [
         rated(1, "initial", 1, blind=False), rated(1, "final", 5),
         rated(2, "initial", None), rated(2, "final", 5),

@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import Answer, AnswerSet, Context, MetricDefinition, QuestionSet, RubricVersion, Run
 from review.evidence.carried import carried_ratings
-from review.evidence.effective import Source, effective_values, said_of
+from review.evidence.effective import ValueSource, effective_values, load_evidence
 from review.models import Assignment, EventRuling, ItemEvent
 from tests.examples import examples
 from tests.factories import make_answer, make_answer_set, make_judge, make_project, make_question_set, make_user, unique
@@ -80,7 +80,7 @@ def rated(run: Run, at: int, row: MetricDefinition, value: float | None, **field
 def holding(run: Run) -> set[int]:
     """The places of the answers whose value comes from an equal one."""
     places = {answer.pk: at for at, answer in enumerate(answer_rows(run))}
-    heard = effective_values(run).heard.values()
+    heard = effective_values(run).human_values.values()
     return {places[answer] for of_answers in heard for answer, one in of_answers.items() if one.carried}
 
 
@@ -99,7 +99,7 @@ def test_the_experts_value_of_an_equal_answer_counts_and_says_whence(
     ours = answer_rows(run)
     value = found[correctness.pk][ours[0].pk]
     assert (value.source, value.value, value.raters, value.judged.value if value.judged else None) == (
-        Source.REVIEW,
+        ValueSource.REVIEW,
         4.5,
         2,
         2,
@@ -108,8 +108,8 @@ def test_the_experts_value_of_an_equal_answer_counts_and_says_whence(
     assert origin is not None
     assert (origin.answer_id, origin.answer_set_id, origin.run_id) == (first.pk, earlier.answer_set_id, earlier.pk)
     assert (origin.system, origin.at) == ("rag v1", last.created_at)
-    assert [found[correctness.pk][one.pk].source for one in ours[1:]] == [Source.JUDGE, Source.JUDGE]
-    assert not said_of(run).ratings  # agreement and calibration read these
+    assert [found[correctness.pk][one.pk].source for one in ours[1:]] == [ValueSource.JUDGE, ValueSource.JUDGE]
+    assert not load_evidence(run).ratings  # agreement and calibration read these
 
 
 def test_two_questions_that_got_no_answer_are_not_equal_answers(
@@ -149,7 +149,7 @@ def test_an_override_stands_above_what_was_carried(
     run = release(questions)
     decide(answer_rows(run)[0], correctness, 1)
     value = effective_values(run).values[correctness.pk][answer_rows(run)[0].pk]
-    assert (value.source, value.value, value.carried) == (Source.OVERRIDE, 1, None)
+    assert (value.source, value.value, value.carried) == (ValueSource.OVERRIDE, 1, None)
 
 
 def test_the_newest_equal_answer_that_was_rated_holds(
@@ -287,7 +287,7 @@ def test_another_version_of_the_metric_stops_it(
     rated(earlier, 0, older, 5)
     run = release(questions)
     assert holding(run) == set()
-    assert set(said_of(run).names.values()) == {"correctness"}  # the other version is nowhere named
+    assert set(load_evidence(run).names.values()) == {"correctness"}  # the other version is nowhere named
     assert holding(run_over(make_answer_set(questions, texts=CITIES), judged=False)) == {
         0
     }  # where it is not computed it is itself
@@ -338,7 +338,7 @@ def test_a_later_word_supersedes_and_a_tie_is_not_carried(
     refused = metric("refusal", "bool")
     for said in (1, 0):
         rated(earlier, 1, refused, said)
-    heard = effective_values(run).heard.items()
+    heard = effective_values(run).human_values.items()
     assert {pk for pk, of in heard if any(one.carried for one in of.values())} == {correctness.pk}
 
 

@@ -7,7 +7,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.samples import Status
 from evaluation.models import Answer, MetricDefinition, Run
-from review.evidence.effective import NO_VALUE, Effective, Source, effective_values
+from review.evidence.effective import NO_VALUE, EffectiveValue, ValueSource, effective_values
 from review.evidence.scorers import REPEATS_TIED
 from tests.factories import make_user
 from tests.review.builders import (
@@ -43,7 +43,7 @@ def correctness() -> MetricDefinition:
     return metric("correctness")
 
 
-def value_of(run: Run, answer: Answer, row: MetricDefinition) -> Effective:
+def value_of(run: Run, answer: Answer, row: MetricDefinition) -> EffectiveValue:
     return effective_values(run).values[row.pk][answer.pk]
 
 
@@ -51,19 +51,19 @@ def test_without_people_the_judges_value_counts_and_gaps_keep_their_reason(
     run: Run, correctness: MetricDefinition
 ) -> None:
     first, second, third = answer_rows(run)
-    assert value_of(run, first, correctness).source is Source.JUDGE
+    assert value_of(run, first, correctness).source is ValueSource.JUDGE
     assert value_of(run, first, correctness).value == 2
     failed = value_of(run, second, correctness)
-    assert (failed.source, failed.status, failed.reason) == (Source.NONE, Status.FAILED, "timeout")
+    assert (failed.source, failed.status, failed.reason) == (ValueSource.NONE, Status.FAILED, "timeout")
     left_out = value_of(run, third, correctness)
-    assert (left_out.source, left_out.status, left_out.value) == (Source.NONE, Status.NOT_APPLICABLE, None)
+    assert (left_out.source, left_out.status, left_out.value) == (ValueSource.NONE, Status.NOT_APPLICABLE, None)
 
 
 def test_an_answer_nobody_has_scored_yet_is_pending(run: Run) -> None:
     score_all(run, {"keyword_hit": [1, None, 0]})
     pending = value_of(run, answer_rows(run)[1], metric("keyword_hit"))
-    assert (pending.source, pending.status, pending.reason) == (Source.NONE, None, NO_VALUE)
-    assert value_of(run, answer_rows(run)[0], metric("keyword_hit")).source is Source.RULE
+    assert (pending.source, pending.status, pending.reason) == (ValueSource.NONE, None, NO_VALUE)
+    assert value_of(run, answer_rows(run)[0], metric("keyword_hit")).source is ValueSource.RULE
 
 
 def test_the_mean_over_reviewers_of_their_latest_final_else_initial_counts(
@@ -79,7 +79,7 @@ def test_the_mean_over_reviewers_of_their_latest_final_else_initial_counts(
     rate(assignment_of(queue, answer, bora, run), correctness, 5, blind=False)  # assisted, and counted here
     found = value_of(run, answer, correctness)
     # anna's latest final 4, bora's initial 5: (4 + 5) / 2
-    assert (found.source, found.value, found.raters) == (Source.REVIEW, 4.5, 2)
+    assert (found.source, found.value, found.raters) == (ValueSource.REVIEW, 4.5, 2)
     assert found.judged is not None
     assert found.judged.value == 2
 
@@ -88,7 +88,7 @@ def test_an_expert_gives_a_value_where_the_judge_failed(run: Run, correctness: M
     answer = answer_rows(run)[1]
     imported_rating(answer, correctness, "e1", 3)
     found = value_of(run, answer, correctness)
-    assert (found.source, found.status, found.value) == (Source.REVIEW, Status.SCORED, 3)
+    assert (found.source, found.status, found.value) == (ValueSource.REVIEW, Status.SCORED, 3)
 
 
 def test_cannot_judge_as_a_reviewers_last_word_leaves_the_judges_value(run: Run, correctness: MetricDefinition) -> None:
@@ -96,7 +96,7 @@ def test_cannot_judge_as_a_reviewers_last_word_leaves_the_judges_value(run: Run,
     assignment = assignment_of(queue_for(run, [correctness], [anna]), answer_rows(run)[0], anna, run)
     rate(assignment, correctness, 5)
     rate(assignment, correctness, None, phase="final")
-    assert value_of(run, answer_rows(run)[0], correctness).source is Source.JUDGE
+    assert value_of(run, answer_rows(run)[0], correctness).source is ValueSource.JUDGE
 
 
 def test_hidden_repeats_do_not_count(run: Run, correctness: MetricDefinition) -> None:
@@ -118,23 +118,23 @@ def test_a_decision_stands_above_ratings_and_a_revert_takes_back_the_newest_that
         found = value_of(run, answer, correctness)
         seen.append((found.source, found.value))
     assert seen == [
-        (Source.OVERRIDE, 4),
-        (Source.OVERRIDE, 5),
-        (Source.OVERRIDE, 4),
-        (Source.REVIEW, 3),
-        (Source.REVIEW, 3),
+        (ValueSource.OVERRIDE, 4),
+        (ValueSource.OVERRIDE, 5),
+        (ValueSource.OVERRIDE, 4),
+        (ValueSource.REVIEW, 3),
+        (ValueSource.REVIEW, 3),
     ]
 
 
 @pytest.mark.parametrize(
     ("votes", "expected"),
     [
-        ([1, 1, 0], (Source.REVIEW, 1.0, False)),
-        ([0, 0, 1], (Source.REVIEW, 0.0, False)),
-        ([1, 0], (Source.RULE, 1.0, True)),  # a tie shows the machine's value and asks for adjudication
+        ([1, 1, 0], (ValueSource.REVIEW, 1.0, False)),
+        ([0, 0, 1], (ValueSource.REVIEW, 0.0, False)),
+        ([1, 0], (ValueSource.RULE, 1.0, True)),  # a tie shows the machine's value and asks for adjudication
     ],
 )
-def test_yes_no_is_decided_by_majority(run: Run, votes: list[int], expected: tuple[Source, float, bool]) -> None:
+def test_yes_no_is_decided_by_majority(run: Run, votes: list[int], expected: tuple[ValueSource, float, bool]) -> None:
     score_all(run, {"keyword_hit": [1, 1, 1]})
     answer, row = answer_rows(run)[0], metric("keyword_hit")
     for number, vote in enumerate(votes):
@@ -146,11 +146,13 @@ def test_yes_no_is_decided_by_majority(run: Run, votes: list[int], expected: tup
 @pytest.mark.parametrize(
     ("votes", "expected"),
     [
-        (["a", "b", "a"], (Source.REVIEW, "a", False)),
-        (["a", "b"], (Source.NONE, None, True)),
+        (["a", "b", "a"], (ValueSource.REVIEW, "a", False)),
+        (["a", "b"], (ValueSource.NONE, None, True)),
     ],
 )
-def test_classes_are_decided_by_majority(run: Run, votes: list[str], expected: tuple[Source, str | None, bool]) -> None:
+def test_classes_are_decided_by_majority(
+    run: Run, votes: list[str], expected: tuple[ValueSource, str | None, bool]
+) -> None:
     row, answer = metric("kind_of_answer", "class a|b|c"), answer_rows(run)[0]
     for number, vote in enumerate(votes):
         imported_rating(answer, row, f"e{number}", vote)

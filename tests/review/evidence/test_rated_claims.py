@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.samples import Nugget
 from evaluation.models import Context, Finding, Score
-from review.evidence.rating_input import Change, Given, PartGiven, offered_parts
+from review.evidence.rating_input import PartVerdict, RatingInput, RatingUpdate, offered_parts
 from review.models import Assignment, Rating, RatingPart
-from review.ratings.card import claims_on_card
+from review.ratings.card import card_claims
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import finalise, reveal
-from review.ratings.submitting import given_in, submit, undo
+from review.ratings.submitting import stored_inputs, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, question_spec
 
 pytestmark = pytest.mark.django_db
@@ -40,23 +40,23 @@ def held(metric: str = "claim_support", *, reveal_to: str = "never", claims: boo
     return found
 
 
-def decide(*verdicts: str, added: tuple[PartGiven, ...] = ()) -> Given:
-    return Given(parts=(*(PartGiven(one, number) for number, one in enumerate(verdicts, start=1)), *added))
+def decide(*verdicts: str, added: tuple[PartVerdict, ...] = ()) -> RatingInput:
+    return RatingInput(parts=(*(PartVerdict(one, number) for number, one in enumerate(verdicts, start=1)), *added))
 
 
 def test_claims_are_offered_by_their_place_without_a_verdict() -> None:
     item = held().item
-    claims = claims_on_card(item, judged=False)
+    claims = card_claims(item, with_judge=False)
     assert [(one.number, one.text) for one in claims] == [(1, "First."), (2, "Second."), (3, "Third, by its place.")]
     assert "zebra" not in repr(claims)
     assert "contradicted" not in repr((claims, offered_parts(item, item.queue.metrics.get().metric)))
-    judged = claims_on_card(item, judged=True)
+    judged = card_claims(item, with_judge=True)
     assert [one.judge.verdict for one in judged if one.judge] == ["supported", "unsupported", "contradicted"]
 
 
 def test_the_experts_claims_give_the_formulas_figure_and_stay_as_rows() -> None:
     assignment = held()
-    missed = PartGiven("supported", 0, "A claim nobody found.")
+    missed = PartVerdict("supported", 0, "A claim nobody found.")
     given = decide("supported", "partial", "contradicted", added=(missed,))
     submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
     rating = Rating.objects.get()
@@ -79,9 +79,9 @@ def test_the_rows_of_parts_are_never_changed() -> None:
 
 def test_undo_brings_the_verdicts_back() -> None:
     assignment = held()
-    given = decide("supported", "partial", "unsupported", added=(PartGiven("partial", 0, "One more."),))
+    given = decide("supported", "partial", "unsupported", added=(PartVerdict("partial", 0, "One more."),))
     submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
-    assert given_in(assignment)["claim_support"].parts == given.parts
+    assert stored_inputs(assignment)["claim_support"].parts == given.parts
     again = undo(assignment, by=assignment.reviewer)
     assert [one["verdict"] for one in again.draft.payload["values"]["claim_support"]["parts"]] == [
         "supported", "partial", "unsupported", "partial",
@@ -94,13 +94,13 @@ def test_undo_brings_the_verdicts_back() -> None:
         (decide("supported", "supported"), "parts_undecided"),
         (decide("supported", "supported", "splendid"), "unknown_verdict"),
         (decide("supported", "supported", "supported", "supported"), "unknown_part"),
-        (decide("supported", "supported", "supported", added=(PartGiven("supported", 0, " "),)), "too_many_parts"),
-        (Given(value=0.9), "parts_needed"),
+        (decide("supported", "supported", "supported", added=(PartVerdict("supported", 0, " "),)), "too_many_parts"),
+        (RatingInput(value=0.9), "parts_needed"),
     ],
 )
-def test_a_rating_by_parts_is_whole_or_refused(given: Given, code: str) -> None:
+def test_a_rating_by_parts_is_whole_or_refused(given: RatingInput, code: str) -> None:
     assignment = held()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         submit(assignment, {"claim_support": given}, idempotency_key="k", by=assignment.reviewer)
     assert refused.value.code == code
     assert not Rating.objects.exists()
@@ -108,10 +108,10 @@ def test_a_rating_by_parts_is_whole_or_refused(given: Given, code: str) -> None:
 
 def test_an_answer_without_claims_can_only_be_left_unjudged() -> None:
     assignment = held(claims=False)
-    with pytest.raises(Refused) as refused:
-        submit(assignment, {"claim_support": Given()}, idempotency_key="k", by=assignment.reviewer)
+    with pytest.raises(DomainError) as refused:
+        submit(assignment, {"claim_support": RatingInput()}, idempotency_key="k", by=assignment.reviewer)
     assert refused.value.code == "no_parts"
-    why = Given(cannot_judge=True, reason_code="nothing_to_judge")
+    why = RatingInput(cannot_judge=True, reason_code="nothing_to_judge")
     submit(assignment, {"claim_support": why}, idempotency_key="k", by=assignment.reviewer)
     assert Rating.objects.get().reason_code == "nothing_to_judge"
 
@@ -137,7 +137,7 @@ def test_after_the_reveal_a_change_is_made_by_parts_too() -> None:
     submit(assignment, {"claim_support": decide(*["supported"] * 3)}, idempotency_key="k", by=assignment.reviewer)
     said = reveal(assignment)
     assert dict(said[0].parts)["First."] == "supported"
-    change = Change(parts=decide("supported", "unsupported", "unsupported").parts, reason_code="judge_too_strict")
+    change = RatingUpdate(parts=decide("supported", "unsupported", "unsupported").parts, reason_code="judge_too_strict")
     finalise(assignment, {"claim_support": change}, by=assignment.reviewer)
     final = Rating.objects.get(phase="final")
     assert final.value == pytest.approx(1 / 3)

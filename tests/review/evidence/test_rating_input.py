@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.scales import Scale
-from review.evidence.rating_input import Given, flips
+from review.evidence.rating_input import RatingInput, crosses_threshold
 
 LEVELS = Scale.parse("levels 1..5")
 
@@ -14,32 +14,32 @@ LEVELS = Scale.parse("levels 1..5")
 @pytest.mark.parametrize(
     "given",
     [
-        Given(3),
-        Given(cannot_judge=True),
-        Given(cannot_judge=True, reason_code="not_my_field"),
-        Given(3, comment="x" * 10_000),
+        RatingInput(3),
+        RatingInput(cannot_judge=True),
+        RatingInput(cannot_judge=True, reason_code="not_my_field"),
+        RatingInput(3, comment="x" * 10_000),
     ],
 )
-def test_what_may_be_given(given: Given) -> None:
+def test_what_may_be_given(given: RatingInput) -> None:
     given.check("correctness", LEVELS)
 
 
 @pytest.mark.parametrize(
     ("given", "code"),
     [
-        (Given(), "one_value"),
-        (Given(3, label="good"), "one_value"),
-        (Given(3, cannot_judge=True), "one_value"),
-        (Given(6), "off_scale"),
-        (Given(2.5), "off_scale"),
-        (Given(label="good"), "off_scale"),
-        (Given(3, reason_code="not_my_field"), "unknown_why_not"),  # says why something else was not given
-        (Given(cannot_judge=True, reason_code="policy"), "unknown_why_not"),
-        (Given(3, comment="x" * 10_001), "comment_too_long"),
+        (RatingInput(), "one_value"),
+        (RatingInput(3, label="good"), "one_value"),
+        (RatingInput(3, cannot_judge=True), "one_value"),
+        (RatingInput(6), "off_scale"),
+        (RatingInput(2.5), "off_scale"),
+        (RatingInput(label="good"), "off_scale"),
+        (RatingInput(3, reason_code="not_my_field"), "unknown_why_not"),  # says why something else was not given
+        (RatingInput(cannot_judge=True, reason_code="policy"), "unknown_why_not"),
+        (RatingInput(3, comment="x" * 10_001), "comment_too_long"),
     ],
 )
-def test_what_may_not(given: Given, code: str) -> None:
-    with pytest.raises(Refused) as refused:
+def test_what_may_not(given: RatingInput, code: str) -> None:
+    with pytest.raises(DomainError) as refused:
         given.check("correctness", LEVELS)
     assert refused.value.code == code
 
@@ -58,4 +58,4 @@ def test_what_may_not(given: Given, code: str) -> None:
 def test_a_change_flips_where_it_crosses_the_threshold(
     threshold: float | None, first: float | None, second: float | None, crossed: bool
 ) -> None:
-    assert flips(threshold, first, second) is crossed
+    assert crosses_threshold(threshold, first, second) is crossed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import draft, propose
 from evaluation.models import Answer, Endpoint, HoldOutOpening, Project, Run, User
@@ -15,10 +15,10 @@ from review.calibration.freezing import freeze
 from review.calibration.opening import open_hold_outs
 from review.calibration.retiring import retire
 from review.calibration.searching import open_search
-from review.evidence.effective import effective_values, said_of, samples_behind
-from review.evidence.seals import Form, form_of, in_form, read_as, readable, sealed_answers
+from review.evidence.effective import effective_values, load_evidence, run_samples
+from review.evidence.seals import LabelForm, fixed_label_form, label_form, read_as, readable, sealed_answers
 from review.models import GoldItem, GoldSet, Override, Rating
-from review.reports.gathering import gather
+from review.reports.gathering import load_inputs
 from review.statistics.gold_split import Split
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, question_spec
 from tests.review.builders import answer_rows, imported_rating, metric, run_over, score
@@ -60,14 +60,14 @@ def lead(run: Run) -> User:
 
 
 def test_without_a_gold_set_nothing_is_left_out(run: Run) -> None:
-    said = said_of(run)
+    said = load_evidence(run)
     assert said.sealed == frozenset()
     assert len(said.ratings) == 2 * ANSWERS
-    assert form_of(run.project_id) is Form.OPEN
+    assert label_form(run.project_id) is LabelForm.OPEN
 
 
 def test_labels_of_locked_answers_count_as_unrated(run: Run, gold: GoldSet) -> None:
-    said = said_of(run)
+    said = load_evidence(run)
     assert said.sealed == locked(gold)
     assert {row.answer_id for row in said.ratings} == set(said.answers) - locked(gold)
     values = effective_values(run).values[metric("correctness").pk]
@@ -81,38 +81,41 @@ def test_overrides_of_locked_answers_are_sealed(run: Run, gold: GoldSet) -> None
         Override.objects.create(
             answer=answer, metric=metric("correctness"), seq=1, kind="adjudication", value=1, reason="r", by=person
         )
-    assert not said_of(run).decisions
-    with in_form(Form.FULL):
-        assert len(said_of(run).decisions) == len(locked(gold))
+    assert not load_evidence(run).decisions
+    with fixed_label_form(LabelForm.FULL):
+        assert len(load_evidence(run).decisions) == len(locked(gold))
 
 
 def test_labels_of_an_equal_answer_in_another_set_are_sealed(run: Run, gold: GoldSet) -> None:
     later = run_over(
         make_answer_set(run.answer_set.question_set, texts=[answer.text for answer in answer_rows(run)]), judged=False
     )
-    said = said_of(later)
+    said = load_evidence(later)
     assert len(said.sealed) == len(locked(gold))
     assert {answer for answer, _ in said.carried} == set(said.answers) - said.sealed
     for answer in answer_rows(later):
         imported_rating(answer, metric("correctness"), "c", 2)
-    assert {row.answer_id for row in said_of(later).ratings} == set(said.answers) - said.sealed
+    assert {row.answer_id for row in load_evidence(later).ratings} == set(said.answers) - said.sealed
 
 
 def test_equal_answers_of_other_projects_stay_open(run: Run, gold: GoldSet) -> None:
     other = scored_run(make_project())
-    assert said_of(other).sealed == frozenset()
+    assert load_evidence(other).sealed == frozenset()
 
 
 def test_another_answer_to_a_locked_question_stays_open(run: Run, gold: GoldSet) -> None:
     other = run_over(make_answer_set(run.answer_set.question_set, texts=["Something else"] * ANSWERS), judged=False)
-    assert said_of(other).sealed == frozenset()
+    assert load_evidence(other).sealed == frozenset()
 
 
 def test_open_answers_weigh_as_many_as_the_share_left_open(run: Run, gold: GoldSet) -> None:
     """All answers are rated: each open one stands for N / open answers, so the corrected mean is theirs."""
-    basis = gather(run)
+    basis = load_inputs(run)
     (pk,) = basis.correction.labels
-    labels, places = basis.correction.labels[pk], samples_behind(run, basis.said).places(pk, basis.said.ratings)
+    labels, places = (
+        basis.correction.labels[pk],
+        run_samples(run, basis.evidence).inclusions(pk, basis.evidence.ratings),
+    )
     assert len(labels.means) == ANSWERS - len(locked(gold))
     assert all(place.sampled and place.probability == 1.0 for place in places.values())
     assert labels.silent == frozenset()
@@ -127,7 +130,7 @@ def test_the_form_depends_on_who_reads(run: Run, gold: GoldSet) -> None:
         assert sealed_answers(run.project_id, run.answer_set_id) == frozenset()
         assert readable(Rating.objects.all()).count() == 2 * ANSWERS
     with read_as(lambda: evaluator):
-        assert form_of(run.project_id) is Form.OPEN
+        assert label_form(run.project_id) is LabelForm.OPEN
         assert readable(Rating.objects.all()).count() == 2 * (ANSWERS - len(locked(gold)))
 
 
@@ -136,13 +139,13 @@ def test_the_full_form_ends_with_the_role_and_with_a_further_gold_set(run: Run, 
     open_hold_outs(run.project, by=person)
     freeze(run, "second", by=None, seed=7)
     with read_as(lambda: person):
-        assert form_of(run.project_id) is Form.OPEN
+        assert label_form(run.project_id) is LabelForm.OPEN
     open_hold_outs(run.project, by=person)
     with read_as(lambda: person):
-        assert form_of(run.project_id) is Form.FULL
+        assert label_form(run.project_id) is LabelForm.FULL
     person.grants.all().delete()
     with read_as(lambda: person):
-        assert form_of(run.project_id) is Form.OPEN
+        assert label_form(run.project_id) is LabelForm.OPEN
 
 
 def test_whoever_opened_neither_drafts_nor_proposes(run: Run, gold: GoldSet) -> None:
@@ -151,11 +154,11 @@ def test_whoever_opened_neither_drafts_nor_proposes(run: Run, gold: GoldSet) -> 
     judge = make_judge(run.project, "judge", endpoint=endpoint)
     version = draft(run.project, reworded("Before"), by=person)
     open_hold_outs(run.project, by=person)
-    with pytest.raises(Refused, match="drafter_opened"):
+    with pytest.raises(DomainError, match="drafter_opened"):
         draft(run.project, reworded("After"), by=person)
-    with pytest.raises(Refused, match="drafter_opened"):
+    with pytest.raises(DomainError, match="drafter_opened"):
         propose(version, judge, by=person)
-    with pytest.raises(Refused, match="drafter_opened"):
+    with pytest.raises(DomainError, match="drafter_opened"):
         open_search(gold, judge, FAMILY, "rewrite", by=person)
     draft(run.project, reworded("Somebody else's"), by=other)
     assert [row.families for row in HoldOutOpening.objects.all()] == [[FAMILY]]
@@ -165,28 +168,28 @@ def test_retiring_opens_labels_to_everybody_and_lifts_the_bar(run: Run, gold: Go
     person = lead(run)
     open_hold_outs(run.project, by=person)
     retire(gold, by=person, reason="A larger one is next")
-    assert said_of(run).sealed == frozenset()
+    assert load_evidence(run).sealed == frozenset()
     draft(run.project, reworded("After"), by=person)
-    with pytest.raises(Refused, match="nothing_sealed"):
+    with pytest.raises(DomainError, match="nothing_sealed"):
         open_hold_outs(run.project, by=person)
 
 
 def test_a_lineage_that_still_locks_an_answer_keeps_its_label_sealed(run: Run, gold: GoldSet) -> None:
     second = freeze(run, "second", by=None, seed=7)
     retire(gold, by=None, reason="One of two")
-    assert said_of(run).sealed == locked(second)
+    assert load_evidence(run).sealed == locked(second)
     assert GoldItem.objects.filter(gold_set=gold, split=Split.HOLD_OUT).exists()
 
 
 #: Modules that read tables of labels and need no selector, and why.
 WITHOUT_SELECTOR = {
-    "review/ratings/api.py": "`review.queues.access.ratings_of`, which uses it",
+    "review/ratings/api.py": "`review.queues.access.visible_ratings`, which uses it",
     "review/calibration/workbench.py": "ratings behind labels of examples and validation",
     "review/comparisons/trend.py": "whether a run has ratings",
     "review/decisions/deciding.py": "whether the person rated the answer; the rows a new decision follows",
     "review/evidence/answers.py": "which answers were rated",
-    "review/evidence/carried.py": "read by `said_of`, which leaves sealed answers out",
-    "review/evidence/experts.py": "read by `said_of`, which leaves sealed answers out",
+    "review/evidence/carried.py": "read by `load_evidence`, which leaves sealed answers out",
+    "review/evidence/experts.py": "read by `load_evidence`, which leaves sealed answers out",
     "review/ratings/import_files.py": "which metrics were rated",
     "review/queues/draws.py": "which answers were rated",
     "review/queues/preview.py": "the time that ratings took",
@@ -195,7 +198,7 @@ WITHOUT_SELECTOR = {
     "config/back_office_page.py": "whether anything was rated",
 }
 LABELS = re.compile(
-    r"\b(Rating|Override|RatingPart|SuggestedAnswer)\.objects\b|\b(ratings_of|read_beside|standing_decisions|carried_ratings)\(|"
+    r"\b(Rating|Override|RatingPart|SuggestedAnswer)\.objects\b|\b(visible_ratings|read_ratings_with|standing_decisions|carried_ratings)\(|"
     r"\.(ratings|overrides)\.(all|filter|order_by|values|values_list|exclude)\("
 )
 

@@ -11,21 +11,21 @@ from random import Random
 import pytest
 from django.core.management import call_command
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import MetricDefinition, User
 from review.calibration.freezing import freeze
-from review.decisions.assumptions import acceptance_of, set_accepted
+from review.decisions.assumptions import current_acceptance, set_acceptance
 from review.decisions.deciding import adjudicate, rule_on
 from review.decisions.overrides import override, override_many, revert
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.figure_cache import making
-from review.figure_cache.making import differing
+from review.figure_cache.making import differing_kinds
 from review.figure_cache.reading import agreement_figures, headlines_of, run_figures
 from review.models import Assignment, ItemEvent, ReviewQueue, Touched
 from review.ratings.import_files import import_ratings
 from review.ratings.leases import next_assignment
-from review.ratings.reveals import Change, finalise, rate_again, reveal
+from review.ratings.reveals import RatingUpdate, finalise, rate_again, reveal
 from review.ratings.submitting import escalate, flag, release, skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user, unique
 from tests.review.builders import decide
@@ -56,43 +56,43 @@ class History:
     def step(self) -> str:
         """Something, or nothing where it is refused now."""
         verb = self.chance.choice(self.verbs)
-        with suppress(Refused):
+        with suppress(DomainError):
             verb()
         return verb.__name__
 
     def person(self) -> User:
         return self.chance.choice(self.people)
 
-    def value(self) -> Given:
-        return Given(value=float(self.chance.randint(1, 5)))
+    def value(self) -> RatingInput:
+        return RatingInput(value=float(self.chance.randint(1, 5)))
 
     def held(self) -> Assignment:
         if (found := next_assignment(self.queue, self.person())) is None:
-            raise Refused("nothing")
+            raise DomainError("nothing")
         return found
 
     def one(self, *states: str) -> Assignment:
         rows = list(Assignment.objects.filter(state__in=states).select_related("item__queue", "reviewer"))
         if not rows:
-            raise Refused("nothing")
+            raise DomainError("nothing")
         return self.chance.choice(rows)
 
     def rate(self) -> None:
         mine = self.held()
         given = {metric.name: self.value() for metric in self.metrics}
         if self.chance.random() < 0.2:
-            given[self.metrics[0].name] = Given(cannot_judge=True)
+            given[self.metrics[0].name] = RatingInput(cannot_judge=True)
         submit(mine, given, idempotency_key=unique("key"), by=mine.reviewer)
 
     def finish(self) -> None:
         mine = self.one("submitted")
         reveal(mine)
-        changes = {self.metrics[0].name: Change(value=3.0, reason_code="judge_too_lenient")}
+        changes = {self.metrics[0].name: RatingUpdate(value=3.0, reason_code="judge_too_lenient")}
         finalise(mine, changes if self.chance.random() < 0.5 else {}, by=mine.reviewer)
 
     def again(self) -> None:
         mine = self.one("finished")
-        change = Change(value=float(self.chance.randint(1, 5)), reason_code="judge_too_lenient")
+        change = RatingUpdate(value=float(self.chance.randint(1, 5)), reason_code="judge_too_lenient")
         rate_again(mine, {self.metrics[0].name: change}, by=mine.reviewer, idempotency_key=unique("again"))
 
     def take_back(self) -> None:
@@ -140,7 +140,7 @@ class History:
         import_ratings(self.run, json.dumps(told).encode(), "elsewhere.jsonl")
 
     def accept(self) -> None:
-        set_accepted(self.run, accepted=acceptance_of(self.run) is None, by=self.lead)
+        set_acceptance(self.run, accepted=current_acceptance(self.run) is None, by=self.lead)
 
     def draw(self) -> None:
         if ReviewQueue.objects.count() < 3:
@@ -153,7 +153,7 @@ class History:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_what_is_kept_and_holds_is_what_is_made_from_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "kept_agreement", partial(making.kept_agreement, resamples=10))
+    monkeypatch.setattr(making, "cached_agreement", partial(making.cached_agreement, resamples=10))
     history = History(seed)
     done = []
     for _ in range(STEPS):
@@ -161,8 +161,8 @@ def test_what_is_kept_and_holds_is_what_is_made_from_nothing(seed: int, monkeypa
             run_figures(run)
             agreement_figures(run)
         done.append(history.step())
-        assert differing(history.run) == [], done
-        assert differing(history.other) == [], done
+        assert differing_kinds(history.run) == [], done
+        assert differing_kinds(history.other) == [], done
     assert len(set(done)) > 8
     assert headlines_of([history.run])[history.run.pk].answers > 0
 

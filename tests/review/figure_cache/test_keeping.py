@@ -16,17 +16,17 @@ from django.utils import timezone
 from django.utils.http import parse_http_date
 from openpyxl import load_workbook
 
-from evaluation.core.errors import Later, Refused
+from evaluation.core.errors import DomainError, NotReady
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.agreement.answers import Wanted, select
-from review.comparisons.gating import gate_of
-from review.comparisons.values import MOST
+from review.agreement.answers import AnswerFilter, select_answers
+from review.comparisons.gating import run_gate
+from review.comparisons.values import MAX_RUNS
 from review.figure_cache import keeping, making
 from review.figure_cache.reading import (
-    compared,
-    figures_now,
-    gates_now,
+    cached_comparison,
+    current_figures,
+    current_gates,
     headlines_of,
     listed_answers,
     listed_lines,
@@ -34,8 +34,8 @@ from review.figure_cache.reading import (
 )
 from review.models import Kept, Revision, Touched
 from review.reports.exporting import BRIEF, REPORT_EXPORTS
-from review.reports.gate import GateAsked
-from review.reports.gathering import gather
+from review.reports.gate import GateRequest
+from review.reports.gathering import load_inputs
 from review.reports.lines import answer_lines
 from tests.examples import first_fast
 from tests.factories import make_answer_set, make_question_set, make_scored_run, make_user
@@ -48,8 +48,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """No run is small, and the rows that workers are asked for."""
     asked: list[int] = []
-    monkeypatch.setattr(keeping, "SMALL", 0)
-    monkeypatch.setattr(keeping, "ring_for", lambda _task, pk: asked.append(pk))
+    monkeypatch.setattr(keeping, "MAX_SMALL_SCORES", 0)
+    monkeypatch.setattr(keeping, "enqueue_task", lambda _task, pk: asked.append(pk))
     return asked
 
 
@@ -66,15 +66,15 @@ def test_a_page_of_a_large_run_waits_for_nobody(run: Run, rung: list[int]) -> No
     assert "A background worker" in client.get(page).content.decode()
     client.get(page)
     (pk,) = rung  # asked once, however often one looks
-    making.remake(pk)
-    assert run_figures(run).old is False
+    making.rebuild(pk)
+    assert run_figures(run).stale is False
     Kept.objects.update(seconds=0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
     html = client.get(page).content.decode()
     assert "worked out 0\N{NO-BREAK SPACE}minutes ago" in html
-    assert run_figures(run).old is True
+    assert run_figures(run).stale is True
     assert rung == [pk, pk]
-    making.remake(pk)
+    making.rebuild(pk)
     assert "worked out" not in client.get(page).content.decode()
 
 
@@ -116,7 +116,7 @@ def test_a_program_is_told_to_come_back_and_then_gets_it(
     for _ in range(3):  # HTML is made of figures and agreement, a gate of intervals of its own
         if answer.status_code == 503:
             assert (answer["Retry-After"], answer.json()["code"]) == ("10", "figures_in_making")
-            making.remake(rung.pop())
+            making.rebuild(rung.pop())
             answer = client.get(address)
     assert not rung
     counts = [caches["shared"].get(f"throttle_{scope}_{lead.pk}", []) for scope in ("files", "figures")]
@@ -124,7 +124,7 @@ def test_a_program_is_told_to_come_back_and_then_gets_it(
     made = {int(one.timestamp()) for one in Kept.objects.values_list("made_at", flat=True)}
     assert parse_http_date(answer["Last-Modified"]) in made
     told = b"".join(answer.streaming_content) if answer.streaming else answer.content
-    monkeypatch.setattr(keeping, "SMALL", 5_000)
+    monkeypatch.setattr(keeping, "MAX_SMALL_SCORES", 5_000)
     Kept.objects.all().delete()
     again = client.get(address)
     expected = b"".join(again.streaming_content) if again.streaming else again.content
@@ -139,17 +139,17 @@ def test_a_program_is_told_to_come_back_and_then_gets_it(
 
 def test_a_program_that_asks_on_is_answered_while_people_rate(run: Run, rung: list[int]) -> None:
     """Figures that were made since it began to ask, though they hold no longer; none that are older."""
-    with pytest.raises(Later):
-        figures_now(run)
-    making.remake(rung[0])
+    with pytest.raises(NotReady):
+        current_figures(run)
+    making.rebuild(rung[0])
     Kept.objects.update(seconds=100.0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
     made_at = Kept.objects.get(kind=making.FIGURES).made_at
-    assert figures_now(run).made_at == made_at
+    assert current_figures(run).made_at == made_at
     assert len(rung) == 1
     Kept.objects.update(made_at=timezone.now() - timedelta(seconds=201))
-    with pytest.raises(Later) as refused:
-        figures_now(run)
+    with pytest.raises(NotReady) as refused:
+        current_figures(run)
     assert (refused.value.seconds, len(rung)) == (100, 2)
 
 
@@ -162,7 +162,7 @@ def test_a_large_file_is_written_by_a_worker(run: Run, rung: list[int], form: st
     assert "백그라운드 작업자가 이 파일을" in page
     assert "hx-get" not in page  # a file is no piece of a page
     assert Kept.objects.get().kind == f"report {form} ko"
-    making.remake(rung[0])
+    making.rebuild(rung[0])
     assert client.get(address)["Content-Disposition"].startswith("attachment")
 
 
@@ -174,7 +174,7 @@ def test_a_database_that_takes_no_writing_shows_small_runs_all_the_same(
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(_write: object, **_: object) -> None:
-        raise Refused("database_read_only")
+        raise DomainError("database_read_only")
 
     decide(answer_rows(run)[0], metric("correctness"), 5)
     monkeypatch.setattr(keeping, "retry_on_db_error", refused)
@@ -197,23 +197,23 @@ def test_nobody_is_asked_where_no_writing_is_taken(
         cause.sqlite_errorname = error
         raise OperationalError from cause
 
-    monkeypatch.setattr(keeping, "_ask", refused)
+    monkeypatch.setattr(keeping, "_request_rebuild", refused)
     if error == "SQLITE_CORRUPT":
         with pytest.raises(OperationalError):
             run_figures(run)
     else:
         assert run_figures(run).value is None
-        with pytest.raises(Later):
-            figures_now(run)
+        with pytest.raises(NotReady):
+            current_figures(run)
 
 
 def test_a_worker_that_was_just_there_is_not_asked_again(run: Run, rung: list[int]) -> None:
     """It rests for twice the time that it took: looking does not keep it busy for good."""
     run_figures(run)
-    making.remake(rung[0])
+    making.rebuild(rung[0])
     Kept.objects.update(seconds=100.0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
-    assert run_figures(run).old is True
+    assert run_figures(run).stale is True
     assert len(rung) == 1
     Kept.objects.update(made_at=timezone.now() - timedelta(seconds=201))
     run_figures(run)
@@ -228,19 +228,19 @@ def test_one_who_was_asked_and_never_came_is_asked_again(run: Run, rung: list[in
 
 
 def test_what_ended_is_made_before_anybody_looks(run: Run, rung: list[int]) -> None:
-    making.ring_waiting()
+    making.maintain_cache()
     assert Kept.objects.get(pk=rung[0]).subject == str(run.pk)
     call_command("drain")
     assert headlines_of([run])[run.pk].answers == 7
 
 
 def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[int]) -> None:
-    with pytest.raises(Later):
-        gates_now([run], GateAsked(fail_under=0.5))
+    with pytest.raises(NotReady):
+        current_gates([run], GateRequest(fail_under=0.5))
     call_command("drain")
-    assert gates_now([run], GateAsked(fail_under=0.5)) == {run.pk: gate_of(run, GateAsked(fail_under=0.5))}
+    assert current_gates([run], GateRequest(fail_under=0.5)) == {run.pk: run_gate(run, GateRequest(fail_under=0.5))}
     Kept.objects.update(made_at=timezone.now() - timedelta(days=31))
-    making.ring_waiting()
+    making.maintain_cache()
     assert not Kept.objects.filter(making.WITH_GATE).exists()
 
 
@@ -248,24 +248,27 @@ def test_what_is_kept_has_room_for_its_names() -> None:
     """PostgreSQL takes nothing longer."""
     asked = {"fail_under": -123456.12345678901, "max_drop": 123456.12345678901, "looks": 1000}
     flags = dict.fromkeys(("allow_undecided", "across_models", "require_licence"), True)
-    kinds = [making.gated_kind(kind, GateAsked(gate_on="precision_at_k", **asked, **flags)) for kind in making.GATED]
+    kinds = [
+        making.gated_kind(kind, GateRequest(gate_on="precision_at_k", **asked, **flags))
+        for kind in making.GATED_BUILDERS
+    ]
     assert max(map(len, kinds)) <= Kept._meta.get_field("kind").max_length
-    subject = keeping.subject_of([Run(pk=10**18 + at) for at in range(MOST)])
+    subject = keeping.subject_of([Run(pk=10**18 + at) for at in range(MAX_RUNS)])
     assert len(subject) <= Kept._meta.get_field("subject").max_length
 
 
 def test_a_file_without_a_rule_is_the_file_without_a_gate(run: Run) -> None:
-    assert making.gated_kind("report json en", GateAsked(allow_undecided=True, looks=3)) == "report json en"
+    assert making.gated_kind("report json en", GateRequest(allow_undecided=True, looks=3)) == "report json en"
 
 
 def test_changes_are_counted_once(run: Run) -> None:
     first, second = answer_rows(run)[:2]
-    keeping.count_touched()
+    keeping.count_invalidations()
     before = Revision.objects.get(pk=run.answer_set.question_set_id).number if Revision.objects.exists() else 0
     decide(first, metric("correctness"), 5)
     decide(second, metric("correctness"), 5)
-    keeping.count_touched()
-    keeping.count_touched()
+    keeping.count_invalidations()
+    keeping.count_invalidations()
     assert Revision.objects.get(pk=run.answer_set.question_set_id).number == before + 1
     assert not Touched.objects.exists()
 
@@ -275,35 +278,35 @@ def test_a_running_run_is_never_taken_for_made(run: Run) -> None:
     run.refresh_from_db()
     run_figures(run)
     assert keeping.stamps_of([run]) == {run.pk: ""}
-    assert not keeping.is_true(making.FIGURES, [run])
+    assert not keeping.is_current(making.FIGURES, [run])
 
 
 def test_a_row_of_runs_that_are_gone_goes(run: Run) -> None:
     row = Kept.objects.create(kind=making.COMPARISON, subject=f"{run.pk},{run.pk + 1}")
-    making.remake(row.pk)
-    making.remake(row.pk)
+    making.rebuild(row.pk)
+    making.rebuild(row.pk)
     assert not Kept.objects.exists()
 
 
 WANTED = [
-    Wanted(),
-    Wanted(metric="faithfulness"),
-    Wanted(low=3),
-    Wanted(low=2, high=4),
-    Wanted(source="judge"),
-    Wanted(source="override"),
-    Wanted(source="none"),
-    Wanted(words="country 3"),
-    Wanted(words="nowhere"),
-    Wanted(label="none"),
-    Wanted(category="negative"),
+    AnswerFilter(),
+    AnswerFilter(metric="faithfulness"),
+    AnswerFilter(low=3),
+    AnswerFilter(low=2, high=4),
+    AnswerFilter(source="judge"),
+    AnswerFilter(source="override"),
+    AnswerFilter(source="none"),
+    AnswerFilter(words="country 3"),
+    AnswerFilter(words="nowhere"),
+    AnswerFilter(label="none"),
+    AnswerFilter(category="negative"),
 ]
 
 
 @pytest.mark.parametrize("wanted", first_fast(WANTED, 4), ids=str)
-def test_the_list_of_answers_is_what_is_found_among_all(run: Run, wanted: Wanted) -> None:
+def test_the_list_of_answers_is_what_is_found_among_all(run: Run, wanted: AnswerFilter) -> None:
     decide(answer_rows(run)[1], metric("correctness"), 4)
-    whole = select(run, wanted)
+    whole = select_answers(run, wanted)
     found = listed_answers(run, wanted, 0, 100).value
     assert found is not None
     assert (found.metric, found.metrics, found.categories) == (whole.metric, whole.metrics, whole.categories)
@@ -315,12 +318,12 @@ def test_the_list_of_answers_is_what_is_found_among_all(run: Run, wanted: Wanted
 
 def test_the_answers_of_a_short_report_are_those_of_the_whole(run: Run) -> None:
     decide(answer_rows(run)[1], metric("correctness"), 4)
-    assert listed_lines(run) == tuple(answer_lines(gather(run)))
+    assert listed_lines(run) == tuple(answer_lines(load_inputs(run)))
 
 
 def test_a_comparison_is_made_once(run: Run) -> None:
     other = make_scored_run(run.answer_set, values=(3, 3, 4, 4, 5, 5, 1))
-    first, again = compared([run, other]), compared([run, other])
+    first, again = cached_comparison([run, other]), cached_comparison([run, other])
     assert first.value == again.value
     assert first.value is not None
     assert [one.run_id for one in first.value.differences] == [other.pk]

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Endpoint, Run
-from review.management.sheets import Sheet, drawn
+from review.management.sheets import Sheet, render_tables
 from review.management.tables import results_sheets
 from tests.factories import make_judge
 from tests.review.builders import answers_to, make_report, run_over, score_all
@@ -23,7 +23,7 @@ from tests.review.builders import answers_to, make_report, run_over, score_all
 def lines_of(sheet: Sheet, width: int = 80) -> list[str]:
     console = Console(width=2 * width, file=StringIO(), color_system=None)  # would not hide what is too wide
     with console.capture() as taken:
-        for table in drawn(sheet, width):
+        for table in render_tables(sheet, width):
             console.print(table)
     return taken.get().splitlines()
 

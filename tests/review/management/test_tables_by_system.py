@@ -17,8 +17,8 @@ from evaluation.messages.sentences import category_name
 from evaluation.models import Run
 from review.comparisons.pages import systems_card
 from review.comparisons.whole import compare, comparison_json
-from review.management.sheets import visible
-from review.management.tables import results_sheets, systems_sheets
+from review.management.sheets import escape_control_characters
+from review.management.tables import results_sheets, system_sheets
 from review.templatetags.figures import plain
 from tests.factories import make_answer_set, make_judge, make_user
 from tests.review.builders import answers_to, make_report, run_over, score_all
@@ -42,7 +42,7 @@ def runs() -> list[Run]:
 
 def test_classes_stand_by_system_with_shares_and_intervals(runs: list[Run]) -> None:
     with translation.override("en"):
-        classes, spread = systems_sheets([make_report(run) for run in runs])
+        classes, spread = system_sheets([make_report(run) for run in runs])
     first, second = classes.rows
     assert classes.header[2:] == ("CORRECT", "WRONG", "DONT_KNOW")
     assert [cell.split(",")[0] for cell in first[2:]] == ["2 (50%", "1 (25%", "1 (25%"]
@@ -91,7 +91,7 @@ def test_the_page_shows_them_by_category_and_system(runs: list[Run]) -> None:
 
 def test_a_profile_without_classes_and_scores_of_answers_has_no_such_tables() -> None:
     run = run_over(answers_to(["single_hop"]))
-    assert list(systems_sheets([make_report(run)])) == []
+    assert list(system_sheets([make_report(run)])) == []
 
 
 def test_under_the_sources_name_a_figure_stands_on_the_sources_scale(runs: list[Run]) -> None:
@@ -102,4 +102,4 @@ def test_under_the_sources_name_a_figure_stands_on_the_sources_scale(runs: list[
 
 
 def test_a_terminal_obeys_nothing_that_a_file_says() -> None:
-    assert visible("c\x1b[2J\x07 가\nb") == "c\\x1b[2J\\x07 가\nb"
+    assert escape_control_characters("c\x1b[2J\x07 가\nb") == "c\\x1b[2J\\x07 가\nb"

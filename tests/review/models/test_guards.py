@@ -11,14 +11,14 @@ from django.core.checks import Error
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
-from evaluation.checks import guards_are_installed
+from evaluation.checks import check_guards
 from evaluation.models import Answer
 from evaluation.storage import guards
-from evaluation.worker.health import examine
-from review.evidence.rating_input import Given
+from evaluation.worker.health import find_issues
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, QueueMember, Rating, Reservation, ReviewItem, ReviewQueue
 from review.ratings import leases
-from review.ratings.leases import loaded, next_assignment
+from review.ratings.leases import load_assignment, next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import release, submit, undo
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
@@ -44,7 +44,7 @@ class World:
         return held
 
     def rated(self) -> Assignment:
-        values = {"correctness": Given(value=5.0)}
+        values = {"correctness": RatingInput(value=5.0)}
         return submit(self.held, values, idempotency_key="first", by=self.people[0]).assignment
 
     def lease(self, person: int, slot: int, **fields: Any) -> str:
@@ -208,7 +208,7 @@ def test_a_lease_takes_one_decision(world: World) -> None:
     world.rated()
     refused(world.rating(idempotency_key="second"), "one_rating_per_turn|UNIQUE")
     refused(world.rating(seq=2, idempotency_key="second"), "one first rating")
-    undo(loaded(world.held.pk), by=world.people[0])
+    undo(load_assignment(world.held.pk), by=world.people[0])
     refused(world.rating(seq=2, idempotency_key="second"), "one first rating")  # it is in hand again, not submitted
     execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
     execute(world.rating(seq=2, idempotency_key="second"))
@@ -261,7 +261,7 @@ def test_what_others_saw_and_other_answers_leave_a_rating_blind(world: World) ->
 
 
 def test_an_assisted_rating_is_never_blind_whatever_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "expose_item", lambda *_: None)
+    monkeypatch.setattr(leases, "record_item_exposure", lambda *_: None)
     world = World(mode="assisted")
     execute(move(world.held, f"state = 'finished', submitted_at = '{NOW}'"))
     refused(world.rating(blind=True), "not blind")
@@ -353,7 +353,7 @@ def test_a_final_rating_ends_the_item(world: World) -> None:
 def test_nothing_of_it_stands_in_the_way_of_reviewing(world: World) -> None:
     rated = world.rated()
     assert reveal(rated)
-    finalise(loaded(rated.pk), by=world.people[0])
+    finalise(load_assignment(rated.pk), by=world.people[0])
     assert Rating.objects.filter(assignment=rated).count() == 2
     assert QueueMember.objects.get(queue=world.queue, reviewer=world.people[0]).served == 1
 
@@ -362,19 +362,19 @@ def test_nothing_of_it_stands_in_the_way_of_reviewing(world: World) -> None:
 
 
 def test_every_guard_is_there_and_each_has_its_own_name() -> None:
-    assert guards.missing() == []
+    assert guards.missing_guards() == []
     assert len({guard.name for guard in guards.guards()}) == len(guards.guards()) == len(GUARDED)
 
 
 def test_a_lost_guard_is_told_by_check_and_health_until_it_is_back() -> None:
     on = " ON review_assignment" if connection.vendor == "postgresql" else ""
     execute(f"DROP TRIGGER guard_overlap_of_new{on}")
-    found = guards_are_installed(databases=["default"])
+    found = check_guards(databases=["default"])
     assert [type(one) for one in found] == [Error]
     assert "overlap_of_new" in found[0].msg
-    assert "guard overlap_of_new is missing" in [found.text for found in examine()]
+    assert "guard overlap_of_new is missing" in [found.text for found in find_issues()]
     guards.install()
-    assert guards_are_installed(databases=["default"]) == []
+    assert check_guards(databases=["default"]) == []
 
 
 @pytest.fixture
@@ -398,9 +398,9 @@ def rebuilt() -> Iterator[Callable[[], None]]:
 def test_tables_are_rebuilt_while_guards_are_away_and_they_come_back(rebuilt: Callable[[], None]) -> None:
     guards.remove()
     rebuilt()
-    assert "guard overlap_of_new is missing" in [found.text for found in examine()]
+    assert "guard overlap_of_new is missing" in [found.text for found in find_issues()]
     call_command("migrate", verbosity=0)
-    assert guards.missing() == []
+    assert guards.missing_guards() == []
     world = World()
     execute(world.lease(1, 2))
     refused(world.lease(2, 3), "more live assignments")
@@ -414,11 +414,11 @@ def test_migrations_meet_no_guards(monkeypatch: pytest.MonkeyPatch) -> None:
         return len(seen) > 0
 
     monkeypatch.setattr(guards, "_is_migrated", left)
-    with guards.away(connection):
-        seen.append([name for name, _ in guards._present(connection)])
-        assert guards.missing() == []
+    with guards.suspended(connection):
+        seen.append([name for name, _ in guards._installed_triggers(connection)])
+        assert guards.missing_guards() == []
     assert seen == [[]]
-    assert guards.missing() == []
+    assert guards.missing_guards() == []
 
 
 GUARDED = {

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 def unguarded() -> None:
     """A database without guards."""
     guards.remove()
-    assert guards.missing()
+    assert guards.missing_guards()
 
 
 @pytest.fixture
@@ -43,18 +43,18 @@ def test_what_is_left_to_migrate_is_told_before_there_are_guards(left: str) -> N
     with pytest.raises(SystemExit) as ended:
         migrate(check_unapplied=True)
     assert ended.value.code == 1
-    assert guards.missing()  # telling puts nothing there
+    assert guards.missing_guards()  # telling puts nothing there
 
 
 @pytest.mark.parametrize("only_tells", ["plan", "check_unapplied"])
 def test_a_guard_that_got_lost_is_named_where_no_migration_is_left(unguarded: None, only_tells: str) -> None:
     with pytest.raises(SystemCheckError, match=r"concord\.E005.* is missing"):
         migrate(**{only_tells: True})
-    assert guards.missing()
+    assert guards.missing_guards()
 
 
 def test_migrate_puts_them_back_and_then_nothing_is_left_to_tell(unguarded: None) -> None:
     migrate()
-    assert guards.missing() == []
+    assert guards.missing_guards() == []
     assert "No planned migration operations" in migrate(plan=True)
     migrate(check_unapplied=True)  # exits with 1 where something is left

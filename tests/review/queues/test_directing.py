@@ -7,19 +7,27 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import AuditEvent, User
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, Draft, ItemEvent, Rating, Reservation, ReviewQueue
-from review.queues.directing import Moved, extend_all, invite, name_people, reassign, release_all, set_deadline
-from review.ratings.leases import extend, loaded, next_assignment
+from review.queues.directing import (
+    MoveCounts,
+    extend_all,
+    invite_reviewers,
+    reassign,
+    release_all,
+    set_deadline,
+    set_item_reviewers,
+)
+from review.ratings.leases import extend_lease, load_assignment, next_assignment
 from review.ratings.submitting import save_draft, submit
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.together import WAITS, together
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
-VALUES = {"correctness": Given(value=3), "faithfulness": Given(value=3)}
+VALUES = {"correctness": RatingInput(value=3), "faithfulness": RatingInput(value=3)}
 
 
 def queue_of(count: int = 6, people: int = 2, distribution: str = "round_robin", **fields: object) -> ReviewQueue:
@@ -51,7 +59,7 @@ def test_everything_unrated_goes_to_another_person_and_ratings_stay() -> None:
     held = next_assignment(queue, ill)
     assert held
     lead = make_user(Role.LEAD, queue.project)
-    assert reassign(queue, ill, well, by=lead) == Moved(moved=2, kept=0)  # 3 of 6, one of them rated
+    assert reassign(queue, ill, well, by=lead) == MoveCounts(moved=2, kept=0)  # 3 of 6, one of them rated
     assert next_assignment(queue, ill) is None
     assert len(walk(queue, well)) == 5
     assert Rating.objects.filter(assignment=rated).count() == 2
@@ -66,11 +74,11 @@ def test_what_was_taken_away_cannot_be_submitted_and_the_draft_stays() -> None:
     assert held
     save_draft(held, {"values": {"correctness": {"value": 2}}, "comment": "half"})
     reassign(queue, ill, well, by=None)
-    with pytest.raises(Refused) as refused:
-        submit(loaded(held.pk), VALUES, idempotency_key="x", by=ill)
+    with pytest.raises(DomainError) as refused:
+        submit(load_assignment(held.pk), VALUES, idempotency_key="x", by=ill)
     assert refused.value.code == "slot_taken"
-    with pytest.raises(Refused):
-        extend(loaded(held.pk))
+    with pytest.raises(DomainError):
+        extend_lease(load_assignment(held.pk))
     assert Draft.objects.get(assignment=held).payload["values"]["correctness"]["value"] in {2, 3}
 
 
@@ -78,7 +86,7 @@ def test_an_answer_in_the_pool_is_kept_for_the_taker() -> None:
     queue = queue_of(1, 3, "pool")
     ill, well, other = members(queue)
     assert next_assignment(queue, ill)
-    assert reassign(queue, ill, well, by=None) == Moved(1, 0)
+    assert reassign(queue, ill, well, by=None) == MoveCounts(1, 0)
     assert next_assignment(queue, ill) is None
     assert next_assignment(queue, other) is None
     assert next_assignment(queue, well)
@@ -88,7 +96,7 @@ def test_an_answer_the_other_person_has_had_is_kept() -> None:
     queue = queue_of(1, 2, "round_robin", reviews_needed=2)
     first, second = members(queue)
     rate(next_assignment(queue, second))
-    assert reassign(queue, first, second, by=None) == Moved(0, 1)
+    assert reassign(queue, first, second, by=None) == MoveCounts(0, 1)
     assert next_assignment(queue, first)
 
 
@@ -96,7 +104,7 @@ def test_only_members_take_over_and_nobody_from_themselves() -> None:
     queue = queue_of()
     first, _ = members(queue)
     for taker, code in ((make_user(Role.REVIEWER, queue.project), "not_a_reviewer"), (first, "same_person")):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(DomainError) as refused:
             reassign(queue, first, taker, by=None)
         assert refused.value.code == code
 
@@ -105,7 +113,7 @@ def test_named_people_and_nobody_else_rate_an_answer() -> None:
     queue = queue_of(2, 3, "pool")
     first, second, third = members(queue)
     item = queue.items.order_by("pk")[0]
-    assert name_people(queue, [item.pk], [first, second], by=None) == 1
+    assert set_item_reviewers(queue, [item.pk], [first, second], by=None) == 1
     item.refresh_from_db()
     assert (item.reserved, item.reviews_needed) == (True, 2)
     assert item.pk not in walk(queue, third)
@@ -116,13 +124,13 @@ def test_naming_others_takes_an_answer_out_of_a_hand_but_never_from_who_has_rate
     queue = queue_of(2, 3, "pool", reviews_needed=2)
     rater, holder, named = members(queue)
     item = queue.items.order_by("pk")[0]
-    name_people(queue, [item.pk], [rater, holder], by=None)
+    set_item_reviewers(queue, [item.pk], [rater, holder], by=None)
     other = queue.items.exclude(pk=item.pk).get()
-    name_people(queue, [other.pk], [named], by=None)
+    set_item_reviewers(queue, [other.pk], [named], by=None)
     rate(next_assignment(queue, rater))
     held = next_assignment(queue, holder)
     assert held
-    name_people(queue, [item.pk], [named], by=None)
+    set_item_reviewers(queue, [item.pk], [named], by=None)
     held.refresh_from_db()
     assert held.state == "expired"
     assert set(Reservation.objects.filter(item=item).values_list("reviewer", flat=True)) == {rater.pk, named.pk}
@@ -167,7 +175,7 @@ def test_a_deadline_moves_forward_or_goes() -> None:
     queue.refresh_from_db()
     assert queue.deadline == later
     set_deadline(queue, None, by=None)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         set_deadline(queue, timezone.now() - timedelta(minutes=1), by=None)
     assert refused.value.code == "deadline_passed"
     assert AuditEvent.objects.filter(verb="queue_deadline").count() == 2
@@ -176,8 +184,8 @@ def test_a_deadline_moves_forward_or_goes() -> None:
 def test_more_people_may_be_let_in_from_the_project_only() -> None:
     queue = queue_of(3, 1, "pool")
     more = make_user(Role.REVIEWER, queue.project)
-    invite(queue, [more], by=None)
+    invite_reviewers(queue, [more], by=None)
     assert next_assignment(queue, more)
-    with pytest.raises(Refused) as refused:
-        invite(queue, [make_user(Role.REVIEWER)], by=None)
+    with pytest.raises(DomainError) as refused:
+        invite_reviewers(queue, [make_user(Role.REVIEWER)], by=None)
     assert refused.value.code == "not_in_project"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError, transaction
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import MetricDefinition, Run, Score
 from evaluation.worker.lifecycle import RunConfig
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
-from review.queues.draws import answers_to_review, frame_of, make_draw, steering_metrics, strata_of
-from review.queues.making import close
+from review.queues.draws import answers_to_review, draw_strata, make_draw, sampling_frame, steering_metrics
+from review.queues.making import close_queue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams
@@ -40,7 +40,7 @@ def test_every_frame_member_is_on_record_with_stratum_and_probability() -> None:
     assert draw.frame_size == len(rows) == 12
     # two strata of 6 answers each, 3 of each drawn: probability 3 / 6
     assert {(stratum, probability) for stratum, probability, _ in rows} == {("plain 1", 0.5), ("plain 5", 0.5)}
-    assert [(one.name, one.size, one.sampled) for one in strata_of(draw)] == [("plain 1", 6, 3), ("plain 5", 6, 3)]
+    assert [(one.name, one.size, one.sampled) for one in draw_strata(draw)] == [("plain 1", 6, 3), ("plain 5", 6, 3)]
 
 
 def test_the_same_seed_draws_the_same_answers() -> None:
@@ -57,7 +57,7 @@ def test_answers_the_system_failed_to_give_stay_out_and_those_the_judge_failed_o
     make_answer(run.answer_set, question, sample=2, status="failed", reason="timeout", text="")
     draw = make_draw(run, "stratified", 6, seed=1)
     assert draw.frame_size == 10
-    assert {one.name: one.size for one in strata_of(draw)} == {"failed": 2, "all": 8}
+    assert {one.name: one.size for one in draw_strata(draw)} == {"failed": 2, "all": 8}
 
 
 def test_of_several_answers_in_rounds_the_newest_counts() -> None:
@@ -65,7 +65,7 @@ def test_of_several_answers_in_rounds_the_newest_counts() -> None:
     question = run.answer_set.question_set.questions.first()
     assert question
     newer = make_answer(run.answer_set, question, round=1)
-    keys = {member.key for member in frame_of(run, []).members}
+    keys = {member.key for member in sampling_frame(run, []).members}
     assert newer.pk in keys
     assert len(keys) == 3
 
@@ -73,15 +73,15 @@ def test_of_several_answers_in_rounds_the_newest_counts() -> None:
 def test_a_run_about_some_questions_draws_from_their_answers_alone() -> None:
     answers = make_answer_set(make_question_set(specs=6))
     run = make_scored_run(answers, config=RunConfig(question_ids=("q2", "q4")))
-    assert {member.group for member in frame_of(run, []).members} == {"q2", "q4"}
+    assert {member.group for member in sampling_frame(run, []).members} == {"q2", "q4"}
 
 
 def test_one_metric_steers_by_its_value_and_several_by_their_mean() -> None:
     run = run_of(2, [2, 4], metrics=["correctness", "faithfulness"])
     metrics = steering_metrics(run)
     assert [metric.name for metric in metrics] == ["correctness", "faithfulness"]
-    assert [member.judge_score for member in frame_of(run, metrics[:1]).members] == [2, 4]
-    assert [member.judge_score for member in frame_of(run, metrics).members] == [2, 4]
+    assert [member.judge_score for member in sampling_frame(run, metrics[:1]).members] == [2, 4]
+    assert [member.judge_score for member in sampling_frame(run, metrics).members] == [2, 4]
 
 
 def test_metrics_on_different_scales_are_put_on_one_with_more_being_better() -> None:
@@ -98,7 +98,7 @@ def test_metrics_on_different_scales_are_put_on_one_with_more_being_better() -> 
         status="scored",
         value=4,
     )
-    (member,) = frame_of(run, steering_metrics(run)).members
+    (member,) = sampling_frame(run, steering_metrics(run)).members
     # correctness 5 on 1..5 is 1.0; risk 4 on 0..10, less being better, is 1 - 0.4 = 0.6; the mean is 0.8
     assert member.judge_score == pytest.approx(0.8)
 
@@ -117,13 +117,13 @@ def test_repeats_give_mean_and_spread() -> None:
         status="scored",
         value=4,
     )
-    frame = frame_of(run, [first.metric])
+    frame = sampling_frame(run, [first.metric])
     assert frame.members[0].judge_score == 3  # the mean of 2 and 4
     assert frame.spread[first.answer_id] == 1  # both lie 1 from their mean
 
 
 def test_drawing_by_uncertainty_needs_repeats_that_differ() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         make_draw(run_of(6, [3]), "uncertainty", 3, seed=1)
     assert refused.value.code == "no_spread"
     assert not Draw.objects.exists()
@@ -139,7 +139,7 @@ def test_hand_picked_answers_have_no_probability() -> None:
 
 @pytest.mark.parametrize("size", [0, -3])
 def test_a_draw_takes_at_least_one_answer(size: int) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         make_draw(run_of(4, [3]), "uniform", size, seed=1)
     assert refused.value.code == "size_below_one"
 
@@ -159,7 +159,7 @@ def rate_one(queue: ReviewQueue) -> int:
     """Rate the next item; its answer."""
     held = next_assignment(queue, queue.members.get().reviewer)
     assert held
-    submit(held, {"correctness": Given(3)}, idempotency_key="k", by=held.reviewer)
+    submit(held, {"correctness": RatingInput(3)}, idempotency_key="k", by=held.reviewer)
     return held.item.answer_id
 
 
@@ -168,7 +168,7 @@ def test_a_second_draw_before_any_rating_is_independent() -> None:
     queue_on(run, 4, seed=1)
     second = queue_on(run, 4, seed=2).draws.get()
     assert not second.planned_after_looking
-    assert {(one.name, one.size, one.sampled) for one in strata_of(second)} == {("all", 10, 4)}
+    assert {(one.name, one.size, one.sampled) for one in draw_strata(second)} == {("all", 10, 4)}
 
 
 def test_a_draw_after_ratings_takes_the_earlier_answers_as_certain_and_draws_the_rest_on_its_own() -> None:
@@ -191,7 +191,7 @@ def test_earlier_answers_that_a_closed_queue_left_unrated_get_an_item_in_the_nex
     run = run_of(10, [3])
     first = queue_on(run, 4, seed=1)
     rated = rate_one(first)
-    close(first, by=None)
+    close_queue(first, by=None)
     second = queue_on(run, 3, seed=2)
     left = set(first.items.values_list("answer_id", flat=True)) - {rated}
     assert left <= set(second.items.values_list("answer_id", flat=True))
@@ -221,7 +221,7 @@ def test_picking_by_hand_after_ratings_takes_what_is_picked_and_leaves_earlier_d
     run = run_of(10, [3])
     first = queue_on(run, 4, seed=1)
     rated = rate_one(first)
-    close(first, by=None)  # three stay unrated: a draw by chance would take them up
+    close_queue(first, by=None)  # three stay unrated: a draw by chance would take them up
     person = make_user("reviewer", run.project)
     queue = make_queue(
         run,

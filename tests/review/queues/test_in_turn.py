@@ -6,20 +6,20 @@ from collections import Counter
 
 import pytest
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import MetricDefinition, Run, Score
-from review.evidence.rating_input import Given
-from review.evidence.sampling import samples_of
+from review.evidence.rating_input import RatingInput
+from review.evidence.sampling import load_samples
 from review.models import Draw, Rating, ReviewQueue
 from review.models.queue_spec import Coverage, QueueSpec
-from review.queues.criteria import criteria_of
+from review.queues.criteria import select_criteria
 from review.queues.making import make_queue
 from review.queues.preview import queue_preview
-from review.ratings.card import card
+from review.ratings.card import build_card
 from review.ratings.leases import next_assignment
-from review.ratings.submitting import asked_of, submit
-from review.reports.estimates import three_ways
-from review.reports.gathering import gather
+from review.ratings.submitting import item_metrics, submit
+from review.reports.estimates import correction_sheet
+from review.reports.gathering import load_inputs
 from tests.factories import make_answer_set, make_profile, make_question_set, make_scored_run, make_user, question_spec
 
 pytestmark = pytest.mark.django_db
@@ -48,13 +48,13 @@ def rate_all(queue: ReviewQueue, below: float = 1.0) -> None:
     while held := next_assignment(queue, person):
         number += 1
         said = dict(Score.objects.filter(answer=held.item.answer).values_list("metric__name", "value"))
-        given = {row.metric.name: _given(row.metric, said[row.metric.name] - below) for row in asked_of(held.item)}
+        given = {row.metric.name: _given(row.metric, said[row.metric.name] - below) for row in item_metrics(held.item)}
         submit(held, given, idempotency_key=f"k{number}", by=person)
 
 
-def _given(metric: MetricDefinition, value: float) -> Given:
+def _given(metric: MetricDefinition, value: float) -> RatingInput:
     scale = metric.read_scale()
-    return Given(value=min(max(value, scale.low), scale.high))
+    return RatingInput(value=min(max(value, scale.low), scale.high))
 
 
 def test_without_named_criteria_every_judged_part_is_covered_three_an_answer(run: Run) -> None:
@@ -72,7 +72,7 @@ def test_without_named_criteria_every_judged_part_is_covered_three_an_answer(run
         # drawn with about 40 / 60 by stratum, asked with 3 / 4
         chances = draw.frame.values_list("probability", flat=True)
         assert sum(chances) == pytest.approx(30)
-        places = samples_of(run.answer_set_id, [item.answer_id for item in items]).places(draw.metric_id or 0, [])
+        places = load_samples(run.answer_set_id, [item.answer_id for item in items]).inclusions(draw.metric_id or 0, [])
         assert {answer for answer, place in places.items() if place.sampled} == taken
 
 
@@ -93,10 +93,10 @@ def test_named_criteria_are_asked_of_every_answer_up_to_three_or_where_the_cover
 def test_what_applies_to_no_answer_is_not_asked_and_nothing_judged_is_refused(run: Run) -> None:
     gone = Score.objects.filter(run=run, metric__name="correctness")
     other = make_scored_run(run.answer_set, metrics=["completeness"], values=[None], profile=run.profile_version)
-    assert "correctness" in [metric.name for metric in criteria_of([run], QueueSpec())]
+    assert "correctness" in [metric.name for metric in select_criteria([run], QueueSpec())]
     assert gone.exists()
-    with pytest.raises(Refused, match="no_metrics"):
-        criteria_of([other], QueueSpec())
+    with pytest.raises(DomainError, match="no_metrics"):
+        select_criteria([other], QueueSpec())
 
 
 def test_an_item_takes_what_it_asks_and_nothing_else(run: Run) -> None:
@@ -104,19 +104,19 @@ def test_an_item_takes_what_it_asks_and_nothing_else(run: Run) -> None:
     person = queue.members.get().reviewer
     held = next_assignment(queue, person)
     assert held is not None
-    asked = [row.metric.name for row in asked_of(held.item)]
-    assert [one.name for one in card(held, "en").metrics] == asked
-    with pytest.raises(Refused, match="metrics_unknown"):
-        submit(held, {name: Given(value=1) for name in PARTS}, idempotency_key="k", by=person)
-    with pytest.raises(Refused, match="metrics_missing"):
-        submit(held, {asked[0]: Given(value=1)}, idempotency_key="k", by=person)
-    submit(held, {name: Given(value=1) for name in asked}, idempotency_key="k", by=person)
+    asked = [row.metric.name for row in item_metrics(held.item)]
+    assert [one.name for one in build_card(held, "en").metrics] == asked
+    with pytest.raises(DomainError, match="metrics_unknown"):
+        submit(held, {name: RatingInput(value=1) for name in PARTS}, idempotency_key="k", by=person)
+    with pytest.raises(DomainError, match="metrics_missing"):
+        submit(held, {asked[0]: RatingInput(value=1)}, idempotency_key="k", by=person)
+    submit(held, {name: RatingInput(value=1) for name in asked}, idempotency_key="k", by=person)
     assert set(Rating.objects.values_list("metric__name", flat=True)) == set(asked)
 
 
 def test_the_overall_score_is_corrected_from_ratings_of_different_answers(run: Run) -> None:
     rate_all(queue_over(run, size=40))
-    found = three_ways(gather(run)).estimates
+    found = correction_sheet(load_inputs(run)).estimates
     scores = {name: one.corrected for name, one in found.items() if name in PARTS}
     assert all(not figure.withheld for figure in scores.values()), scores
     assert found["correctness"].corrected.extra["labels"] == 30
@@ -147,13 +147,13 @@ def test_after_a_look_what_was_rated_is_certain_for_its_own_criterion_alone(run:
 
 def test_the_preview_tells_what_an_answer_is_asked_and_how_many_it_takes(run: Run) -> None:
     spec = QueueSpec(size=20)
-    metrics = criteria_of([run], spec)
+    metrics = select_criteria([run], spec)
     found = queue_preview([run], metrics, spec, reviewers=1)
-    assert found.in_turn is not None
-    assert (found.in_turn.each, found.in_turn.criteria, spec.share_asked(4)) == (3, 4, 0.75)
-    assert found.in_turn.labels == 15  # 20 x 3 / 4
-    assert found.in_turn.enough(20) == 27  # 20 / (3 / 4), rounded up
+    assert found.rotation is not None
+    assert (found.rotation.per_answer, found.rotation.criteria, spec.share_per_criterion(4)) == (3, 4, 0.75)
+    assert found.rotation.fewest_labels == 15  # 20 x 3 / 4
+    assert found.rotation.answers_needed(20) == 27  # 20 / (3 / 4), rounded up
     assert found.pace == 30 + 25 * 3  # the guess for three criteria, not for four
-    assert queue_preview([run], metrics, QueueSpec(size=40), reviewers=1).in_turn.enough(40) == 40  # type: ignore[union-attr]
+    assert queue_preview([run], metrics, QueueSpec(size=40), reviewers=1).rotation.answers_needed(40) == 40  # type: ignore[union-attr]
     few = QueueSpec(size=20, coverage=Coverage.FEWEST)
-    assert queue_preview([run], criteria_of([run], few), few, reviewers=1).in_turn is None
+    assert queue_preview([run], select_criteria([run], few), few, reviewers=1).rotation is None

@@ -7,11 +7,11 @@ import itertools
 import pytest
 from django.db import IntegrityError, transaction
 
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.models import AnswerSet, AuditEvent, MetricDefinition
-from review.evidence.answers import kept_apart, ring_offset, shuffle_keys
+from review.evidence.answers import ring_offset, shuffle_keys, spaced_order
 from review.models import ReviewItem, ReviewQueue
-from review.queues.making import shares
+from review.queues.making import split_size
 from tests.factories import (
     make_answer_set,
     make_draft_run,
@@ -57,8 +57,8 @@ def test_the_size_is_shared_by_the_size_of_the_frames() -> None:
     large, small = make_question_set(specs=9), make_question_set(specs=3)
     runs = [make_draft_run(make_answer_set(large)), make_draft_run(make_answer_set(small))]
     # 7 answers of 12: 7 x 9/12 = 5.25 and 7 x 3/12 = 1.75; the larger remainder takes the last one
-    assert shares(runs, 7) == [5, 2]
-    assert shares(runs[:1], 7) == [7]
+    assert split_size(runs, 7) == [5, 2]
+    assert split_size(runs[:1], 7) == [7]
 
 
 def test_draws_of_several_runs_have_seeds_of_their_own() -> None:
@@ -95,10 +95,10 @@ def test_order_and_starting_places_follow_from_the_seed_alone() -> None:
 
 
 def test_answers_to_one_question_do_not_follow_each_other() -> None:
-    assert kept_apart(["a", "a", "b", "c", "d", "b"]) == [0, 2, 3, 4, 1, 5]
-    assert kept_apart(["a", "a", "b"]) == [0, 2, 1]  # three others are not there
-    assert kept_apart(["a", "a", "a"]) == [0, 1, 2]
-    assert kept_apart([]) == []
+    assert spaced_order(["a", "a", "b", "c", "d", "b"]) == [0, 2, 3, 4, 1, 5]
+    assert spaced_order(["a", "a", "b"]) == [0, 2, 1]  # three others are not there
+    assert spaced_order(["a", "a", "a"]) == [0, 1, 2]
+    assert spaced_order([]) == []
     queue = queue_over([make_scored_run(answers) for answers in two_systems(30)])
     asked = list(queue.items.order_by("shuffle_key").values_list("answer__question__external_id", flat=True))
     assert len(asked) == 60
@@ -107,7 +107,7 @@ def test_answers_to_one_question_do_not_follow_each_other() -> None:
 
 @pytest.mark.parametrize("levels", [-1, 2e6])
 def test_the_difference_that_goes_to_a_lead_has_limits(levels: float) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         queue_over(make_scored_run(), adjudicate_from=levels)
     assert (refused.value.code, refused.value.params["field"]) == ("setting_range", "adjudicate_from")
 
@@ -122,7 +122,7 @@ def test_a_systems_name_may_stand_in_the_name_when_systems_are_shown() -> None:
     run = make_scored_run()
     system = run.answer_set.system_version.system.name
     assert queue_over(run, name=f"Answers of {system}", hide_system=False).name == f"Answers of {system}"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         queue_over(run, name=f"Answers of {system.upper()}")
     assert (refused.value.code, refused.value.params["words"]) == ("queue_name_tells", [system])
 
@@ -152,7 +152,7 @@ def test_making_a_queue_is_audited_with_whether_systems_are_hidden() -> None:
 )
 def test_an_impossible_queue_is_refused_and_leaves_nothing_behind(fields: dict[str, object], code: str) -> None:
     run = make_scored_run(values=[None, 1, 5])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         queue_over(run, **fields)
     assert refused.value.code == code
     assert not ReviewQueue.objects.exists()
@@ -161,7 +161,7 @@ def test_an_impossible_queue_is_refused_and_leaves_nothing_behind(fields: dict[s
 def test_people_without_a_role_in_the_project_are_named() -> None:
     run = make_scored_run()
     stranger = make_user("reviewer", make_project(), username="park")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         queue_over(run, reviewers=[stranger])
     assert (refused.value.code, refused.value.params["people"]) == ("not_in_project", ["park"])
 
@@ -172,7 +172,7 @@ def test_an_unknown_metric_is_named_with_the_near_ones() -> None:
 
 
 def test_runs_of_two_projects_make_no_queue() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         queue_over([make_scored_run(), make_scored_run()])
     assert refused.value.code == "several_projects"
 

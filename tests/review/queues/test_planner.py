@@ -18,10 +18,10 @@ from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.models import ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.queues.design import design, errors_of, expected_interval
-from review.queues.planning import ReviewPlan, Staff, goals, guess_note, next_review, plan_sentence
+from review.queues.design import design_sample, expected_interval, judge_errors
+from review.queues.planning import ReviewPlan, ReviewStaff, guess_note, next_review, plan_sentence, precision_goals
 from review.queues.preview import queue_preview
-from review.reports.gathering import gather
+from review.reports.gathering import load_inputs
 from tests.factories import make_user
 from tests.pages.markup import compact
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
@@ -45,22 +45,22 @@ def rated(run: Run) -> Run:
 
 
 def test_without_ratings_the_judge_is_taken_to_be_a_quarter_of_the_scale_off(run: Run) -> None:
-    errors = errors_of(gather(run))
+    errors = judge_errors(load_inputs(run))
     assert errors is not None
     # three judged parts of levels 1 to 5 over 5: .8 x (.25 + .20 + .15) x .25
     assert errors.deviation == pytest.approx(0.12)
     assert errors.guessed
-    plan = next_review(gather(run))
+    plan = next_review(load_inputs(run))
     assert plan is not None
     # t(21) x .12 x sqrt((1 - 23/200) / 23) = 2.0796 x .02354 = .0490; with 22 it is .0503 and too wide
-    assert (plan.items, plan.now) == (23, None)
+    assert (plan.items, plan.current_half_width) == (23, None)
     assert plan.half_width == pytest.approx(2.0796 * 0.12 * ((1 - 23 / 200) / 23) ** 0.5, rel=1e-3)
     # 30 s to read and 25 s for each of three criteria
     assert plan.minutes == pytest.approx(23 * 105 / 60)
 
 
 def test_ratings_tell_how_far_they_are_apart(rated: Run) -> None:
-    errors = errors_of(gather(rated))
+    errors = judge_errors(load_inputs(rated))
     assert errors is not None
     assert (errors.parts, errors.guessed) == (("correctness",), False)
     assert len(errors.by_answer) == 100
@@ -71,7 +71,7 @@ def test_ratings_tell_how_far_they_are_apart(rated: Run) -> None:
 
 def test_the_next_review_narrows_the_interval_clearly_or_is_not_proposed(rated: Run) -> None:
     rate_the_others(rated)
-    plan = next_review(gather(rated))
+    plan = next_review(load_inputs(rated))
     # t(98) x .0355 x sqrt((1 - 100/200) / 100) = .0050 already: nothing on the list is clearly narrower
     assert plan is None
 
@@ -80,17 +80,17 @@ def test_parts_that_nobody_rated_come_first(rated: Run) -> None:
     """Of correctness half is rated, of faithfulness and completeness (.8 x .35 = .28 of the score) nothing: the
     interval is .0053 + .14 either way (.0050 without the unseen). Taken to be .25 x .28 = .07 off, 20 labels, the
     least, give t(19) x .07 x sqrt((1 - 20/200) / 20) = .0311."""
-    plan = next_review(gather(rated))
+    plan = next_review(load_inputs(rated))
     assert plan is not None
     assert (plan.items, plan.guessed, plan.waiting) == (20, True, False)
-    assert plan.now == pytest.approx(0.1453, abs=1e-4)
+    assert plan.current_half_width == pytest.approx(0.1453, abs=1e-4)
     assert plan.half_width == pytest.approx((0.0050**2 + 0.0311**2) ** 0.5, abs=2e-4)
 
 
 def test_a_run_without_an_overall_score_or_before_its_end_proposes_nothing(run: Run) -> None:
-    assert next_review(gather(fill(run_over(answers_to(["a"] * 9), judged=False), [None] * 9))) is None
+    assert next_review(load_inputs(fill(run_over(answers_to(["a"] * 9), judged=False), [None] * 9))) is None
     Run.objects.filter(pk=run.pk).update(state=Run.State.RUNNING)
-    assert next_review(gather(Run.objects.get(pk=run.pk))) is None
+    assert next_review(load_inputs(Run.objects.get(pk=run.pk))) is None
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_the_plan_is_one_sentence(plan: ReviewPlan | None, sentence: str) -> Non
 
 
 def test_earlier_ratings_decide_how_a_stratified_draw_is_shared(rated: Run) -> None:
-    planned = design(gather(rated), [metric("correctness")], 20)
-    assert planned.neyman
+    planned = design_sample(load_inputs(rated), [metric("correctness")], 20)
+    assert planned.uses_neyman
     # no error at 5, .05 x 1 at 3: nearly all of the draw goes to the 3s, at least two to the 5s
     found = queue_preview(
         [rated],
@@ -126,7 +126,7 @@ def test_earlier_ratings_decide_how_a_stratified_draw_is_shared(rated: Run) -> N
         params=planned.params,
     )
     drawn: dict[str, int] = {}
-    for one in found.drawn:
+    for one in found.single_sample:
         drawn[one.stratum] = drawn.get(one.stratum, 0) + one.sampled
     assert drawn.pop("certain") == 100
     assert len(drawn) == 2
@@ -134,7 +134,7 @@ def test_earlier_ratings_decide_how_a_stratified_draw_is_shared(rated: Run) -> N
     assert low > high >= 2
     assert low + high == 20
     assert found.items == 20
-    expected = expected_interval(planned, found.drawn)
+    expected = expected_interval(planned, found.single_sample)
     assert expected is not None
     # the 100 drawn earlier are certain; of the other 100: (50/200)^2 x .64 x .0505^2 / 18 for the 3s and
     # (50/200)^2 x .96 x .004^2 / 2 for the 5s are 6.149e-6; t(20 - 2 - 1) x .0024797 = 2.1098 x .0024797
@@ -204,9 +204,9 @@ def test_the_preview_of_a_queue_shows_the_interval_to_be_expected(run: Run) -> N
 
 
 def test_the_preview_says_how_many_answers_an_interval_or_a_difference_takes(run: Run) -> None:
-    planned = design(gather(run), [metric("correctness")], 40, guess=0.5)
+    planned = design_sample(load_inputs(run), [metric("correctness")], 40, guessed_error=0.5)
     # half of the scale: .8 x .25 x .5 = .1 in both strata of 100 (5s and 3s of one category)
-    found = goals(planned, Staff(2, 1, 60.0), width=0.04, difference=0.05)
+    found = precision_goals(planned, ReviewStaff(2, 1, 60.0), width=0.04, difference=0.05)
     by_items = {one.items: one for one in found}
     (wide,) = [one for one in found if one.asked and one.half_width > 0.03]
     # t(22) = 2.0739: 2.0739 x .1 x sqrt((1 - 25/200) / 25) is .0388; 24 give 2.0796 x .1 x sqrt(.88 / 24) = .0398
@@ -252,7 +252,7 @@ def test_after_a_queue_the_rest_is_drawn_on_its_own() -> None:
     run = fill(run_over(answers_to(["a"] * 200)), [5, 5, 3, 3] * 50)
     rate_half(run, [5, 1, 5, 5] * 25)
     rate_the_others(run)
-    plan = next_review(gather(run))
+    plan = next_review(load_inputs(run))
     # halving would take the errors of the other 100 alone: nothing listed is a fifth below .0100
     assert plan is None
 
@@ -263,7 +263,7 @@ def test_what_is_drawn_already_is_reviewed_first(run: Run) -> None:
     draw_into(queue, run, [("all", 0.5, at % 2 == 0) for at in range(len(answers))])
     for answer, value in zip(answers[:60:2], [5, 2, 5, 4] * 8, strict=False):
         rate(assignment_of(queue, answer, person, run), row, value)
-    plan = next_review(gather(run))
+    plan = next_review(load_inputs(run))
     assert plan is not None
     assert (plan.items, plan.waiting, plan.guessed) == (70, True, False)
     with override("en"):

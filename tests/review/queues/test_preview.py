@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.shipping import definitions
 from evaluation.models import Run, Score
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.queues.making import close
-from review.queues.planning import Staff
+from review.queues.making import close_queue
+from review.queues.planning import ReviewStaff
 from review.queues.preview import QueuePreview, queue_preview
-from review.queues.sharing import picked
+from review.queues.sharing import pick_answers
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams
@@ -52,7 +52,7 @@ def made(runs: Sequence[Run], metrics: Sequence[str] = ("correctness",), **optio
 def rate_next(queue: ReviewQueue, metric: str = "correctness") -> Assignment:
     held = next_assignment(queue, queue.members.get().reviewer)
     assert held
-    submit(held, {metric: Given(3)}, idempotency_key="k", by=held.reviewer)
+    submit(held, {metric: RatingInput(3)}, idempotency_key="k", by=held.reviewer)
     return held
 
 
@@ -60,7 +60,7 @@ def test_one_answer_of_two_runs_is_of_the_first_alone() -> None:
     runs = [run_of(6)]
     runs.append(make_scored_run(make_answer_set(runs[0].answer_set.question_set), values=[3]))
     found = promised(runs, size=1)
-    assert (found.items, found.frame) == (1, 12)
+    assert (found.items, found.frame_size) == (1, 12)
     assert made(runs, size=1).items.count() == 1
 
 
@@ -68,11 +68,11 @@ def test_what_an_earlier_queue_left_unrated_is_promised_too() -> None:
     run = run_of(10)
     first = made([run], seed=1)
     answer = rate_next(first).item.answer_id
-    close(first, by=None)
+    close_queue(first, by=None)
     certain = DrawParams(certain=frozenset(first.items.values_list("answer_id", flat=True)))
     found = promised([run], size=3, params=certain)
     # three new ones of the six others, and the three that were left; the rated one needs nothing
-    assert (found.items, found.earlier, found.per_reviewer) == (6, 3, 6)
+    assert (found.items, found.earlier_answers, found.per_reviewer) == (6, 3, 6)
     queue = made([run], size=3)
     assert queue.items.count() == 6
     assert not queue.items.filter(answer=answer).exists()
@@ -83,8 +83,8 @@ def test_picking_by_hand_promises_what_is_picked() -> None:
     answer = rate_next(made([run], seed=1)).item.answer_id
     told = DrawParams(keys=frozenset({answer}), certain=frozenset({answer}))
     found = promised([run], strategy="hand_picked", params=told)
-    assert (found.items, found.earlier) == (1, 0)
-    with pytest.raises(Refused, match="nothing_picked"):
+    assert (found.items, found.earlier_answers) == (1, 0)
+    with pytest.raises(DomainError, match="nothing_picked"):
         promised([run], strategy="hand_picked", params=DrawParams())
 
 
@@ -110,8 +110,8 @@ def test_runs_over_the_same_answers_promise_the_expected_number() -> None:
 def test_the_work_counts_the_share_of_double_review_and_the_repeats() -> None:
     spec = QueueSpec(size=40, reviews_needed=3, overlap_share=0.2, repeat_share=0.05)
     # 40 answers, a fifth of them rated by three: 56 ratings; a twentieth of them again: 58.8 of two people
-    assert spec.ratings_each == pytest.approx(1.47)
-    assert Staff(2, spec.ratings_each, 60.0).minutes_each(40) == 30
+    assert spec.ratings_per_answer == pytest.approx(1.47)
+    assert ReviewStaff(2, spec.ratings_per_answer, 60.0).minutes_each(40) == 30
     assert promised([run_of(40)], reviewers=2, **spec.model_dump(exclude_unset=True)).per_reviewer == 30
 
 
@@ -133,8 +133,8 @@ def test_answers_of_several_runs_are_picked_over_rest() -> None:
     assert sorted(queue.items.values_list("answer_id", flat=True)) == sorted(some)
     refused = lead.post("review-queues/", body | {"answers": [999_999]})
     assert (refused.status_code, refused.json()["code"]) == (409, "unknown_keys")
-    with pytest.raises(Refused, match="unknown_keys"):
-        picked([run], some)
+    with pytest.raises(DomainError, match="unknown_keys"):
+        pick_answers([run], some)
 
 
 @pytest.mark.parametrize(

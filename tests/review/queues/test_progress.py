@@ -7,15 +7,15 @@ import statistics
 import pytest
 
 from evaluation.models import RoleGrant, User
-from review.evidence.rating_input import Given
+from review.evidence.rating_input import RatingInput
 from review.models import ReviewQueue
-from review.queues.progress import own_progress, own_progresses, undoable
+from review.queues.progress import own_progress, own_progress_by_queue, undoable_assignment
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import flag, skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db
-VALUES = {"correctness": Given(3), "faithfulness": Given(3)}
+VALUES = {"correctness": RatingInput(3), "faithfulness": RatingInput(3)}
 
 
 def queue_for(*people: User, items: int = 8) -> ReviewQueue:
@@ -41,7 +41,7 @@ def test_the_median_is_that_of_the_items_that_were_measured(looks: list[int | No
         look(queue, me, milliseconds)
     look(queue, other, 77_000)
     look(another, me, 55_000)
-    own = own_progresses([queue, another], me)
+    own = own_progress_by_queue([queue, another], me)
     measured = [one / 1000 for one in looks if one is not None]
     assert own[queue.pk].median_seconds == (statistics.median(measured) if measured else None)
     assert (own[queue.pk].rated, own[queue.pk].items) == (len(looks), 8)
@@ -72,15 +72,15 @@ def test_what_was_passed_on_is_counted_by_kind_and_the_last_step_can_be_taken_ba
     me, other = make_user(), make_user()
     queue = queue_for(me, other)
     rated = look(queue, me, 1_000)
-    assert undoable(queue, me, own_progress(queue, me)) == rated
+    assert undoable_assignment(queue, me, own_progress(queue, me)) == rated
     skipped = next_assignment(queue, me)
     assert skipped
     skip(skipped)
-    assert undoable(queue, me, own_progress(queue, me)) == skipped.pk
+    assert undoable_assignment(queue, me, own_progress(queue, me)) == skipped.pk
     flagged = next_assignment(queue, me)
     assert flagged
     flag(flagged, "unreadable")
     own = own_progress(queue, me)
     assert (own.rated, own.skipped, own.flagged) == (1, 1, 1)
-    assert undoable(queue, me, own) is None
-    assert undoable(queue, other, own_progress(queue, other)) is None
+    assert undoable_assignment(queue, me, own) is None
+    assert undoable_assignment(queue, other, own_progress(queue, other)) is None

@@ -13,20 +13,20 @@ from django.core.management import CommandParser
 from django.utils.translation import override
 from rest_framework import serializers
 
-from evaluation.core.errors import Refused, UnknownName
+from evaluation.core.errors import DomainError, UnknownName
 from evaluation.specs.flags import add_flags
 from evaluation.specs.form_fields import form_fields
 from evaluation.specs.setting import Setting
-from review.management.options import add_queue_options, spec_of
+from review.management.options import add_queue_options, read_queue_spec
 from review.models import ReviewQueue
-from review.models.queue_spec import ASKED, SETTINGS, QueueSpec
+from review.models.queue_spec import ASKED_SETTINGS, SETTINGS, QueueSpec
 from review.queues.serializers import QueueBody
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")
 HEAD = "| setting | default | range | on the form | who needs another value |"
 PRODUCT = ("contrib", "review", "evaluation", "config", "templates", "static")
-asked = pytest.mark.parametrize("one", ASKED, ids=lambda one: one.name)
+asked = pytest.mark.parametrize("one", ASKED_SETTINGS, ids=lambda one: one.name)
 
 
 def command_says(*arguments: str) -> dict[str, Any]:
@@ -58,12 +58,12 @@ def test_the_rest_body_takes_it_within_its_range(one: Setting) -> None:
 @asked
 def test_the_command_has_a_flag_for_it_with_its_default(one: Setting) -> None:
     said = command_says()
-    assert getattr(spec_of(said), one.name) == one.default
-    if one.turned:
-        assert getattr(spec_of(command_says(f"--{one.option.replace('_', '-')}")), one.name) is not one.default
+    assert getattr(read_queue_spec(said), one.name) == one.default
+    if one.is_inverted:
+        assert getattr(read_queue_spec(command_says(f"--{one.option.replace('_', '-')}")), one.name) is not one.default
 
 
-@pytest.mark.parametrize("one", [one for one in ASKED if one.form], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", [one for one in ASKED_SETTINGS if one.form], ids=lambda one: one.name)
 def test_the_form_begins_with_its_default_and_knows_no_value_out_of_range(one: Setting) -> None:
     field: Any = form_fields([one])[one.input_name]
     by = 100 if one.form and one.form.percent else 1
@@ -84,18 +84,22 @@ def test_the_table_begins_with_its_default_too(one: Setting) -> None:
         assert column.default == one.default
 
 
-@pytest.mark.parametrize("one", [one for one in ASKED if one.kind in {int, float} and one.limits[1] is not None])
+@pytest.mark.parametrize(
+    "one", [one for one in ASKED_SETTINGS if one.kind in {int, float} and one.limits[1] is not None]
+)
 def test_a_number_out_of_range_is_refused(one: Setting) -> None:
     low, high = one.limits
     for value in (low, high):
         assert getattr(QueueSpec(**{one.name: value}), one.name) == value
     for value in (low - 1, high + 1, float("nan")):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(DomainError) as refused:
             QueueSpec(**{one.name: value})
         assert refused.value.params == {"field": one.name, "low": low, "high": high}
 
 
-@pytest.mark.parametrize("one", [one for one in ASKED if isinstance(one.default, Enum)], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "one", [one for one in ASKED_SETTINGS if isinstance(one.default, Enum)], ids=lambda one: one.name
+)
 def test_what_is_no_choice_is_refused_with_the_choices(one: Setting) -> None:
     with pytest.raises(UnknownName) as unknown:
         QueueSpec(**{one.name: "by whim"})
@@ -118,7 +122,7 @@ def table() -> list[str]:
     """The rows of the table in the documentation."""
     rows = []
     with override("en"):
-        for one in ASKED:
+        for one in ASKED_SETTINGS:
             default = "" if one.default in ("", None) else f"`{of_enum(one.default)}`"
             cells = (f"`{one.name}`", default, span(one), str(one.form.label) if one.form else "", one.who)
             rows.append(f"| {' | '.join(cells)} |".replace("  ", " "))
@@ -131,7 +135,7 @@ def test_the_documentation_lists_every_setting() -> None:
 
 
 def test_the_reveal_rule_is_declared_kept_and_applied_in_three_files() -> None:
-    settings = [one for one in ASKED if one.name.startswith("reveal_")]
+    settings = [one for one in ASKED_SETTINGS if one.name.startswith("reveal_")]
     names = {name for one in settings for name in (one.name, one.input_name)}
     rule = re.compile(rf"\b({'|'.join(sorted(names))}|Reveal\.[A-Z_]+|queue\.reveal)\b")
     paths = (

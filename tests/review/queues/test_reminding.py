@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from evaluation.tasks import sweep_all
 from review.models import Reminder, ReviewQueue
-from review.queues.directing import Reminded, remind_all
-from review.queues.making import close
+from review.queues.directing import ReminderCounts, remind_all
+from review.queues.making import close_queue
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -39,10 +39,10 @@ def queue_due_in(hours: float, **fields: object) -> ReviewQueue:
 
 def test_a_reviewer_is_told_once_for_each_number_of_hours() -> None:
     queue = queue_due_in(71)
-    assert remind_all() == Reminded(sent=1)
-    assert remind_all() == Reminded()
-    assert remind_all(timezone.now() + timedelta(hours=48)) == Reminded(sent=1)
-    assert remind_all(timezone.now() + timedelta(hours=49)) == Reminded()
+    assert remind_all() == ReminderCounts(sent=1)
+    assert remind_all() == ReminderCounts()
+    assert remind_all(timezone.now() + timedelta(hours=48)) == ReminderCounts(sent=1)
+    assert remind_all(timezone.now() + timedelta(hours=49)) == ReminderCounts()
     assert list(Reminder.objects.order_by("pk").values_list("hours", "state")) == [(72, "sent"), (24, "sent")]
     (first, _) = mail.outbox
     assert "3 answers are left" in first.body
@@ -53,20 +53,20 @@ def test_a_reviewer_is_told_once_for_each_number_of_hours() -> None:
 def test_nobody_is_told_too_early_or_too_late() -> None:
     queue_due_in(73)
     queue_due_in(-1)
-    assert remind_all() == Reminded()
+    assert remind_all() == ReminderCounts()
 
 
 def test_a_late_first_look_sends_one_mail_and_not_two() -> None:
     queue_due_in(2)
-    assert remind_all() == Reminded(sent=1)
-    assert remind_all() == Reminded()
+    assert remind_all() == ReminderCounts(sent=1)
+    assert remind_all() == ReminderCounts()
 
 
 def test_who_has_nothing_left_is_not_told_and_a_closed_queue_tells_nobody() -> None:
     done = queue_due_in(2)
     done.items.update(state="done")
-    close(queue_due_in(2), by=None)
-    assert remind_all() == Reminded()
+    close_queue(queue_due_in(2), by=None)
+    assert remind_all() == ReminderCounts()
 
 
 def test_the_mail_speaks_the_readers_language() -> None:
@@ -81,7 +81,7 @@ def test_the_mail_speaks_the_readers_language() -> None:
 def test_a_mail_that_cannot_be_sent_keeps_the_reason_and_is_tried_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
     queue_due_in(2)
     monkeypatch.setattr("django.core.mail.EmailMessage.send", _refuses)
-    assert [remind_all() for _ in range(4)] == [Reminded(failed=1)] * 3 + [Reminded()]
+    assert [remind_all() for _ in range(4)] == [ReminderCounts(failed=1)] * 3 + [ReminderCounts()]
     row = Reminder.objects.get()
     assert (row.state, row.tries) == ("failed", 3)
     assert "SMTPServerDisconnected" in row.problem
@@ -94,23 +94,23 @@ def _refuses(*_: object) -> None:
 def test_a_person_without_an_address_is_a_named_failure() -> None:
     queue = queue_due_in(2)
     queue.members.get().reviewer.__class__.objects.update(email="")
-    assert remind_all() == Reminded(failed=1)
+    assert remind_all() == ReminderCounts(failed=1)
     assert Reminder.objects.get().problem == "no_address"
 
 
 def test_a_sender_that_died_while_sending_is_relieved_after_ten_minutes() -> None:
     queue = queue_due_in(2)
     row = Reminder.objects.create(queue=queue, reviewer=queue.members.get().reviewer, deadline=queue.deadline, hours=24)
-    assert remind_all() == Reminded()
+    assert remind_all() == ReminderCounts()
     Reminder.objects.filter(pk=row.pk).update(created_at=timezone.now() - timedelta(minutes=11))
-    assert remind_all() == Reminded(sent=1)
+    assert remind_all() == ReminderCounts(sent=1)
 
 
 def test_a_moved_deadline_is_reminded_of_anew() -> None:
     queue = queue_due_in(2)
     remind_all()
     ReviewQueue.objects.filter(pk=queue.pk).update(deadline=timezone.now() + timedelta(hours=20))
-    assert remind_all() == Reminded(sent=1)
+    assert remind_all() == ReminderCounts(sent=1)
 
 
 def test_the_sweep_sends_them() -> None:

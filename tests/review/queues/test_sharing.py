@@ -9,21 +9,21 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import User
 from review.evidence.effective import effective_values
-from review.evidence.experts import agreement_ratings, effective_ratings, ratings_of, read
-from review.evidence.rating_input import Given
+from review.evidence.experts import agreement_ratings, effective_ratings, ratings_of, read_ratings
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, Reservation, ReviewItem, ReviewQueue
-from review.queues.progress import own_progress, queue_progress, ratings_given
-from review.queues.sharing import Sharing, needs_of, open_loads, repeat_window
-from review.ratings.leases import loaded, next_assignment
+from review.queues.progress import own_progress, queue_progress, rating_counts
+from review.queues.sharing import NamedReviewers, open_loads, repeat_window, reviews_per_item
+from review.ratings.leases import load_assignment, next_assignment
 from review.ratings.submitting import skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user, question_spec
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
-RATING = {"correctness": Given(value=3), "faithfulness": Given(value=3)}
+RATING = {"correctness": RatingInput(value=3), "faithfulness": RatingInput(value=3)}
 
 
 def people(queue: ReviewQueue) -> list[User]:
@@ -39,7 +39,7 @@ def shared(distribution: str, count: int = 20, reviewers: object = 3, **fields: 
 
 
 def rate(held: Assignment, value: float = 3) -> Assignment:
-    values = {name: Given(value=value) for name in RATING}
+    values = {name: RatingInput(value=value) for name in RATING}
     return submit(held, values, idempotency_key=f"k{held.pk}-{held.fence}", by=held.reviewer).assignment
 
 
@@ -87,7 +87,9 @@ def test_by_tag_an_item_goes_to_who_has_its_tag_or_category_and_the_rest_to_anyb
     ]
     run = make_scored_run(make_answer_set(make_question_set(specs=specs)))
     kim, lee = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
-    queue = make_queue(run, [kim, lee], distribution="by_tag", sharing=Sharing(fields={"tax": [kim], "urgent": [lee]}))
+    queue = make_queue(
+        run, [kim, lee], distribution="by_tag", named_reviewers=NamedReviewers(by_tag={"tax": [kim], "urgent": [lee]})
+    )
     of = {one.item.answer.question.external_id: one.reviewer for one in Reservation.objects.select_related()}
     assert {of[f"q{n}"] for n in range(5)} == {kim}
     assert of["q5"] == lee
@@ -99,9 +101,13 @@ def test_by_tag_an_item_goes_to_who_has_its_tag_or_category_and_the_rest_to_anyb
 def test_by_tag_is_refused_where_a_tag_has_too_few_people() -> None:
     run = big_run(6)
     kim, lee = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         make_queue(
-            run, [kim, lee], reviews_needed=2, distribution="by_tag", sharing=Sharing(fields={"negative": [kim]})
+            run,
+            [kim, lee],
+            reviews_needed=2,
+            distribution="by_tag",
+            named_reviewers=NamedReviewers(by_tag={"negative": [kim]}),
         )
     assert refused.value.code == "too_few_for_tag"
     assert not ReviewQueue.objects.exists()
@@ -112,7 +118,10 @@ def test_named_answers_go_to_who_was_named_and_the_others_wait_for_a_lead() -> N
     kim, lee = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
     first, second, _ = run.answer_set.answers.order_by("pk")
     queue = make_queue(
-        run, [kim, lee], distribution="per_item", sharing=Sharing(named={first.pk: [kim, lee], second.pk: [lee]})
+        run,
+        [kim, lee],
+        distribution="per_item",
+        named_reviewers=NamedReviewers(by_answer={first.pk: [kim, lee], second.pk: [lee]}),
     )
     assert [one.item.answer_id for one in walk(queue, kim)] == [first.pk]
     assert {one.item.answer_id for one in walk(queue, lee)} == {first.pk, second.pk}
@@ -122,8 +131,8 @@ def test_named_answers_go_to_who_was_named_and_the_others_wait_for_a_lead() -> N
 def test_people_who_are_not_reviewers_of_the_queue_cannot_be_given_items() -> None:
     run = big_run(3)
     kim, other = make_user(Role.REVIEWER, run.project), make_user(Role.REVIEWER, run.project)
-    with pytest.raises(Refused) as refused:
-        make_queue(run, [kim], distribution="by_tag", sharing=Sharing(fields={"negative": [other]}))
+    with pytest.raises(DomainError) as refused:
+        make_queue(run, [kim], distribution="by_tag", named_reviewers=NamedReviewers(by_tag={"negative": [other]}))
     assert refused.value.code == "not_a_reviewer"
 
 
@@ -137,7 +146,7 @@ def test_people_who_are_not_reviewers_of_the_queue_cannot_be_given_items() -> No
     ],
 )
 def test_impossible_sharing_is_refused(settings: dict[str, Any], code: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         make_queue(big_run(7), **settings)
     assert refused.value.code == code
 
@@ -155,18 +164,18 @@ def test_a_share_of_the_items_is_rated_by_two_the_others_by_one() -> None:
     # a quarter of 20 is 5: 5 x 2 + 15 x 1 = 25 ratings
     assert Counter(queue.items.values_list("reviews_needed", flat=True)) == {1: 15, 2: 5}
     assert queue_progress(queue).ratings_needed == 25
-    assert ratings_given([queue]) == {queue.pk: (0, 25)}
+    assert rating_counts([queue]) == {queue.pk: (0, 25)}
     for user in people(queue):
         walk(queue, user)
     assert Counter(Counter(Assignment.objects.values_list("item", flat=True)).values()) == {1: 15, 2: 5}
-    assert ratings_given([queue]) == {queue.pk: (25, 25)}
+    assert rating_counts([queue]) == {queue.pk: (25, 25)}
 
 
 def test_which_items_are_rated_twice_is_chance_from_the_seed() -> None:
-    assert needs_of(100, 2, 0.2, 1) == needs_of(100, 2, 0.2, 1) != needs_of(100, 2, 0.2, 2)
-    assert sum(needs_of(100, 3, 0.2, 1)) == 20 * 3 + 80
-    assert needs_of(3, 2, 0.0, 1) == [1, 1, 1]
-    assert sum(needs_of(10, 2, 0.3, 1)) == 13  # 10 x 0.3 is 3, not 4: no rounding error is rounded up
+    assert reviews_per_item(100, 2, 0.2, 1) == reviews_per_item(100, 2, 0.2, 1) != reviews_per_item(100, 2, 0.2, 2)
+    assert sum(reviews_per_item(100, 3, 0.2, 1)) == 20 * 3 + 80
+    assert reviews_per_item(3, 2, 0.0, 1) == [1, 1, 1]
+    assert sum(reviews_per_item(10, 2, 0.3, 1)) == 13  # 10 x 0.3 is 3, not 4: no rounding error is rounded up
 
 
 def test_the_gap_before_a_repeat_is_twenty_or_half_of_what_a_person_gets() -> None:
@@ -197,7 +206,7 @@ def test_repeats_count_in_nothing_but_a_reviewers_own_number() -> None:
     assert repeats > 0
     progress = queue_progress(queue)
     assert (progress.items, progress.ratings, progress.ratings_needed) == (40, 40, 40)
-    rows = read(ratings_of(queue.items.first().answer.answer_set_id))
+    rows = read_ratings(ratings_of(queue.items.first().answer.answer_set_id))
     assert len(rows) == 2 * (40 + repeats)
     assert sum(map(len, effective_ratings(rows).values())) == sum(map(len, agreement_ratings(rows).values())) == 80
 
@@ -230,13 +239,13 @@ def test_taking_a_rating_back_makes_no_second_repeat() -> None:
     while not queue.items.filter(occasion=2).exists():
         held = next_assignment(queue, user)
         rate(held)
-    again = undo(loaded(held.pk), by=user)
+    again = undo(load_assignment(held.pk), by=user)
     rate(again)
     assert queue.items.filter(occasion__gt=1).count() == 1
 
 
 def test_two_people_repeat_the_same_answer_on_occasions_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("review.ratings.settling.by_chance", lambda *_about: True)
+    monkeypatch.setattr("review.ratings.settling.is_sampled", lambda *_about: True)
     queue = shared("pool", 40, 2, reviews_needed=2, repeat_share=0.5)
     queue.repeat_until = 40  # else repeats are chosen among the first in each person's order, who may share none
     queue.save()

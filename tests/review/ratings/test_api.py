@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from review.models import Assignment, Rating
-from review.ratings.submitting import metrics_of
+from review.ratings.submitting import queue_metrics
 from tests.factories import make_queue, make_scored_run, make_user
 from tests.review.clients import Caller, members
 
@@ -146,7 +146,7 @@ def test_next_and_submit_cost_a_fixed_number_of_queries(django_assert_num_querie
     queue = make_queue(make_scored_run(values=[3]), reviewers=1, reviews_needed=1)
     queue.members.update(offset=0)
     (me,) = members(queue)
-    metrics_of(queue)  # kept between requests
+    queue_metrics(queue)  # kept between requests
     for number in range(3):
         with django_assert_num_queries(11):  # type: ignore[operator]  # one asks whether the judge was seen
             item = me.next(queue)["id"]

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from evaluation.core.errors import Refused
-from review.evidence.answers import expose
-from review.evidence.rating_input import Change, Given
+from evaluation.core.errors import DomainError
+from review.evidence.answers import record_exposure
+from review.evidence.rating_input import RatingInput, RatingUpdate
 from review.models import Assignment, Draft, Exposure, Rating, ReviewItem
-from review.ratings.leases import extend, loaded, next_assignment
+from review.ratings.leases import extend_lease, load_assignment, next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.settling import PASSED, RATED
 from review.ratings.submitting import escalate, flag, release, save_draft, skip, submit, undo
@@ -30,7 +30,7 @@ picks = st.integers(0, 999)
 State = Assignment.State
 
 
-def only(refused: Refused, *codes: str) -> None:
+def only(refused: DomainError, *codes: str) -> None:
     """Nothing is refused for another reason than these."""
     assert refused.code in codes
 
@@ -54,7 +54,7 @@ class AssignmentLife(RuleBasedStateMachine):
 
     def any_assignment(self, pick: int) -> Assignment | None:
         rows = list(Assignment.objects.order_by("pk").values_list("pk", flat=True))
-        return loaded(rows[pick % len(rows)]) if rows else None
+        return load_assignment(rows[pick % len(rows)]) if rows else None
 
     @rule(pick=picks)
     def next(self, pick: int) -> None:
@@ -75,10 +75,10 @@ class AssignmentLife(RuleBasedStateMachine):
         one = self.any_assignment(pick)
         assert one
         self.forms += 1
-        values = {"correctness": Given(value), "faithfulness": Given(cannot_judge=True)}
+        values = {"correctness": RatingInput(value), "faithfulness": RatingInput(cannot_judge=True)}
         try:
             first = submit(one, values, idempotency_key=f"form {self.forms}", by=one.reviewer)
-        except Refused as refused:
+        except DomainError as refused:
             only(refused, "already_rated", "not_held", "slot_taken")
             if refused.code == "slot_taken":
                 assert Draft.objects.get(assignment=one).payload["values"]["correctness"]["value"] == value
@@ -86,7 +86,7 @@ class AssignmentLife(RuleBasedStateMachine):
         assert not first.repeated
         if again:
             count = Rating.objects.count()
-            second = submit(loaded(one.pk), values, idempotency_key=f"form {self.forms}", by=one.reviewer)
+            second = submit(load_assignment(one.pk), values, idempotency_key=f"form {self.forms}", by=one.reviewer)
             assert (second.repeated, second.reveal, Rating.objects.count()) == (True, first.reveal, count)
 
     @precondition(lambda self: Assignment.objects.exists())
@@ -94,11 +94,11 @@ class AssignmentLife(RuleBasedStateMachine):
     def look_and_decide(self, pick: int, change: bool) -> None:
         one = self.any_assignment(pick)
         assert one
-        changes = {"correctness": Change(4, reason_code="policy")} if change else {}
+        changes = {"correctness": RatingUpdate(4, reason_code="policy")} if change else {}
         try:
             reveal(one)
-            finalise(loaded(one.pk), changes, by=one.reviewer)
-        except Refused as refused:
+            finalise(load_assignment(one.pk), changes, by=one.reviewer)
+        except DomainError as refused:
             only(refused, "not_rated_yet", "not_revealed", "already_final")
 
     @precondition(lambda self: Assignment.objects.exists())
@@ -108,7 +108,7 @@ class AssignmentLife(RuleBasedStateMachine):
         assert one
         try:
             back = undo(one, by=one.reviewer)
-        except Refused as refused:
+        except DomainError as refused:
             only(refused, "judge_already_seen", "not_the_last", "nothing_to_undo", "slot_taken")
         else:
             assert (back.state, back.revealed_at) == (State.LEASED, None)
@@ -129,10 +129,10 @@ class AssignmentLife(RuleBasedStateMachine):
                 case "escalate":
                     escalate(one)
                 case "extend":
-                    extend(one)
+                    extend_lease(one)
                 case "draft":
                     save_draft(one, {"values": {}, "comment": "so far"})
-        except Refused as refused:
+        except DomainError as refused:
             only(refused, "not_held", "slot_taken", "already_rated")
 
     @rule()
@@ -141,7 +141,7 @@ class AssignmentLife(RuleBasedStateMachine):
 
     @rule(person=st.integers(0, PEOPLE - 1), item=st.integers(0, ITEMS - 1))
     def look_at_the_answer_page(self, person: int, item: int) -> None:
-        expose(self.people[person], self.queue.items.order_by("pk")[item].answer, "answer page")
+        record_exposure(self.people[person], self.queue.items.order_by("pk")[item].answer, "answer page")
 
     @invariant()
     def no_item_has_more_live_slots_than_reviews_needed(self) -> None:

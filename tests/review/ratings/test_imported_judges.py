@@ -15,18 +15,18 @@ from django.test import Client
 
 from evaluation.judges.shipping import profile_row
 from evaluation.models import ImportedJudge, Run
-from evaluation.scoring.writing import counting
+from evaluation.scoring.writing import counting_scores
 from review.comparisons.difference import difference
-from review.comparisons.gating import gate_of
-from review.comparisons.values import differing_versions, sides
-from review.evidence.scorers import answer_values
-from review.queues.draws import make_draw, strata_of
+from review.comparisons.gating import run_gate
+from review.comparisons.values import differing_versions, load_sides
+from review.evidence.scorers import answer_scores
+from review.queues.draws import draw_strata, make_draw
 from review.queues.planning import next_review
 from review.ratings.import_files import ImportedRatings, import_ratings
-from review.reports.estimates import three_ways
+from review.reports.estimates import correction_sheet
 from review.reports.figure import Figure, why_withheld
-from review.reports.gate import GateAsked
-from review.reports.gathering import gather
+from review.reports.gate import GateRequest
+from review.reports.gathering import load_inputs
 from review.statistics.sampling.member import Strategy
 from tests.factories import make_user
 from tests.review.builders import answer_rows, answers_to, make_report, metric, run_over, score_all
@@ -58,7 +58,7 @@ def told(table: Sequence[tuple[int, int | None, int]], **more: Any) -> list[dict
 
 
 def corrected(run: Run, name: str = "tone") -> Figure:
-    return three_ways(gather(run)).estimates[name].corrected_this_run
+    return correction_sheet(load_inputs(run)).estimates[name].corrected_this_run
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def run() -> Run:
 
 def test_the_figures_are_those_of_the_worked_example(run: Run) -> None:
     bring(run, told(REGRESSION), "uniform")
-    found = three_ways(gather(run)).estimates["tone"]
+    found = correction_sheet(load_inputs(run)).estimates["tone"]
     assert found.judge_only.value == pytest.approx(0.6)
     assert [
         found.corrected_this_run.value,
@@ -96,7 +96,7 @@ def test_probabilities_in_the_file_give_the_figures_of_the_docs(language: int) -
             if expert.isdigit():
                 rows.append(row(at, int(expert), "human", "e1", probability=float(probability)))
     bring(run, rows)
-    found = three_ways(gather(run)).estimates["tone"]
+    found = correction_sheet(load_inputs(run)).estimates["tone"]
     labels = [int(expert) for _, expert, _, count in table if expert.isdigit() for _ in range(int(count))]
     figures = {
         "judge_only": found.judge_only.value,
@@ -117,7 +117,7 @@ def test_without_a_sample_of_all_it_says_what_to_do(run: Run, probability: float
     found = corrected(run)
     assert found.withheld == "no_probability"
     assert "import their ratings again and say how" in why_withheld(found)
-    assert three_ways(gather(run)).estimates["tone"].judge_only.value == pytest.approx(0.6)
+    assert correction_sheet(load_inputs(run)).estimates["tone"].judge_only.value == pytest.approx(0.6)
 
 
 def test_ratings_of_everything_are_a_census(run: Run) -> None:
@@ -141,7 +141,7 @@ def test_the_first_judge_of_a_metric_counts_and_no_later_one_moves_a_figure(run:
         "other@1": False,
     }
     bring(run, [row(1, 1)])  # a changed verdict supersedes: 25 of 40
-    assert three_ways(gather(run)).estimates["tone"].judge_only.value == pytest.approx(25 / 40)
+    assert correction_sheet(load_inputs(run)).estimates["tone"].judge_only.value == pytest.approx(25 / 40)
 
 
 def test_of_several_judges_in_one_file_the_first_counts(run: Run) -> None:
@@ -162,7 +162,7 @@ def test_a_judge_of_the_run_and_its_rules_stay_what_counts() -> None:
         score_all(run, {"faithfulness": [2]})
         bring(run, [row(1, 1, name=name) for name in names])
     assert not ImportedJudge.objects.exists()
-    assert {one.author for run in runs for one in counting(run)} == {""}
+    assert {one.author for run in runs for one in counting_scores(run)} == {""}
 
 
 def judged_elsewhere(run: Run, correctness: Sequence[int]) -> None:
@@ -186,14 +186,14 @@ def whole(run: Run) -> Run:
 
 def test_score_planner_and_gate_work_as_for_scores_made_here(whole: Run) -> None:
     """Overall .75 + .05 x correctness; the judge says 4 in mean, the experts 1 less: .95 and .9."""
-    basis = gather(whole)
-    found = three_ways(basis).estimates["overall"]
+    basis = load_inputs(whole)
+    found = correction_sheet(basis).estimates["overall"]
     assert [found.judge_only.value, found.corrected.value] == pytest.approx([0.95, 0.9])
     assert not found.corrected.partly_corrected
     plan = next_review(basis)
     assert plan is not None
     assert not plan.guessed
-    gate = gate_of(whole, GateAsked(fail_under=0.85))
+    gate = run_gate(whole, GateRequest(fail_under=0.85))
     assert gate is not None
     assert (str(gate.on), [str(check.verdict) for check in gate.checks]) == ("corrected", ["pass"])
 
@@ -207,7 +207,7 @@ def test_scores_of_answers_follow_from_imported_parts() -> None:
         parts = {"claim_support": claim_support, "context_precision": 100, "context_recall": 50, "answer_relevance": 60}
         data = "".join(json.dumps(row(1, value, name=name)) + "\n" for name, value in parts.items())
         import_ratings(run, data.encode(), "r.jsonl")
-        return [one.value for one in counting(run).filter(metric__name="answer_overall")]
+        return [one.value for one in counting_scores(run).filter(metric__name="answer_overall")]
 
     assert overall(0.8) == [pytest.approx(0.72)]
     assert overall(0.3) == [pytest.approx(0.57)]
@@ -216,7 +216,7 @@ def test_scores_of_answers_follow_from_imported_parts() -> None:
 def test_two_runs_of_one_judge_are_compared_and_of_two_judges_flagged(whole: Run) -> None:
     other = run_over(answers_to(["a"] * 40), judged=False)
     judged_elsewhere(other, [5, 5, 4, 4] * 10)  # the experts 3.5 in mean instead of 3
-    ours, baseline = sides([other, whole])
+    ours, baseline = load_sides([other, whole])
     assert "judge" not in differing_versions([ours.report, baseline.report])
     found = difference(ours, baseline)
     (line,) = [one for one in found.metrics if one.name == "correctness"]
@@ -225,7 +225,9 @@ def test_two_runs_of_one_judge_are_compared_and_of_two_judges_flagged(whole: Run
 
     third = run_over(answers_to(["a"] * 40), judged=False)
     bring(third, [row(at, 4, name="correctness", author="late@1") for at in range(1, 41)])
-    (differs,) = [one.differs for one in difference(sides([third])[0], baseline).metrics if one.name == "correctness"]
+    (differs,) = [
+        one.differs for one in difference(load_sides([third])[0], baseline).metrics if one.name == "correctness"
+    ]
     assert "judge" in differs
     assert differing_versions([make_report(third), baseline.report])["judge"][0] == "late@1 (correctness)"
 
@@ -250,10 +252,10 @@ def test_rest_says_that_its_values_enter_the_figures(whole: Run, client: Client)
 
 def test_its_values_steer_draws_and_are_what_a_reviewer_is_shown(whole: Run) -> None:
     drawn = make_draw(whole, Strategy.STRATIFIED, 10, 7)
-    assert sorted(one.size for one in strata_of(drawn)) == [20, 20]
+    assert sorted(one.size for one in draw_strata(drawn)) == [20, 20]
     pk = metric("correctness").pk
-    assert answer_values(whole.pk, answer_rows(whole)[2].pk, [pk])[pk].by == "gpt@1"
-    assert answer_values(whole.pk, answer_rows(whole)[2].pk, [pk])[pk].value == 3
+    assert answer_scores(whole.pk, answer_rows(whole)[2].pk, [pk])[pk].by == "gpt@1"
+    assert answer_scores(whole.pk, answer_rows(whole)[2].pk, [pk])[pk].value == 3
 
 
 def real(rows: Sequence[tuple[str, Any, Any]], scale: str) -> tuple[Figure, float]:

@@ -9,10 +9,10 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import User
 from review.models import Assignment, Draft, QueueMember, Reservation, ReviewItem, ReviewQueue
-from review.ratings.leases import assignment_ahead, candidates, extend, loaded, next_assignment
+from review.ratings.leases import candidate_items, extend_lease, load_assignment, next_assignment, prefetch_assignment
 from review.ratings.submitting import release, save_draft, skip
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
@@ -133,11 +133,11 @@ def test_a_lease_can_be_prolonged_after_it_lapsed_as_long_as_nobody_took_it() ->
     held = next_assignment(queue, first)
     assert held
     lapse(held)
-    assert extend(held).state == Assignment.State.LEASED
+    assert extend_lease(held).state == Assignment.State.LEASED
     lapse(held)
     assert next_assignment(queue, second)
-    with pytest.raises(Refused) as refused:
-        extend(loaded(held.pk))
+    with pytest.raises(DomainError) as refused:
+        extend_lease(load_assignment(held.pk))
     assert refused.value.code == "slot_taken"
 
 
@@ -150,7 +150,7 @@ def test_an_item_taken_away_and_given_back_can_be_prolonged_again() -> None:
     other = next_assignment(queue, second)
     assert other
     release(other)
-    assert extend(loaded(held.pk)).fence == 2
+    assert extend_lease(load_assignment(held.pk)).fence == 2
 
 
 def test_a_lapsed_lease_of_a_closed_queue_is_not_prolonged() -> None:
@@ -159,8 +159,8 @@ def test_a_lapsed_lease_of_a_closed_queue_is_not_prolonged() -> None:
     assert held
     Assignment.objects.filter(pk=held.pk).update(state=Assignment.State.EXPIRED)
     ReviewQueue.objects.update(state=ReviewQueue.State.CLOSED)
-    with pytest.raises(Refused) as refused:
-        extend(loaded(held.pk))
+    with pytest.raises(DomainError) as refused:
+        extend_lease(load_assignment(held.pk))
     assert refused.value.code == "queue_closed"
 
 
@@ -172,7 +172,7 @@ def test_an_item_kept_for_somebody_else_is_not_even_tried() -> None:
     for person, kept in ((first, []), (second, list(queue.items.all()))):
         member = queue.members.get(reviewer=person)
         member.now = timezone.now()
-        assert [item for item, _ in candidates(queue, member, [])] == kept
+        assert [item for item, _ in candidate_items(queue, member, [])] == kept
 
 
 def test_every_reviewer_walks_all_items_from_a_place_of_their_own() -> None:
@@ -203,11 +203,11 @@ def test_the_ring_is_walked_from_the_members_offset_and_round_its_end() -> None:
 def test_a_closed_queue_serves_nothing_and_a_stranger_gets_nothing() -> None:
     queue = make_queue()
     (user,) = people(queue)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         next_assignment(queue, make_user("lead", queue.project))
     assert refused.value.code == "not_a_member"
     queue.state = ReviewQueue.State.CLOSED
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         next_assignment(queue, user)
     assert refused.value.code == "queue_closed"
 
@@ -270,7 +270,7 @@ def two_items_one_reserved_ahead(reviewers: int = 2) -> tuple[ReviewQueue, list[
     everybody = people(queue)
     in_hand = next_assignment(queue, everybody[0])
     assert in_hand is not None
-    ahead = assignment_ahead(queue, everybody[0], in_hand)
+    ahead = prefetch_assignment(queue, everybody[0], in_hand)
     assert ahead is not None
     return queue, everybody, in_hand, ahead
 
@@ -282,8 +282,8 @@ def test_an_item_reserved_ahead_goes_to_whoever_would_get_nothing() -> None:
     assert taken.item_id == ahead.item_id
     assert next_assignment(queue, first) == in_hand
     assert next_assignment(queue, third) is None  # both items are shown to somebody now
-    with pytest.raises(Refused, match="slot_taken"):
-        extend(ahead)
+    with pytest.raises(DomainError, match="slot_taken"):
+        extend_lease(ahead)
 
 
 def test_whoever_lost_an_item_reserved_ahead_gets_it_back_when_it_is_free() -> None:
@@ -322,4 +322,4 @@ def test_nobody_reserves_ahead_what_somebody_else_reserved_ahead() -> None:
     for user in (first, second):
         in_hand = next_assignment(queue, user)
         assert in_hand is not None
-        assert (assignment_ahead(queue, user, in_hand) is not None) == (user == first)
+        assert (prefetch_assignment(queue, user, in_hand) is not None) == (user == first)

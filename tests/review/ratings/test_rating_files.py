@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.errors import InvalidFile, Refused
+from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.models import AuditEvent, Finding, MetricDefinition, Run, Score
-from evaluation.scoring.writing import current
-from review.agreement.run_agreement import agreement_of
+from evaluation.scoring.writing import current_scores
+from review.agreement.run_agreement import compute_agreement
 from review.evidence.effective import effective_values
 from review.models import Rating
 from review.ratings.import_files import ImportedRatings, import_ratings
@@ -49,7 +49,7 @@ def test_human_rows_become_blind_ratings_under_their_label(run: Run) -> None:
         row("q2", None, reason="outside my field"),
         row("q3", 2, phase="final"),
         by=make_user(),
-        sampled="uniform",
+        sampling="uniform",
     )
     assert (done.human, done.judge, done.failed, done.authors) == (3, 0, 0, ("e1",))
     first, second, third = Rating.objects.order_by("id")
@@ -88,13 +88,13 @@ def test_importing_the_same_again_changes_nothing_and_a_changed_row_supersedes(r
 
     changed = bring(run, row(value=2), row(value=2, rater="judge", author="gpt-4"))
     assert (changed.human, changed.judge) == (1, 1)
-    found = {one.author: one.agreement for one in agreement_of(run).judges}
+    found = {one.author: one.agreement for one in compute_agreement(run).judges}
     assert found["judge@1"].statistics["bias"].value == 3.0  # 5 - 2: the newer rating counts
     assert found["gpt-4"].statistics["bias"].value == 0.0
-    assert [score.value for score in current(Score.objects.filter(author="gpt-4"))] == [2]
+    assert [score.value for score in current_scores(Score.objects.filter(author="gpt-4"))] == [2]
 
     bring(run, human, judge)  # and back to the first
-    found = {one.author: one.agreement for one in agreement_of(run).judges}
+    found = {one.author: one.agreement for one in compute_agreement(run).judges}
     assert found["judge@1"].statistics["bias"].value == 1.0
     assert Rating.objects.count() == 3
 
@@ -102,9 +102,9 @@ def test_importing_the_same_again_changes_nothing_and_a_changed_row_supersedes(r
 def test_saying_how_the_answers_were_sampled_afterwards_is_a_change(run: Run) -> None:
     rows = [row("q1"), row("q2")]
     bring(run, *rows)
-    assert agreement_of(run).judges[0].sampling == "unknown"
-    assert bring(run, *rows, sampled="all").human == 2
-    assert agreement_of(run).judges[0].sampling == "equal"
+    assert compute_agreement(run).judges[0].sampling == "unknown"
+    assert bring(run, *rows, sampling="all").human == 2
+    assert compute_agreement(run).judges[0].sampling == "equal"
 
 
 def test_unknown_metrics_are_defined_once_and_another_scale_is_another_version(run: Run) -> None:
@@ -128,7 +128,7 @@ def test_unknown_metrics_are_defined_once_and_another_scale_is_another_version(r
     [(["correctness=bool"], "metric_known"), (["tone"], "bad_definition"), (["tone=5..1"], "bad_definition")],
 )
 def test_definitions_that_contradict_or_say_nothing_are_refused(run: Run, defines: list[str], code: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         bring(run, row(), defines=defines)
     assert refused.value.code == code
 

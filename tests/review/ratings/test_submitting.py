@@ -9,21 +9,21 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.models import User
-from review.evidence.answers import expose
-from review.evidence.rating_input import Given
+from review.evidence.answers import record_exposure
+from review.evidence.rating_input import RatingInput
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
-from review.queues.making import close
-from review.queues.progress import own_progress, undoable
-from review.ratings.leases import loaded, next_assignment
+from review.queues.making import close_queue
+from review.queues.progress import own_progress, undoable_assignment
+from review.ratings.leases import load_assignment, next_assignment
 from review.ratings.reveals import reveal
-from review.ratings.submitting import Submitted, escalate, metrics_of, skip, submit, undo
+from review.ratings.submitting import SubmitResult, escalate, queue_metrics, skip, submit, undo
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 
 pytestmark = pytest.mark.django_db
 
-GOOD = {"correctness": Given(3), "faithfulness": Given(3)}
+GOOD = {"correctness": RatingInput(3), "faithfulness": RatingInput(3)}
 
 
 def people(queue: ReviewQueue) -> list[User]:
@@ -36,7 +36,9 @@ def held_by(queue: ReviewQueue, user: User) -> Assignment:
     return held
 
 
-def rate(assignment: Assignment, values: Mapping[str, Given] = GOOD, key: str = "k", **fields: object) -> Submitted:
+def rate(
+    assignment: Assignment, values: Mapping[str, RatingInput] = GOOD, key: str = "k", **fields: object
+) -> SubmitResult:
     return submit(assignment, values, idempotency_key=key, by=assignment.reviewer, **fields)
 
 
@@ -49,14 +51,18 @@ def lapse(assignment: Assignment) -> None:
     Assignment.objects.filter(pk=assignment.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def code_of(refused: pytest.ExceptionInfo[Refused]) -> str:
+def code_of(refused: pytest.ExceptionInfo[DomainError]) -> str:
     return refused.value.code
 
 
 def test_a_submit_stores_every_metric_blind_and_finishes_the_item() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
-    done = rate(held, {"correctness": Given(2, comment="own"), "faithfulness": Given(cannot_judge=True)}, comment="all")
+    done = rate(
+        held,
+        {"correctness": RatingInput(2, comment="own"), "faithfulness": RatingInput(cannot_judge=True)},
+        comment="all",
+    )
     assert (done.item_done, done.reveal, done.repeated) == (True, False, False)
     rows = {row.metric.name: row for row in Rating.objects.select_related("metric")}
     assert (rows["correctness"].value, rows["correctness"].comment, rows["correctness"].blind) == (2, "own", True)
@@ -76,21 +82,21 @@ def test_an_item_is_done_only_when_enough_people_rated_it() -> None:
 @pytest.mark.parametrize(
     ("values", "code"),
     [
-        ({"correctness": Given(3)}, "metrics_missing"),
-        (GOOD | {"style": Given(3)}, "metrics_unknown"),
-        (GOOD | {"correctness": Given(6)}, "off_scale"),
-        (GOOD | {"correctness": Given(2.5)}, "off_scale"),
-        (GOOD | {"correctness": Given(float("nan"))}, "off_scale"),
-        (GOOD | {"correctness": Given(label="good")}, "off_scale"),
-        (GOOD | {"correctness": Given()}, "one_value"),
-        (GOOD | {"correctness": Given(3, cannot_judge=True)}, "one_value"),
-        (GOOD | {"correctness": Given(3, comment="x" * 10_001)}, "comment_too_long"),
+        ({"correctness": RatingInput(3)}, "metrics_missing"),
+        (GOOD | {"style": RatingInput(3)}, "metrics_unknown"),
+        (GOOD | {"correctness": RatingInput(6)}, "off_scale"),
+        (GOOD | {"correctness": RatingInput(2.5)}, "off_scale"),
+        (GOOD | {"correctness": RatingInput(float("nan"))}, "off_scale"),
+        (GOOD | {"correctness": RatingInput(label="good")}, "off_scale"),
+        (GOOD | {"correctness": RatingInput()}, "one_value"),
+        (GOOD | {"correctness": RatingInput(3, cannot_judge=True)}, "one_value"),
+        (GOOD | {"correctness": RatingInput(3, comment="x" * 10_001)}, "comment_too_long"),
     ],
 )
-def test_what_is_not_a_complete_rating_on_the_scale_is_refused(values: dict[str, Given], code: str) -> None:
+def test_what_is_not_a_complete_rating_on_the_scale_is_refused(values: dict[str, RatingInput], code: str) -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         rate(held, values)
     assert code_of(refused) == code
     assert not Rating.objects.exists()
@@ -99,7 +105,7 @@ def test_what_is_not_a_complete_rating_on_the_scale_is_refused(values: dict[str,
 def test_nobody_submits_for_somebody_else() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         submit(held, GOOD, idempotency_key="k", by=make_user("lead", queue.project))
     assert code_of(refused) == "not_yours"
 
@@ -109,8 +115,8 @@ def test_the_same_form_twice_is_one_decision_and_another_form_is_refused() -> No
     held = held_by(queue, people(queue)[0])
     rate(held, key="one")
     assert rate(held, key="one").repeated
-    with pytest.raises(Refused) as refused:
-        rate(held, {"correctness": Given(1), "faithfulness": Given(1)}, key="two")
+    with pytest.raises(DomainError) as refused:
+        rate(held, {"correctness": RatingInput(1), "faithfulness": RatingInput(1)}, key="two")
     assert code_of(refused) == "already_rated"
     assert list(Rating.objects.values_list("value", flat=True)) == [3, 3]
 
@@ -129,7 +135,7 @@ def test_a_late_submit_counts_after_the_slot_was_lost_and_became_free_again() ->
     lapse(held)
     skip(held_by(queue, quick))
     assert Assignment.objects.get(pk=held.pk).state == Assignment.State.EXPIRED
-    assert rate(loaded(held.pk)).item_done
+    assert rate(load_assignment(held.pk)).item_done
 
 
 def test_a_late_submit_is_refused_when_the_slot_is_taken_and_what_was_entered_is_kept() -> None:
@@ -138,7 +144,7 @@ def test_a_late_submit_is_refused_when_the_slot_is_taken_and_what_was_entered_is
     held = held_by(queue, slow)
     lapse(held)
     held_by(queue, quick)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         rate(held, comment="my long comment")
     assert code_of(refused) == "slot_taken"
     draft = Draft.objects.get(assignment=held).payload
@@ -149,8 +155,8 @@ def test_a_late_submit_is_refused_when_the_slot_is_taken_and_what_was_entered_is
 def test_a_closed_queue_takes_no_rating_and_keeps_the_draft() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
-    close(queue, by=None)
-    with pytest.raises(Refused) as refused:
+    close_queue(queue, by=None)
+    with pytest.raises(DomainError) as refused:
         rate(held)
     assert code_of(refused) == "queue_closed"
     assert Draft.objects.filter(assignment=held).exists()
@@ -161,7 +167,7 @@ def test_a_rating_of_an_item_that_was_withdrawn_meanwhile_is_kept_and_marked() -
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
     ReviewItem.objects.update(state=ReviewItem.State.WITHDRAWN)
-    assert rate(loaded(held.pk)).stale
+    assert rate(load_assignment(held.pk)).stale
     assert Rating.objects.count() == 2
     assert ReviewItem.objects.get().state == ReviewItem.State.WITHDRAWN
 
@@ -169,7 +175,7 @@ def test_a_rating_of_an_item_that_was_withdrawn_meanwhile_is_kept_and_marked() -
 def test_who_has_seen_the_judge_elsewhere_rates_not_blind() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
-    expose(held.reviewer, held.item.answer, "answer page")
+    record_exposure(held.reviewer, held.item.answer, "answer page")
     rate(held)
     assert set(Rating.objects.values_list("blind", flat=True)) == {False}
 
@@ -177,7 +183,7 @@ def test_who_has_seen_the_judge_elsewhere_rates_not_blind() -> None:
 def test_an_export_of_any_run_over_the_answers_counts_as_seeing_them() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
-    expose(held.reviewer, make_scored_run(held.item.answer.answer_set), "export")
+    record_exposure(held.reviewer, make_scored_run(held.item.answer.answer_set), "export")
     rate(held)
     assert set(Rating.objects.values_list("blind", flat=True)) == {False}
 
@@ -186,14 +192,14 @@ def test_what_another_person_saw_does_not_matter() -> None:
     queue = one_item_queue(reviewers=2)
     first, second = people(queue)
     held = held_by(queue, first)
-    expose(second, held.item.answer, "answer page")
+    record_exposure(second, held.item.answer, "answer page")
     rate(held)
     assert set(Rating.objects.values_list("blind", flat=True)) == {True}
 
 
 def test_an_assisted_rating_is_never_blind() -> None:
     queue = one_item_queue(mode="assisted", judge=5)
-    done = rate(held_by(queue, people(queue)[0]), {"correctness": Given(1), "faithfulness": Given(1)})
+    done = rate(held_by(queue, people(queue)[0]), {"correctness": RatingInput(1), "faithfulness": RatingInput(1)})
     assert not done.reveal
     assert set(Rating.objects.values_list("blind", flat=True)) == {False}
 
@@ -204,11 +210,11 @@ def test_undo_reopens_the_last_item_and_the_next_submit_supersedes_by_number() -
     first = held_by(queue, user)
     rate(first)
     following = held_by(queue, user)
-    again = undo(loaded(first.pk), by=user)
+    again = undo(load_assignment(first.pk), by=user)
     assert (again.state, again.submitted_at, again.item.state) == ("leased", None, ReviewItem.State.OPEN)
     assert Draft.objects.get(assignment=first).payload["values"]["correctness"]["value"] == 3
     assert next_assignment(queue, user) == first
-    rate(again, {"correctness": Given(5), "faithfulness": Given(5)}, key="second form")
+    rate(again, {"correctness": RatingInput(5), "faithfulness": RatingInput(5)}, key="second form")
     rows = Rating.objects.filter(metric__name="correctness").order_by("seq").values_list("seq", "value", "phase")
     assert list(rows) == [(1, 3, "initial"), (2, 5, "initial")]
     assert next_assignment(queue, user) == following
@@ -217,13 +223,13 @@ def test_undo_reopens_the_last_item_and_the_next_submit_supersedes_by_number() -
 def test_an_item_that_went_to_a_lead_is_not_offered_back_nor_is_one_before_it() -> None:
     queue = make_queue(make_scored_run(values=[3]), reveal="never")
     (user,) = people(queue)
-    assert undoable(queue, user, own_progress(queue, user)) is None
+    assert undoable_assignment(queue, user, own_progress(queue, user)) is None
     skip(skipped := held_by(queue, user))
-    assert undoable(queue, user, own_progress(queue, user)) == skipped.pk
+    assert undoable_assignment(queue, user, own_progress(queue, user)) == skipped.pk
     escalate(held_by(queue, user))
-    assert undoable(queue, user, own_progress(queue, user)) is None
+    assert undoable_assignment(queue, user, own_progress(queue, user)) is None
     rate(rated := held_by(queue, user))
-    assert undoable(queue, user, own_progress(queue, user)) == rated.pk
+    assert undoable_assignment(queue, user, own_progress(queue, user)) == rated.pk
 
 
 def test_only_the_last_rating_can_be_taken_back() -> None:
@@ -232,18 +238,18 @@ def test_only_the_last_rating_can_be_taken_back() -> None:
     first = held_by(queue, user)
     rate(first)
     rate(held_by(queue, user))
-    with pytest.raises(Refused) as refused:
-        undo(loaded(first.pk), by=user)
+    with pytest.raises(DomainError) as refused:
+        undo(load_assignment(first.pk), by=user)
     assert code_of(refused) == "not_the_last"
 
 
 def test_after_the_judge_was_shown_the_first_rating_stays() -> None:
     queue = one_item_queue(judge=5)
     held = held_by(queue, people(queue)[0])
-    assert rate(held, {"correctness": Given(1), "faithfulness": Given(1)}).reveal
+    assert rate(held, {"correctness": RatingInput(1), "faithfulness": RatingInput(1)}).reveal
     reveal(held)
-    with pytest.raises(Refused) as refused:
-        undo(loaded(held.pk), by=held.reviewer)
+    with pytest.raises(DomainError) as refused:
+        undo(load_assignment(held.pk), by=held.reviewer)
     assert code_of(refused) == "judge_already_seen"
 
 
@@ -251,9 +257,9 @@ def test_after_a_look_at_the_answer_page_the_first_rating_stays() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
     rate(held)
-    expose(held.reviewer, held.item.answer, "answer page")
-    with pytest.raises(Refused) as refused:
-        undo(loaded(held.pk), by=held.reviewer)
+    record_exposure(held.reviewer, held.item.answer, "answer page")
+    with pytest.raises(DomainError) as refused:
+        undo(load_assignment(held.pk), by=held.reviewer)
     assert code_of(refused) == "judge_already_seen"
 
 
@@ -261,24 +267,24 @@ def test_in_an_assisted_queue_the_judge_was_seen_before_and_the_last_rating_is_s
     queue = one_item_queue(mode="assisted")
     held = held_by(queue, people(queue)[0])
     rate(held)
-    assert undo(loaded(held.pk), by=held.reviewer).state == Assignment.State.LEASED
+    assert undo(load_assignment(held.pk), by=held.reviewer).state == Assignment.State.LEASED
 
 
 def test_in_a_closed_queue_nothing_is_taken_back() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
     rate(held)
-    close(queue, by=None)
-    with pytest.raises(Refused) as refused:
-        undo(loaded(held.pk), by=held.reviewer)
+    close_queue(queue, by=None)
+    with pytest.raises(DomainError) as refused:
+        undo(load_assignment(held.pk), by=held.reviewer)
     assert code_of(refused) == "queue_closed"
-    assert loaded(held.pk).state == Assignment.State.FINISHED
+    assert load_assignment(held.pk).state == Assignment.State.FINISHED
 
 
 def test_an_item_that_was_never_submitted_cannot_be_taken_back() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         undo(held, by=held.reviewer)
     assert code_of(refused) == "nothing_to_undo"
 
@@ -287,8 +293,8 @@ def test_a_form_key_cannot_be_used_again_after_undo() -> None:
     queue = one_item_queue()
     held = held_by(queue, people(queue)[0])
     rate(held, key="one")
-    again = undo(loaded(held.pk), by=held.reviewer)
-    with pytest.raises(Refused) as refused:
+    again = undo(load_assignment(held.pk), by=held.reviewer)
+    with pytest.raises(DomainError) as refused:
         rate(again, key="one")
     assert code_of(refused) == "bad_key"
 
@@ -298,7 +304,7 @@ def test_a_skip_can_be_taken_back_while_nobody_has_the_item() -> None:
     held = held_by(queue, people(queue)[0])
     skip(held)
     assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED  # nobody else is left to rate it
-    assert undo(loaded(held.pk), by=held.reviewer).state == Assignment.State.LEASED
+    assert undo(load_assignment(held.pk), by=held.reviewer).state == Assignment.State.LEASED
     assert ReviewItem.objects.get().state == ReviewItem.State.OPEN
 
 
@@ -308,8 +314,8 @@ def test_a_skip_cannot_be_taken_back_once_somebody_has_the_item() -> None:
     held = held_by(queue, first)
     skip(held)
     held_by(queue, second)
-    with pytest.raises(Refused) as refused:
-        undo(loaded(held.pk), by=first)
+    with pytest.raises(DomainError) as refused:
+        undo(load_assignment(held.pk), by=first)
     assert code_of(refused) == "slot_taken"
 
 
@@ -347,7 +353,7 @@ def test_an_escalation_outlives_ratings_and_undo() -> None:
     escalate(held)
     rate(other)
     assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED
-    undo(loaded(other.pk), by=second)
+    undo(load_assignment(other.pk), by=second)
     assert ReviewItem.objects.get().state == ReviewItem.State.DISPUTED
 
 
@@ -370,9 +376,9 @@ def test_the_database_itself_refuses_a_reveal_before_the_rating() -> None:
 def test_a_submit_costs_a_fixed_number_of_queries(django_assert_num_queries: object) -> None:
     queue = make_queue(make_scored_run(values=[3]))
     (user,) = people(queue)
-    metrics_of(queue)  # kept between requests
+    queue_metrics(queue)  # kept between requests
     for number in range(3):
-        held = loaded(held_by(queue, user).pk)
+        held = load_assignment(held_by(queue, user).pk)
         held.reviewer  # noqa: B018  # as review.queues.access fetches it
         with django_assert_num_queries(10):  # type: ignore[operator]
             rate(held, key=f"k{number}")

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judges.shipping import definitions, profile_row
 from evaluation.models import Finding, Run, Score
-from review.comparisons.gating import gate_of
+from review.comparisons.gating import run_gate
 from review.reports.exporting import export
-from review.reports.gate import GateAsked, gate_line, gate_reasons
+from review.reports.gate import GateRequest, gate_line, gate_reasons
 from review.reports.profile_section import ProfileSection
 from tests.review.builders import FAILED, NOT_APPLICABLE, answers_to, make_report, run_over, score_all
 
@@ -217,7 +217,7 @@ def test_a_profile_without_rules_says_nothing_more_than_its_figures() -> None:
     run = run_over(answers_to(["single_hop"] * 3))
     score_all(run, {"keyword_hit": [1, 0, 1]})
     found = section(run)
-    assert not found.says_anything
+    assert not found.has_content
     assert found.figures["keyword_hit_rate"] == pytest.approx(2 / 3)
     assert found.figures["avg_correctness"] is None
 
@@ -235,7 +235,7 @@ def test_flags_cost_one_query_and_only_where_they_can_fail_an_answer(
 def test_the_pass_rate_of_source_003_can_be_gated_by_its_exact_interval() -> None:
     run = regulation()
     # one of three: the exact 95% interval is 0.0084 to 0.9057
-    told = gate_of(run, GateAsked(fail_under=0.5, gate_on="pass_rate"))
+    told = run_gate(run, GateRequest(fail_under=0.5, gate_on="pass_rate"))
     assert told is not None
     (check,) = told.checks
     assert (check.value, check.low, check.high) == pytest.approx((1 / 3, 0.0084, 0.9057), abs=5e-5)
@@ -243,20 +243,20 @@ def test_the_pass_rate_of_source_003_can_be_gated_by_its_exact_interval() -> Non
     # one third of 24 answers reaches from 0.156 to 0.553, of 40 to 0.499: checked with scipy's betaincinv
     assert check.settling is not None
     assert gate_reasons(told)[0].endswith("About 40 questions in all would decide it if the value stays.")
-    low, high = (gate_of(run, GateAsked(fail_under=limit, gate_on="pass_rate")) for limit in (0.005, 0.95))
+    low, high = (run_gate(run, GateRequest(fail_under=limit, gate_on="pass_rate")) for limit in (0.005, 0.95))
     assert low is not None
     assert high is not None
     assert (str(low.verdict), low.exit_code) == ("pass", 0)
     assert (str(high.verdict), high.exit_code) == ("fail", 100)
-    wider = gate_of(run, GateAsked(fail_under=0.5, gate_on="pass_rate", looks=10))
+    wider = run_gate(run, GateRequest(fail_under=0.5, gate_on="pass_rate", looks=10))
     assert wider is not None
     assert (wider.checks[0].low or 1) < (check.low or 0)
 
 
 def test_a_pass_rate_without_a_rule_tells_nothing_and_has_no_drop() -> None:
-    told = gate_of(ragas(), GateAsked(fail_under=0.5, gate_on="pass_rate"))
+    told = run_gate(ragas(), GateRequest(fail_under=0.5, gate_on="pass_rate"))
     assert told is not None
     assert (told.checks[0].value, told.checks[0].reason) == (None, "no_values")
     run = regulation()
-    with pytest.raises(Refused, match="gate_no_drop"):
-        gate_of(run, GateAsked(baseline=run, max_drop=0.1, gate_on="pass_rate"))
+    with pytest.raises(DomainError, match="gate_no_drop"):
+        run_gate(run, GateRequest(baseline=run, max_drop=0.1, gate_on="pass_rate"))

@@ -19,9 +19,9 @@ from review.comparisons.verdict import sentences
 from review.comparisons.whole import compare
 from review.figure_cache.reading import headlines_of
 from review.models import ReviewQueue
-from review.reports.estimates import carried_in_words, three_scores
+from review.reports.estimates import carried_in_words, overall_scores
 from review.reports.figure import Figure, Withheld, notes
-from review.reports.gathering import Gathered, gather
+from review.reports.gathering import ReportInputs, load_inputs
 from review.reports.verdict import verdict_of
 from tests.factories import make_answer_set, make_judge, make_user, unique
 from tests.review.builders import (
@@ -68,7 +68,7 @@ def release(earlier: Run, new: int = 1) -> Run:
     return fill(run_over(make_answer_set(asked, texts=texts(new)), judge=judge), JUDGED)
 
 
-def correctness_of(basis: Gathered) -> Figure:
+def correctness_of(basis: ReportInputs) -> Figure:
     return basis.correction.of_metric(metric("correctness"))
 
 
@@ -97,16 +97,18 @@ def test_39_of_40_equal_answers_are_reviewed_and_nothing_is_corrected(earlier: R
     assert report.overall.reviewed.value == pytest.approx(0.75 + 0.25 * 3.525 / 5)
     assert (line.corrected.withheld, report.overall.corrected.withheld) == (Withheld.CARRIED, Withheld.CARRIED)
     assert report.agreement["experts"] == {}  # the judge of a release is not compared with what was said of another
-    assert not gather(release(earlier)).correction.rated_blind
+    assert not load_inputs(release(earlier)).correction.rated_blind
     assert f"only equal ones of earlier runs (#{earlier.pk})" in verdict_of(report).judge
 
 
 def test_the_report_says_whose_ratings_they_are_and_how_old(earlier: Run) -> None:
     run = release(earlier)
-    (found,) = three_scores(gather(run)).carried
+    (found,) = overall_scores(load_inputs(run)).carried
     assert (found.answer_set_id, found.run_id, found.system) == (earlier.answer_set_id, earlier.pk, "rag v1")
     assert (found.answers, found.oldest, found.newest) == (39, GIVEN, GIVEN)
-    assert f"39 answers as in run #{earlier.pk} (rag v1), rated since" in carried_in_words(three_scores(gather(run)))
+    assert f"39 answers as in run #{earlier.pk} (rag v1), rated since" in carried_in_words(
+        overall_scores(load_inputs(run))
+    )
 
     viewer = Caller(make_user(Role.VIEWER, run.project))
     told = reported(viewer, run)
@@ -155,9 +157,9 @@ def test_commands_and_the_run_page_tell_the_same(earlier: Run, client: Client) -
 
 def test_a_sampled_answer_is_labelled_by_its_equal_and_the_figure_is_as_if_it_were_rated_here(earlier: Run) -> None:
     """The oracle is a run whose same 20 answers are rated by somebody with the same values."""
-    ours = correctness_of(gather(drawn(release(earlier, 0))))
+    ours = correctness_of(load_inputs(drawn(release(earlier, 0))))
     rated = {at: float(EXPERTS[at]) for at in range(0, 40, 2)}
-    theirs = correctness_of(gather(drawn(release(earlier, 40), rated)))
+    theirs = correctness_of(load_inputs(drawn(release(earlier, 40), rated)))
     assert ours.value is not None
     assert (ours.value, ours.low, ours.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
     assert (ours.extra["labels"], ours.extra["carried"]) == (20, 20)
@@ -168,12 +170,12 @@ def test_a_sampled_answer_is_labelled_by_its_equal_and_the_figure_is_as_if_it_we
 def test_what_was_carried_waits_until_everything_new_of_the_stratum_was_served(earlier: Run) -> None:
     """Of the drawn answers 0, 2 and 4 are new: before all of them are rated, the 17 equal ones would stand for them."""
     run = drawn(release(earlier, 6), {0: 1, 2: 1})
-    waiting = correctness_of(gather(run))
+    waiting = correctness_of(load_inputs(run))
     assert (waiting.value, waiting.extra["labels"]) == (None, 2)
     queue = ReviewQueue.objects.get(draws__run=run)
     person = User.objects.get(queue_memberships__queue=queue)
     rate(assignment_of(queue, answer_rows(run)[4], person, run), metric("correctness"), 1)
-    found = correctness_of(gather(run))
+    found = correctness_of(load_inputs(run))
     assert (found.extra["labels"], found.extra["carried"]) == (20, 17)
     assert "any_time" not in found.extra
 
@@ -184,15 +186,15 @@ def test_a_rating_that_was_not_blind_there_is_no_label_here(earlier: Run) -> Non
         imported_rating(answer, metric("faithfulness"), "anna", 3, blind=False)
     person = make_user()
     draw_into(queue_for(run, [metric("faithfulness")], [person]), run, [("all", 0.5, True)] * 40)
-    basis = gather(run)
+    basis = load_inputs(run)
     assert basis.sides.reviewed.metrics["faithfulness"].part_mean().mean == 3
     assert basis.correction.of_metric(metric("faithfulness")).withheld == Withheld.CARRIED
 
 
 def test_a_release_whose_every_answer_is_equal_is_no_census(earlier: Run) -> None:
     """A census would be exact; nothing was sampled in this answer set."""
-    assert correctness_of(gather(earlier)).extra["labels"] == 40
-    assert correctness_of(gather(release(earlier, 0))).withheld == Withheld.CARRIED
+    assert correctness_of(load_inputs(earlier)).extra["labels"] == 40
+    assert correctness_of(load_inputs(release(earlier, 0))).withheld == Withheld.CARRIED
 
 
 def test_lists_of_runs_notice_a_new_rating_of_an_equal_answer(earlier: Run) -> None:
@@ -214,10 +216,10 @@ def test_the_json_of_the_correct_command_counts_carried_labels(earlier: Run) -> 
 def test_a_score_that_is_partly_corrected_says_which_parts_were_rated_of_equal_answers_alone(earlier: Run) -> None:
     """Correctness is rated here; faithfulness by nobody at first, then of the equal answers."""
     run = drawn(release(earlier, 0))
-    assert "rated_as_equal" not in three_scores(gather(run)).corrected.extra["warnings"]
+    assert "rated_as_equal" not in overall_scores(load_inputs(run)).corrected.extra["warnings"]
     for answer in answer_rows(earlier):
         imported_rating(answer, metric("faithfulness"), "anna", 3, sampling="all")
-    figure = three_scores(gather(run)).corrected
+    figure = overall_scores(load_inputs(run)).corrected
     assert "faithfulness" in figure.partly_corrected
     assert "Of some parts experts rated equal answers of earlier answer sets alone" in " ".join(notes(figure))
 

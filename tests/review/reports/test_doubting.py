@@ -14,12 +14,12 @@ from django.test import Client
 from evaluation.core.roles import Role
 from evaluation.judges.shipping import baseline_judge
 from evaluation.models import AnswerSet, Preflight, Run, SystemVersion
-from review.comparisons.gating import gate_of
+from review.comparisons.gating import run_gate
 from review.comparisons.values import differing_versions
 from review.comparisons.whole import compare
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
-from review.reports.gate import Gate, GateAsked, gate_reasons
+from review.reports.gate import Gate, GateRequest, gate_reasons
 from review.reports.provenance import Doubt, ServedModel
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
@@ -117,8 +117,8 @@ def judged_by(model: str, judge: JudgeServer, answers: AnswerSet, different: int
     return worked_off(remote_run(judge, answers, use_cache=False))
 
 
-def gate(run: Run, asked: GateAsked) -> Gate:
-    found = gate_of(run, asked)
+def gate(run: Run, asked: GateRequest) -> Gate:
+    found = run_gate(run, asked)
     assert found is not None
     return found
 
@@ -128,7 +128,7 @@ def test_c7_a_gate_cannot_tell_a_drop_between_runs_that_different_models_answere
     first = judged_by("judge-1-2026-01-01", judge, answers)
     again = judged_by("judge-1-2026-01-01", judge, answers, different=2)
     second = judged_by("judge-1-2026-06-01", judge, answers, different=2)
-    asked = GateAsked(baseline=first, max_drop=0.9)
+    asked = GateRequest(baseline=first, max_drop=0.9)
     across = asked.model_copy(update={"across_models": True})
     same, other, allowed = gate(again, asked), gate(second, asked), gate(second, across)
     assert same.verdict is allowed.verdict is GateVerdict.PASSED
@@ -139,7 +139,7 @@ def test_c7_a_gate_cannot_tell_a_drop_between_runs_that_different_models_answere
         r" answered under a judge's name, .* ask for the gate across models\.",
         gate_reasons(other)[0],
     )
-    assert gate(second, GateAsked(fail_under=0.01)).verdict is GateVerdict.PASSED  # nothing is compared
+    assert gate(second, GateRequest(fail_under=0.01)).verdict is GateVerdict.PASSED  # nothing is compared
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.utils import translation
 
 from evaluation.models import Run, Score
-from review.management.demo.loading import HERE
+from review.management.demo.loading import DATA_DIR
 from review.reports.provenance_facts import provenance_facts
 from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 from tests.evaluation.scoring.embedded import endpoint_of
@@ -33,9 +33,9 @@ def project(settings: Any) -> str:
     settings.CONCORD_DISPATCHER = "local"
     made = make_project()
     named = {"project": made.name, "stdout": StringIO()}
-    call_command("import_questions", str(HERE / "questions.yaml"), name="demo", **named)
+    call_command("import_questions", str(DATA_DIR / "questions.yaml"), name="demo", **named)
     options = {"questions": "demo", "system": "demo-vector"}
-    call_command("import_answers", str(HERE / "answers_vector.jsonl"), **options, **named)
+    call_command("import_answers", str(DATA_DIR / "answers_vector.jsonl"), **options, **named)
     return made.name
 
 

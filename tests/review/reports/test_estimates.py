@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.reports.estimates import KEYS, three_ways
-from review.reports.gathering import gather
+from review.reports.estimates import ESTIMATE_KEYS, correction_sheet
+from review.reports.gathering import load_inputs
 from tests.factories import make_user
 from tests.review.builders import (
     answer_rows,
@@ -66,7 +66,7 @@ def test_every_estimate_says_all_it_should_or_why_it_is_withheld(run: Run) -> No
     found = sheet(run)
     for estimates in (found["overall"], *found["metrics"].values()):
         for name in ("judge_only", "reviewed", "corrected", "corrected_this_run"):
-            assert set(KEYS) <= set(estimates[name]) or estimates[name]["withheld"]
+            assert set(ESTIMATE_KEYS) <= set(estimates[name]) or estimates[name]["withheld"]
     for estimates in (found["overall"], found["metrics"]["correctness"]):
         assert estimates["corrected"]["target"] == "questions_like_these"
         assert estimates["corrected_this_run"]["target"] == "this_run"
@@ -94,7 +94,7 @@ def test_categories_are_corrected_by_the_same_rules(run: Run) -> None:
 def test_the_overall_score_of_a_large_category_is_corrected() -> None:
     made = fill(run_over(answers_to(["a"] * 80 + ["b"] * 4)), [5, 5, 3, 3] * 21)
     rate_half(made, [4, 2] * 21)
-    of_a = three_ways(gather(made), by_category=True).by_category["a"]["overall"]
+    of_a = correction_sheet(load_inputs(made), by_category=True).by_category["a"]["overall"]
     assert of_a.judge_only.value == pytest.approx(0.95)
     assert of_a.corrected.value == pytest.approx(0.90)
     assert of_a.corrected.extra["labels"] == 40
@@ -156,7 +156,7 @@ def test_while_ratings_come_in_an_interval_holds_at_every_look() -> None:
     answers = answer_rows(run)
     for at, answer in enumerate(answers[:30]):
         rate(assignment_of(queue, answer, person, run), row, 4 if at % 3 else 3)
-    found = three_ways(gather(run)).estimates["correctness"].corrected_this_run
+    found = correction_sheet(load_inputs(run)).estimates["correctness"].corrected_this_run
     ends = found.extra["any_time"]
     assert ends["labels"] == 30
     assert 1 <= ends["low"] < (found.low or 0) < (found.high or 0) < ends["high"] <= 5
@@ -166,4 +166,4 @@ def test_while_ratings_come_in_an_interval_holds_at_every_look() -> None:
     assert "However often you look" in client.get(reverse("run", args=[run.pk])).content.decode()
     for answer in answers[30:40]:
         rate(assignment_of(queue, answer, person, run), row, 4)
-    assert "any_time" not in three_ways(gather(run)).estimates["correctness"].corrected.extra
+    assert "any_time" not in correction_sheet(load_inputs(run)).estimates["correctness"].corrected.extra

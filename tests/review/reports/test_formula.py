@@ -9,7 +9,7 @@ from django.utils.translation import override
 from evaluation.judges.shipping import profile_row
 from evaluation.models import Run
 from review.reports.formula import Formula, formula_in_words, formula_of, other_profiles_in_words
-from review.reports.gathering import gather
+from review.reports.gathering import load_inputs
 from tests.review.builders import NOT_APPLICABLE, answers_to, make_report, run_over, score_all
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def scored(profile: str, values: dict[str, list[float | str | None]]) -> Run:
 
 
 def formula(run: Run) -> Formula:
-    found = formula_of(gather(run))
+    found = formula_of(load_inputs(run))
     assert found is not None
     return found
 
@@ -54,7 +54,7 @@ def formula(run: Run) -> Formula:
 )
 def test_values_score_otherwise_under_another_profile(profile: str, own: float, other: str, score: float) -> None:
     run = scored(profile, VALUES)
-    assert gather(run).machine.figure.value == pytest.approx(own)
+    assert load_inputs(run).machine.figure.value == pytest.approx(own)
     found = formula(run)
     assert dict(found.others) == {other: pytest.approx(score)}
     assert "ragas" in found.lacking

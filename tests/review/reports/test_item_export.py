@@ -161,7 +161,7 @@ def test_the_queries_do_not_grow_with_the_items(
 
 
 def test_the_command_writes_every_format(queue: ReviewQueue, tmp_path: Path) -> None:
-    files = [tmp_path / f"items.{ending}" for ending in ITEM_EXPORTS.endings]
+    files = [tmp_path / f"items.{ending}" for ending in ITEM_EXPORTS.extensions]
     arguments = [part for file in files for part in ("--output", str(file))]
     call_command("export_items", str(queue.pk), *arguments, stdout=StringIO())
     assert all(file.stat().st_size > 50 for file in files)

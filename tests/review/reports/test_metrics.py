@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from evaluation.core.roles import Role
 from evaluation.models import ApiToken, Attempt, Endpoint, Heartbeat, Project, Reply, WorkUnit
 from evaluation.runs.monitoring import exposition
-from evaluation.worker.shares import Share
+from evaluation.worker.shares import QuotaLease
 from tests.factories import make_draft_run, make_project, make_units, make_user, unique
 from tests.judge_server.fixture import judge_server
 
@@ -78,7 +78,7 @@ def test_units_calls_tokens_costs_and_heartbeats_are_told() -> None:
 
 def test_calls_of_work_without_a_run_are_in_flight_in_their_project_alone() -> None:
     project, other = make_project(), make_project()
-    share = Share(Endpoint.objects.create(name="e", base_url="https://e.example"), None, 4, project_id=project.pk)
+    share = QuotaLease(Endpoint.objects.create(name="e", base_url="https://e.example"), None, 4, project_id=project.pk)
     share.renew(out=3)
     assert figures(project)["concord_calls_in_flight", ()] == 3
     assert figures(other)["concord_calls_in_flight", ()] == 0

@@ -12,13 +12,13 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.roles import Role
-from evaluation.extensions import has
+from evaluation.extensions import is_installed
 from evaluation.models import Answer, AuditEvent, Run
-from evaluation.profiles.arithmetic import Label
-from review.comparisons.gating import gate_of
+from evaluation.profiles.arithmetic import FigureLabel
+from review.comparisons.gating import run_gate
 from review.reports.as_json import summary_json
 from review.reports.exporting import export
-from review.reports.gate import GateAsked
+from review.reports.gate import GateRequest
 from review.reports.lines import MetricLine
 from review.reports.report import Report
 from review.statistics.paired_tests.gate import GateVerdict
@@ -84,7 +84,7 @@ def test_the_worked_example_of_the_source_gives_0_762(example: Run) -> None:
     # = 0.117 + 0.062 + 0.12 + 0.19 + 0.168 + 0.105
     assert section["overall_score"] == pytest.approx(0.762)
     assert report.overall.judge_only.value == pytest.approx(0.762)
-    assert report.overall.label is Label.OVERALL_SCORE
+    assert report.overall.label is FigureLabel.OVERALL_SCORE
     assert section["by_category"]["negative"]["overall_score"] is None  # it has no keyword questions
     assert section["by_category"]["negative"]["negative_detection_rate"] == pytest.approx(0.80)
     assert section["by_category"]["single_hop"]["count"] == 50
@@ -154,7 +154,7 @@ def test_a_run_without_a_judge_has_a_labelled_figure_and_never_an_overall_score(
         {"keyword_hit": [1, 0, NA], "keyword_coverage": [0.5, 0, NA], "negative_detection": [NA, NA, 1]},
     )
     report = make_report(made)
-    assert report.overall.label is Label.RULES_ONLY
+    assert report.overall.label is FigureLabel.RULES_ONLY
     assert report.overall.weight == pytest.approx(0.40)
     assert report.overall.part_only is not None
     # (.15 x .5 + .10 x .25 + .15 x 1) / .40 = 0.25 / 0.4
@@ -275,7 +275,7 @@ def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(exampl
     report = b"".join(export(example, "html").chunks).decode()
     for text in (out.getvalue(), report, client.get(reverse("run", args=[example.pk])).content.decode()):
         assert re.search(r"ada accepted on .+ that the judge is off there by at most 20% of the scale", text)
-    gate = gate_of(example, GateAsked(fail_under=0.1))
+    gate = run_gate(example, GateRequest(fail_under=0.1))
     assert gate is not None
     assert (gate.verdict, gate.checks[0].reason) == (GateVerdict.UNDECIDED, "partly_corrected")
     assert Caller(lead).post(f"runs/{example.pk}/assumption/", {"accepted": False}).status_code == 204
@@ -429,7 +429,7 @@ def test_the_number_of_queries_does_not_grow_with_the_run(
     # 6 trace: models that answered, judges, preflights, draws, costs by rubric and of preflights (in sum the whole).
     # 1 counts units, 1 looks for a repair of the labels (by a feature), and 2 read the lengths of judged answers, which
     # are kept for a day.
-    repairs = int(has("retrieval_truth"))
+    repairs = int(is_installed("retrieval_truth"))
     with django_assert_num_queries(24 + repairs):
         make_report(example)
     with django_assert_num_queries(22 + repairs):

@@ -15,11 +15,11 @@ from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.formats.export import FORMATS
 from evaluation.models import Run
-from review.agreement.pages import agreement_pictures
-from review.comparisons.gating import gate_of
-from review.queues.planning import planned_review
+from review.agreement.pages import render_agreement_plots
+from review.comparisons.gating import run_gate
+from review.queues.planning import next_review_json
 from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
-from review.reports.gate import GateAsked
+from review.reports.gate import GateRequest
 from tests.examples import first_fast
 from tests.factories import make_answer_set, make_project, make_question_set, make_user
 from tests.review.builders import FAILED, answers_to, run_over
@@ -37,7 +37,7 @@ def run() -> Run:
 
 
 def text_of(run: Run, form: str, **asked: Any) -> str:
-    gate = gate_of(run, GateAsked(**asked))
+    gate = run_gate(run, GateRequest(**asked))
     return b"".join(export(run, form, gate).chunks).decode()
 
 
@@ -121,7 +121,7 @@ def test_one_html_file_needs_nothing_else_and_shows_answers_as_text() -> None:
 
 
 def test_the_ending_chooses_the_format(run: Run, tmp_path: Path) -> None:
-    endings = REPORT_EXPORTS.endings
+    endings = REPORT_EXPORTS.extensions
     assert endings["xml"] == "junit"
     files = [tmp_path / f"report.{ending}" for ending in endings]
     call_command("export_report", str(run.pk), *(part for file in files for part in ("--output", str(file))))
@@ -135,14 +135,16 @@ def test_the_ending_chooses_the_format(run: Run, tmp_path: Path) -> None:
 def test_rest_offers_every_format_as_a_download(run: Run, form: str) -> None:
     response = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/report/?format={form}")
     assert response.status_code == 200
-    assert response["Content-Disposition"] == f'attachment; filename="run-{run.pk}.{FORMATS[form].ending}"'
+    assert response["Content-Disposition"] == f'attachment; filename="run-{run.pk}.{FORMATS[form].extension}"'
     assert b"".join(response.streaming_content)
 
 
 @pytest.mark.parametrize("form", first_fast(sorted(BRIEF), 2))
 @pytest.mark.parametrize("asked", [{}, {"fail_under": 0.97}])
 def test_what_is_kept_makes_the_file_that_gathering_makes(run: Run, form: str, asked: dict[str, Any]) -> None:
-    gathered = export(run, form, gate_of(run, GateAsked(**asked)), pictures=agreement_pictures, planned=planned_review)
+    gathered = export(
+        run, form, run_gate(run, GateRequest(**asked)), pictures=render_agreement_plots, planned=next_review_json
+    )
     who = Caller(make_user(Role.VIEWER, run.project))
     response = who.get(f"runs/{run.pk}/report/?{urlencode({'format': form} | asked)}")
     assert b"".join(response.streaming_content) == b"".join(gathered.chunks)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from evaluation.models import MetricDefinition, Run
-from review.evidence.sampling import samples_of
-from review.reports.estimates import three_ways
+from review.evidence.sampling import load_samples
+from review.reports.estimates import correction_sheet
 from review.reports.figure import Figure
-from review.reports.gathering import gather
+from review.reports.gathering import load_inputs
 from review.statistics.correction.outcome import Withheld
 from tests.factories import make_user
 from tests.review.builders import (
@@ -63,7 +63,7 @@ def by_tens_and_threes(run: Run, row: MetricDefinition) -> None:
 def test_the_strata_are_those_of_the_draw_that_has_most(run: Run, correctness: MetricDefinition) -> None:
     by_tens_and_threes(run, correctness)
     pks = [answer.pk for answer in answer_rows(run)]
-    places = samples_of(run.answer_set_id, pks).places(correctness.pk, [])
+    places = load_samples(run.answer_set_id, pks).inclusions(correctness.pk, [])
     assert [places[pk].stratum for pk in pks] == [f"ten {at // 10}" for at in range(40)]
     # 3 of 10 by the one, 5 of 14 (0, 3, ... 39) or of 13 by the other: 1 - .7 x 9/14 and 1 - .7 x 8/13
     assert [places[pk].probability for pk in pks[:2]] == pytest.approx([0.55, 1 - 0.7 * 8 / 13])
@@ -73,7 +73,7 @@ def test_the_strata_are_those_of_the_draw_that_has_most(run: Run, correctness: M
 def test_a_corrected_score_asks_for_no_ratings_in_crossings_of_strata(run: Run, correctness: MetricDefinition) -> None:
     by_tens_and_threes(run, correctness)
     # each crossing of the third ten with a third holds one rated answer; a stratum takes two
-    corrected = three_ways(gather(run)).estimates["correctness"].corrected
+    corrected = correction_sheet(load_inputs(run)).estimates["correctness"].corrected
     assert not isinstance(corrected, Withheld), corrected
     # judged 4 on average, the people always one below
     assert corrected.value == pytest.approx(3.0)
@@ -85,8 +85,10 @@ def test_answers_of_a_sample_made_elsewhere_stay_a_stratum_of_their_own(
     drawn(run, correctness, lambda at: "all", range(20))
     answers = answer_rows(run)
     imported_rating(answers[30], correctness, "elsewhere", 4, probability=0.25)
-    found = gather(run)
-    places = samples_of(run.answer_set_id, [one.pk for one in answers]).places(correctness.pk, found.said.ratings)
+    found = load_inputs(run)
+    places = load_samples(run.answer_set_id, [one.pk for one in answers]).inclusions(
+        correctness.pk, found.evidence.ratings
+    )
     # nobody knows with which probability the other sample would have taken the others
     assert places[answers[30].pk].stratum == "all & import"
     assert places[answers[30].pk].probability == pytest.approx(1 - 0.5 * 0.75)
@@ -101,8 +103,10 @@ def test_beside_a_draw_of_ours_a_sample_made_elsewhere_is_taken_for_no_sample_of
     answers = answer_rows(run)
     for answer in answers[30:]:
         imported_rating(answer, correctness, "elsewhere", 4, probability=0.25)
-    found = gather(run)
-    places = samples_of(run.answer_set_id, [one.pk for one in answers]).places(correctness.pk, found.said.ratings)
+    found = load_inputs(run)
+    places = load_samples(run.answer_set_id, [one.pk for one in answers]).inclusions(
+        correctness.pk, found.evidence.ratings
+    )
     assert [places[one.pk].stratum for one in answers] == ["all"] * 30 + ["all & import"] * 10
 
 
@@ -118,7 +122,7 @@ def test_a_later_queue_takes_nothing_away_before_it_tells_of_every_stratum(
     queue = queue_for(run, [correctness], [person])
 
     def corrected() -> Figure:
-        return three_ways(gather(run)).estimates["correctness"].corrected
+        return correction_sheet(load_inputs(run)).estimates["correctness"].corrected
 
     before = corrected()
     assert before.value == pytest.approx(3.0)
@@ -133,7 +137,9 @@ def test_a_later_queue_takes_nothing_away_before_it_tells_of_every_stratum(
     for at in (30, 34):  # one of the two in the first stratum is still waiting
         rate(assignment_of(queue, answers[at], person, run), correctness, JUDGED[at] - 1)
         assert corrected() == before
-    assert samples_of(run.answer_set_id, []).waiting_for(correctness.pk, gather(run).said.ratings) == {answers[31].pk}
+    assert load_samples(run.answer_set_id, []).unserved_answers(correctness.pk, load_inputs(run).evidence.ratings) == {
+        answers[31].pk
+    }
     rate(assignment_of(queue, answers[31], person, run), correctness, JUDGED[31] - 1)
     # Now the later draw stands alone, with one label in a stratum of six.
     assert corrected().withheld == "stratum_too_few_labels"

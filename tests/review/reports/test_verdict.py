@@ -20,9 +20,9 @@ from evaluation.core.metric_specs import Bilingual
 from evaluation.core.roles import Role
 from evaluation.core.scales import Scale
 from evaluation.models import Run
-from review.queues.planning import planned_review
-from review.reports.gathering import gather
-from review.reports.report import report_of
+from review.queues.planning import next_review_json
+from review.reports.gathering import load_inputs
+from review.reports.report import build_report
 from review.reports.verdict import MetricTrust, judge_sentences, verdict_of
 from review.statistics.agreement.trust import JudgeTrust, Trust
 from tests.factories import make_user
@@ -64,8 +64,8 @@ def rated(run: Run, *experts: Sequence[float], answers: int = ANSWERS) -> Run:
 
 
 def said(run: Run) -> tuple[str, ...]:
-    basis = gather(run)
-    return verdict_of(replace(report_of(basis), next_review=planned_review(basis))).sentences
+    basis = load_inputs(run)
+    return verdict_of(replace(build_report(basis), next_review=next_review_json(basis))).sentences
 
 
 KIND, HARSH = [list(islice(cycle(levels), ANSWERS)) for levels in ([5, 5, 4, 5, 5], [1, 2, 1, 1, 2])]
@@ -252,6 +252,6 @@ def test_page_report_command_and_rest_say_the_same() -> None:
     ],
 )
 def test_each_row_says_in_words_what_its_figures_mean(found: MetricTrust, says: str) -> None:
-    assert found.says == says
+    assert found.meaning == says
     with override("ko"):
-        assert re.fullmatch(r"[가-힣 .,:]+", found.says)
+        assert re.fullmatch(r"[가-힣 .,:]+", found.meaning)

@@ -6,7 +6,7 @@ import pytest
 from django.utils.translation import override
 
 from review.reports.figure import Figure, withheld
-from review.reports.figure_cards import worth_of_labels
+from review.reports.figure_cards import label_efficiency_remarks
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from review.reports.figure_cards import worth_of_labels
 def test_worth_is_said_from_fifty_labels_on(labels: int, effective: float | None, said: list[str]) -> None:
     figure = Figure(0.8, 0.7, 0.9, extra={"labels": labels, "effective_labels": effective})
     with override("en"):
-        assert worth_of_labels(figure) == said
+        assert label_efficiency_remarks(figure) == said
 
 
 def test_without_a_corrected_score_nothing_is_said_of_labels() -> None:
-    assert worth_of_labels(withheld("too_few_labels", labels=80, effective_labels=100.0)) == []
+    assert label_efficiency_remarks(withheld("too_few_labels", labels=80, effective_labels=100.0)) == []

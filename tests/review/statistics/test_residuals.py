@@ -5,19 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from review.statistics.acceptance import Claim, Compared, Residuals, accepted, losses, residuals_of
+from review.statistics.acceptance import (
+    Claim,
+    LossComparison,
+    ResidualVariances,
+    is_accepted,
+    residual_variances,
+    squared_losses,
+)
 
 
-def compared(labels: list[float], candidate: list[float], active: list[float]) -> Compared:
+def compared(labels: list[float], candidate: list[float], active: list[float]) -> LossComparison:
     weights, groups = np.ones(len(labels)), list(range(len(labels)))
-    return Compared(
-        candidate=losses(candidate, labels, 16.0),
-        active=losses(active, labels, 0.0),
-        best=losses(active, labels, 0.0),
+    return LossComparison(
+        candidate=squared_losses(candidate, labels, 16.0),
+        active=squared_losses(active, labels, 0.0),
+        best=squared_losses(active, labels, 0.0),
         weights=weights,
         groups=groups,
         categories=["all"] * len(labels),
-        residuals=residuals_of(labels, candidate, active, weights, groups),
+        residuals=residual_variances(labels, candidate, active, weights, groups),
     )
 
 
@@ -28,10 +35,12 @@ def simulated(slope: float, noise: float, bias: float, n: int = 400) -> tuple[li
     return labels.tolist(), verdicts.tolist()
 
 
-def found(labels: list[float], candidate: list[float | None], active: list[float | None], **more: object) -> Residuals:
+def found(
+    labels: list[float], candidate: list[float | None], active: list[float | None], **more: object
+) -> ResidualVariances:
     weights = np.asarray(more.get("weights", np.ones(len(labels))), dtype=np.float64)
     groups = more.get("groups", list(range(len(labels))))
-    residuals = residuals_of(labels, candidate, active, weights, groups)  # type: ignore[arg-type]
+    residuals = residual_variances(labels, candidate, active, weights, groups)  # type: ignore[arg-type]
     assert residuals is not None
     return residuals
 
@@ -62,8 +71,8 @@ def test_neither_bias_nor_slope_matters(slope: float, bias: float) -> None:
 
 
 def test_fewer_than_two_groups_tell_nothing() -> None:
-    assert residuals_of([1, 2], [1, 2], [2, 1], np.ones(2), ["same", "same"]) is None
-    assert residuals_of([1, 2], [None, None], [2, 1], np.ones(2), [1, 2]) is None
+    assert residual_variances([1, 2], [1, 2], [2, 1], np.ones(2), ["same", "same"]) is None
+    assert residual_variances([1, 2], [None, None], [2, 1], np.ones(2), [1, 2]) is None
 
 
 def test_lower_loss_with_clearly_lower_correlation_is_not_accepted() -> None:
@@ -72,17 +81,17 @@ def test_lower_loss_with_clearly_lower_correlation_is_not_accepted() -> None:
     _, candidate = simulated(0.1, 0.7, 0.0)
     one = compared(labels, candidate, active)
     assert one.loss < float(np.mean(one.active))
-    assert one.noisier
-    without = Compared(one.candidate, one.active, one.best, one.weights, one.groups, one.categories)
-    assert accepted({"correctness": without}, 1)
-    assert not accepted({"correctness": one}, 1)
-    assert not accepted({"correctness": one}, 1, Claim.NOT_WORSE)
+    assert one.is_noisier
+    without = LossComparison(one.candidate, one.active, one.best, one.weights, one.groups, one.categories)
+    assert is_accepted({"correctness": without}, 1)
+    assert not is_accepted({"correctness": one}, 1)
+    assert not is_accepted({"correctness": one}, 1, Claim.NOT_WORSE)
 
 
 def test_a_candidate_that_takes_bias_away_is_accepted() -> None:
     labels, active = simulated(1.0, 0.7, 2.0)
     _, candidate = simulated(1.0, 0.7, 0.0)
-    assert accepted({"correctness": compared(labels, candidate, active)}, 1)
+    assert is_accepted({"correctness": compared(labels, candidate, active)}, 1)
 
 
 def test_equal_judges_are_found_noisier_in_a_twentieth_of_all_cases() -> None:
@@ -91,7 +100,7 @@ def test_equal_judges_are_found_noisier_in_a_twentieth_of_all_cases() -> None:
         random = np.random.default_rng(seed)
         labels = random.uniform(1, 5, 100)
         ours, theirs = labels + random.normal(0, 1, 100), labels + random.normal(0, 1, 100)
-        residuals = residuals_of(
+        residuals = residual_variances(
             labels.tolist(), ours.tolist(), theirs.tolist(), np.ones(100), list(range(100)), resamples=400, seed=seed
         )
         larger += residuals is not None and residuals.larger

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evaluation.core.samples import AnswerSpec, Result
-from evaluation.judging.calls import Case, Talk
+from evaluation.judging.calls import JudgeCase, JudgeDialog
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.formulas import mapped
+from evaluation.judging.formulas import apply_score_maps
 from evaluation.judging.prompt import judge_call, request_hash
 from evaluation.judging.rubric import Rubric, shipped_rubric
-from review.statistics.score_maps import MapProof, concordance, fitted, proved, read_on
+from review.statistics.score_maps import MapEvaluation, apply_score_map, concordance, cross_validate_map, fit_score_map
 from tests.factories import question_spec
 
 LEVELS = (1, 2, 3, 4, 5)
@@ -27,12 +27,14 @@ def array(*values: float) -> np.ndarray:
 def test_the_steps_are_the_rounded_isotonic_means_and_levels_never_said_stay() -> None:
     # said 2: mean 3; said 3: labels 2 and 2.6, mean 2.3, pooled with the former (3 + 2 + 2.6) / 3 = 2.533; said 4: 5
     said, labels = array(2, 3, 3, 4), array(3, 2, 2.6, 5)
-    knots = fitted(said, labels, np.ones(4), LEVELS)
+    knots = fit_score_map(said, labels, np.ones(4), LEVELS)
     # 1 was never said: 1 stays, since 1 <= 3; 2.533 rounds to 3; above 4 nothing is below 5
     assert knots == ((1, 1), (2, 3), (3, 3), (4, 5), (5, 5))
-    real = fitted(said / 5, labels / 5, np.ones(4), ())
+    real = fit_score_map(said / 5, labels / 5, np.ones(4), ())
     assert real == ((0.4, pytest.approx(0.506667)), (0.6, pytest.approx(0.506667)), (0.8, 1.0))
-    assert read_on(real, array(0.5, 0.7, 0.1)).tolist() == pytest.approx([0.506667, 0.753333, 0.506667], abs=1e-5)
+    assert apply_score_map(real, array(0.5, 0.7, 0.1)).tolist() == pytest.approx(
+        [0.506667, 0.753333, 0.506667], abs=1e-5
+    )
 
 
 @given(
@@ -41,13 +43,15 @@ def test_the_steps_are_the_rounded_isotonic_means_and_levels_never_said_stay() -
 )
 def test_a_map_rises_on_the_scale_and_is_a_rubric_s(rows: list[tuple[int, int, float]], whole: bool) -> None:
     said, labels, weights = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-    knots = fitted(said, labels / 2, weights, LEVELS if whole else ())
-    counts = read_on(knots, np.arange(1.0, 5.01, 0.25))
+    knots = fit_score_map(said, labels / 2, weights, LEVELS if whole else ())
+    counts = apply_score_map(knots, np.arange(1.0, 5.01, 0.25))
     assert (np.diff(counts) >= 0).all()
     assert counts.min() >= 1
     assert counts.max() <= 5
     if whole:
-        assert read_on(knots, np.array(LEVELS)).tolist() == [float(round(x)) for x in read_on(knots, np.array(LEVELS))]
+        assert apply_score_map(knots, np.array(LEVELS)).tolist() == [
+            float(round(x)) for x in apply_score_map(knots, np.array(LEVELS))
+        ]
         with_map(knots)
 
 
@@ -66,10 +70,10 @@ def test_concordance_by_hand() -> None:
 
 def test_a_judge_a_level_too_mild_is_mended_on_answers_the_map_never_saw() -> None:
     labels = np.tile(array(1, 2, 3, 4), 25)
-    found = proved(labels + 1, labels, np.ones(100), list(range(100)), LEVELS)
+    found = cross_validate_map(labels + 1, labels, np.ones(100), list(range(100)), LEVELS)
     assert found is not None
     # always one too many: a squared distance of 1, of which nothing is left
-    assert (found.n, found.loss, found.helps) == (100, 0.0, True)
+    assert (found.n, found.loss, found.is_useful) == (100, 0.0, True)
     assert (found.gain, found.after) == (pytest.approx(1), pytest.approx(1))
 
 
@@ -77,22 +81,22 @@ def test_a_map_that_only_pulls_scores_together_is_no_help() -> None:
     rng = np.random.default_rng(3)
     labels = rng.integers(2, 5, 300).astype(float)
     noise = np.clip(labels * 0.15 + rng.normal(2.5, 1.6, 300), 1, 5)
-    found = proved(noise, labels, np.ones(300), list(range(300)), ())
+    found = cross_validate_map(noise, labels, np.ones(300), list(range(300)), ())
     assert found is not None
     assert found.gain > 0.5  # much nearer in squares
     assert found.after < found.before
-    assert not found.helps
+    assert not found.is_useful
 
 
 def test_below_thirty_groups_nothing_is_fitted() -> None:
     labels = np.tile(array(1, 5), 50)
-    assert proved(labels, labels, np.ones(100), [n % 29 for n in range(100)], LEVELS) is None
+    assert cross_validate_map(labels, labels, np.ones(100), [n % 29 for n in range(100)], LEVELS) is None
 
 
 def test_what_counts_is_read_on_the_map_and_the_judge_s_own_value_stays() -> None:
     rubric = with_map([(1, 2), (5, 4)])
     results = {"correctness": Result.scored(2, reason="r"), "faithfulness": Result.failed("parse")}
-    found = mapped(rubric, results)
+    found = apply_score_maps(rubric, results)
     # a quarter of the way from 2 to 4
     assert (found["correctness"].value, found["correctness"].detail, found["correctness"].reason) == (
         2.5,
@@ -115,15 +119,15 @@ def test_a_mapped_version_asks_as_the_one_it_is_of_so_that_replies_serve_both() 
     for rubric in (plain, with_one):
         family = family_for(rubric)
         question, answer = question_spec(1), AnswerSpec(text="so")
-        ask = Talk(family.judge(Case(rubric, question, answer, family.given))).ask
+        ask = JudgeDialog(family.judge(JudgeCase(rubric, question, answer, family.produced_metrics))).request
         assert ask is not None
         hashes.add(request_hash(judge_call(rubric, question, answer, ask, model="m", parameters={})))
     assert len(hashes) == 1
 
 
 def test_nearer_is_what_the_whole_interval_says() -> None:
-    def proof(gain: float, low: float | None) -> MapProof:
-        return MapProof(n=40, loss=0.1, gain=gain, low=low, high=0.3, before=0.5, after=0.6)
+    def proof(gain: float, low: float | None) -> MapEvaluation:
+        return MapEvaluation(n=40, loss=0.1, gain=gain, low=low, high=0.3, before=0.5, after=0.6)
 
-    assert [proof(0.1, low).nearer for low in (0.05, 0.0, -0.1, None)] == [True, False, False, True]
-    assert not proof(0.0, None).nearer
+    assert [proof(0.1, low).reduces_error for low in (0.05, 0.0, -0.1, None)] == [True, False, False, True]
+    assert not proof(0.0, None).reduces_error

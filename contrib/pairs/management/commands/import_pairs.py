@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from contrib.pairs.making import import_pairs
-from evaluation.formats.reading import recoded
-from evaluation.management.commands.import_questions import add_encoding
+from evaluation.formats.reading import recode
+from evaluation.management.commands.import_questions import add_encoding_option
 from evaluation.management.site_command import SiteCommand
-from evaluation.runs.selectors import project_named
+from evaluation.runs.selectors import get_project
 from review.management.options import refusals
 
 
@@ -20,24 +20,22 @@ class Command(SiteCommand):
     help = "Import a file of preferences between two answers to a question (rows with pair_id)."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The file and the comparison it belongs to."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--name", required=True, help="name of the comparison, made where it is not there")
         parser.add_argument("--project", default="", help="needed where there are several projects")
-        add_encoding(parser)
+        add_encoding_option(parser)
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import, and say what became of the rows."""
         path = options["file"]
         with refusals():
-            project = project_named(options["project"])
-            data = recoded(path.read_bytes(), options["encoding"], path.name)
-            done = import_pairs(project, data, path.name, options["name"])
+            project = get_project(options["project"])
+            data = recode(path.read_bytes(), options["encoding"], path.name)
+            result = import_pairs(project, data, path.name, options["name"])
         if options["format"] == "json":
-            self.stdout.write(json.dumps(done._asdict()))
+            self.stdout.write(json.dumps(result._asdict()))
             return
         self.stdout.write(
-            f"comparison {done.pair_set}: {done.pairs} new pairs, {done.human} preferences of people, "
-            f"{done.judge} of judges ({done.failed} without a value), {done.unchanged} unchanged"
+            f"comparison {result.pair_set}: {result.pairs} new pairs, {result.human} preferences of people, "
+            f"{result.judge} of judges ({result.failed} without a value), {result.unchanged} unchanged"
         )

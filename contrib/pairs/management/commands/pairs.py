@@ -1,4 +1,4 @@
-"""What people and judges prefer over the pairs of a comparison."""
+"""Preferences of people and judges over the pairs of a comparison."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from contrib.pairs.figures import PairFigures, pair_figures
-from contrib.pairs.making import pair_set_named
+from contrib.pairs.making import find_pair_set
 from evaluation.management.site_command import SiteCommand
 from review.management.sheets import Sheet, number, write
 from review.statistics.agreement.bootstrap import Resampling
@@ -20,31 +20,33 @@ class Command(SiteCommand):
     help = "Print what people and judges prefer, and how far judges agree with people."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which comparison, and how intervals are made."""
         parser.add_argument("comparison", help="id or name of the comparison")
         parser.add_argument("--seed", type=int, default=0)
         parser.add_argument("--resamples", type=int, default=2000)
         parser.add_argument("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compute and print."""
-        found = pair_set_named(options["comparison"])
+        pair_set = find_pair_set(options["comparison"])
         resampling = Resampling(resamples=options["resamples"], seed=options["seed"])
-        figures = pair_figures(found, resampling=resampling)
+        figures = pair_figures(pair_set, resampling=resampling)
         if options["format"] == "json":
-            self.stdout.write(json.dumps({name: one.to_dict() for name, one in figures.items()}, ensure_ascii=False))
+            self.stdout.write(
+                json.dumps(
+                    {name: metric_figures.to_dict() for name, metric_figures in figures.items()}, ensure_ascii=False
+                )
+            )
             return
-        write(self.stdout, [Sheet(name, HEADER, _rows(one)) for name, one in figures.items()])
+        write(self.stdout, [Sheet(name, HEADER, _rows(metric_figures)) for name, metric_figures in figures.items()])
 
 
 def _rows(figures: PairFigures) -> list[tuple[str, ...]]:
     return [
         (
-            who,
-            *(str(count) for count in (said.n, said.a, said.ties, said.b)),
-            *(number(value) for value in (said.mean, said.low, said.high)),
-            number(figures.agreement.get(who, {}).get("spearman")),
-            number(figures.disagreeing_orders.get(who)),
+            source,
+            *(str(count) for count in (summary.n, summary.a, summary.ties, summary.b)),
+            *(number(value) for value in (summary.mean, summary.low, summary.high)),
+            number(figures.agreement.get(source, {}).get("spearman")),
+            number(figures.disagreeing_orders.get(source)),
         )
-        for who, said in {"experts": figures.experts, **figures.judges}.items()
+        for source, summary in {"experts": figures.experts, **figures.judges}.items()
     ]

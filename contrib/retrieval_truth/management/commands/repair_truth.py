@@ -1,4 +1,4 @@
-"""Pool what several runs' systems retrieved and have experts rate a sample of it."""
+"""Create a repair: pool the passages that several runs retrieved, and draw a sample for experts to rate."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from contrib.retrieval_truth.pooling import make_repair
 from evaluation.management.site_command import SiteCommand
-from review.management.options import refusals, reviewers_of, run_named
+from review.management.options import find_reviewers, find_run, refusals
 
 
 class Command(SiteCommand):
@@ -15,7 +15,6 @@ class Command(SiteCommand):
     help = "Draw retrieved passages without a label for experts to rate, so that retrieval figures can be corrected."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What is pooled, and who rates how much of it."""
         parser.add_argument("run", type=int, nargs="+", help="two to eight, over one version of a question set")
         parser.add_argument("--name", required=True, help="reviewers see it; name no system")
         parser.add_argument("--size", type=int, default=200, help="passages to rate")
@@ -27,10 +26,9 @@ class Command(SiteCommand):
         parser.add_argument("--seed", type=int, help="else by chance")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make it."""
         with refusals():
-            runs = [run_named(pk) for pk in options["run"]]
-            wanted = ("name", "size", "k", "partly_counts", "first_relevant", "guideline", "seed")
-            given = {name: options[name] for name in wanted}
-            made = make_repair(runs, reviewers=reviewers_of(runs[0], options["reviewers"]), **given)
-        self.stdout.write(f"repair {made.pk}: {made.passages.filter(sampled=True).count()} passages to rate")
+            runs = [find_run(pk) for pk in options["run"]]
+            names = ("name", "size", "k", "partly_counts", "first_relevant", "guideline", "seed")
+            arguments = {name: options[name] for name in names}
+            repair = make_repair(runs, reviewers=find_reviewers(runs[0], options["reviewers"]), **arguments)
+        self.stdout.write(f"repair {repair.pk}: {repair.passages.filter(sampled=True).count()} passages to rate")

@@ -1,11 +1,11 @@
-"""Retrieval figures corrected by what experts said of a sample of the pool."""
+"""Print retrieval figures corrected by experts' ratings of the pool."""
 
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from contrib.retrieval_truth.models import RetrievalRepair
-from contrib.retrieval_truth.results import REPAIR_EXPORTS, export_repair, results
+from contrib.retrieval_truth.results import REPAIR_EXPORTS, compute_results, export_repair
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages.sentences import explain_reason
 from review.management.sheets import Sheet, number, write
@@ -19,29 +19,27 @@ class Command(SiteCommand):
     help = "Print corrected precision, recall and nDCG of a repair, or its pool as a file."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which repair, and in which form."""
         parser.add_argument("repair", type=int)
         parser.add_argument("--format", choices=["text", *REPAIR_EXPORTS.names], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compute and print."""
-        found = RetrievalRepair.objects.filter(pk=options["repair"]).first()
-        if found is None:
+        repair = RetrievalRepair.objects.filter(pk=options["repair"]).first()
+        if repair is None:
             raise CommandError(f"there is no repair {options['repair']}", returncode=2)
         if options["format"] != "text":
-            for chunk in export_repair(found, options["format"]).chunks:
+            for chunk in export_repair(repair, options["format"]).chunks:
                 self.stdout.write(chunk.decode(), ending="")
             return
-        said = results(found)
+        result = compute_results(repair)
         rows = [
             (
-                one.metric,
-                f"{one.system} - {one.minus}" if one.minus else one.system,
-                *(number(value) for value in (one.value, one.low, one.high, one.before)),
+                figure.metric,
+                f"{figure.system} - {figure.minus}" if figure.minus else figure.system,
+                *(number(value) for value in (figure.value, figure.low, figure.high, figure.before)),
             )
-            for one in said.figures
+            for figure in result.figures
         ]
-        title = f"{found.name}: {said.rated} of {said.drawn} rated, {said.unlabelled} without a label"
+        title = f"{repair.name}: {result.rated} of {result.drawn} rated, {result.unlabelled} without a label"
         write(self.stdout, [Sheet(title, HEADER, rows, numbers_from=2)])
-        for code in sorted({one.withheld for one in said.figures if one.withheld}):
+        for code in sorted({figure.withheld for figure in result.figures if figure.withheld}):
             self.stdout.write(explain_reason(code))

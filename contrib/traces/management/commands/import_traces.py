@@ -1,4 +1,4 @@
-"""Import traces, of a file or those that a system sent, as a question set and its answers."""
+"""Import traces, from a file or sent by a system, as a question set with its answers."""
 
 from argparse import ArgumentTypeError
 from pathlib import Path
@@ -11,22 +11,30 @@ from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, i
 from contrib.traces.otlp import PERSONAL
 from evaluation.management.commands.import_questions import read_bytes
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format, as_json, refusals, remarks, say_why_paused, work_off
-from evaluation.runs.selectors import project_named
+from evaluation.management.working import (
+    add_format_option,
+    command_errors,
+    finish_run,
+    print_json,
+    print_pause_reason,
+    print_remarks,
+)
+from evaluation.runs.selectors import get_project
 
 
 class Command(SiteCommand):
-    """``import_traces [FILE] --system NAME``: prints ``run ID``; 1 with every problem of the file, or where no trace is
-    taken."""
+    """``import_traces [FILE] --system NAME``: prints ``run ID``; exits with 1 and every problem of the file, or if no
+    trace is selected."""
 
     help = "Import OpenTelemetry traces: of a file (OTLP as JSON or protobuf), else those that a system has sent."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which traces."""
         parser.add_argument("file", type=Path, metavar="FILE", nargs="?", help="else those sent to api/v1/otlp")
         parser.add_argument("--system", required=True, help="name of the system; of sent traces their service.name")
         parser.add_argument("--questions", default="", metavar="NAME", help="question set; else “SYSTEM traces”")
-        parser.add_argument("--rate", type=_share, default=1.0, help="share of the traces that no rule takes (0-1)")
+        parser.add_argument(
+            "--rate", type=parse_share, default=1.0, help="share of the traces that no rule takes (0-1)"
+        )
         parser.add_argument(
             "--rule", action="append", default=[], metavar="JMESPATH", help="take all traces for which it is true"
         )
@@ -41,32 +49,36 @@ class Command(SiteCommand):
             "--quiet", type=float, default=QUIET_SECONDS, metavar="SECONDS", help="after its last span a trace is whole"
         )
         parser.add_argument("--project", default="", help="needed where there are several projects")
-        add_format(parser)
+        add_format_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import, say which run it is, and do its rules."""
+        """Import the traces, print the run's id, and compute its rule metrics."""
         path, system, name = options["file"], options["system"], options["questions"]
-        with refusals(self):
-            project = project_named(options["project"])
+        with command_errors(self):
+            project = get_project(options["project"])
             sampling = Sampling(options["rate"], tuple(options["rule"]), tuple(options["mask"]))
             if path is None:
-                done = import_received(project, system, name=name, sampling=sampling, quiet_seconds=options["quiet"])
+                imported = import_received(
+                    project, system, name=name, sampling=sampling, quiet_seconds=options["quiet"]
+                )
             else:
                 data = read_bytes(path)
-                done = import_traces(project, system, data, name=name, sampling=sampling, file_name=path.name)
-        remarks(self, done.answers.remarks)
-        run = work_off(done.answers.run)
-        say_why_paused(self, run)
+                imported = import_traces(project, system, data, name=name, sampling=sampling, file_name=path.name)
+        print_remarks(self, imported.answers.remarks)
+        run = finish_run(imported.answers.run)
+        print_pause_reason(self, run)
         if options["format"] == "json":
-            as_json(self, {"run": run.pk, "answer_set": run.answer_set_id, "read": done.read, "status": run.state})
+            print_json(
+                self, {"run": run.pk, "answer_set": run.answer_set_id, "read": imported.read, "status": run.state}
+            )
         else:
             self.stdout.write(f"run {run.pk}")
-            taken = _("Traces read: %(read)s, taken: %(taken)s")
-            said = {"read": done.read, "taken": run.answer_set.answers.count()}
-            self.stderr.write(taken % said)
+            message = _("Traces read: %(read)s, taken: %(taken)s")
+            counts = {"read": imported.read, "taken": run.answer_set.answers.count()}
+            self.stderr.write(message % counts)
 
 
-def _share(text: str) -> float:
+def parse_share(text: str) -> float:
     try:
         share = float(text)
     except ValueError:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.judging.embedding.client import EndpointEmbedder
-from evaluation.judging.embedding.similarity import Embedded
+from evaluation.judging.embedding.similarity import EmbeddingResult
 from evaluation.network.outcomes import Outcome
 from evaluation.network.transport import Deadlines
 from tests.judge_server import JudgeServer, actions
@@ -23,7 +23,7 @@ def embedder(server: JudgeServer, **options: Any) -> EndpointEmbedder:
     return EndpointEmbedder(**{**given, "deadlines": QUICK, **options})
 
 
-def asked(server: JudgeServer, *scripted: actions.Action, **options: Any) -> Embedded:
+def asked(server: JudgeServer, *scripted: actions.Action, **options: Any) -> EmbeddingResult:
     server.enqueue_embeddings(*scripted)
     with embedder(server, **options) as client:
         return client.embed(["하나", "two"])
@@ -32,7 +32,7 @@ def asked(server: JudgeServer, *scripted: actions.Action, **options: Any) -> Emb
 def test_it_may_be_opened_again_by_any_thread(judge_server: JudgeServer) -> None:
     client = embedder(judge_server)
 
-    def once(_: int) -> Embedded:
+    def once(_: int) -> EmbeddingResult:
         with client:
             return client.embed(["one"])
 
@@ -88,7 +88,7 @@ def test_the_wait_that_a_server_asks_for_is_heard(judge_server: JudgeServer) -> 
 
 
 def test_an_endpoint_that_may_not_be_called_is_refused_before_anything_is_sent(judge_server: JudgeServer) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         embedder(judge_server, allowed_origins=["https://elsewhere.example"])
     assert refused.value.code == "origin_not_allowed"
     assert judge_server.requests == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.core.samples import AnswerSpec, QuestionSpec, Result, Status
-from evaluation.judging.embedding.similarity import answer_relevance, semantic_similarity, texts_of
+from evaluation.judging.embedding.similarity import answer_relevance, semantic_similarity, texts_to_embed
 
 MODEL = {"kind": "endpoint", "model": "e5"}
 VECTORS = {
@@ -38,12 +38,12 @@ def test_identical_texts_are_100_alike() -> None:
 
 
 def test_without_an_expected_answer_similarity_does_not_apply() -> None:
-    assert texts_of(question(), AnswerSpec("answer")) == Result.not_applicable("no_reference")
-    assert texts_of(question("  "), AnswerSpec("answer")) == Result.not_applicable("no_reference")
+    assert texts_to_embed(question(), AnswerSpec("answer")) == Result.not_applicable("no_reference")
+    assert texts_to_embed(question("  "), AnswerSpec("answer")) == Result.not_applicable("no_reference")
 
 
 def test_an_empty_answer_is_0_without_a_call() -> None:
-    result = texts_of(question("near"), AnswerSpec(" \n"))
+    result = texts_to_embed(question("near"), AnswerSpec(" \n"))
     assert isinstance(result, Result)
     assert (result.value, result.detail) == (0.0, {"empty": True})
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.embedding.similarity import MOST_CHARACTERS, MOST_TEXTS, batches, is_korean, text_hash
+from evaluation.judging.embedding.similarity import MAX_CHARACTERS, MAX_TEXTS, batches, is_korean, text_hash
 
 
 def test_a_text_and_its_decomposed_form_are_one() -> None:
@@ -36,10 +36,10 @@ def test_korean_is_what_has_a_tenth_of_its_letters_in_hangul(text: str, korean: 
 def test_every_text_goes_out_once_in_batches_of_at_most_64(texts: list[str]) -> None:
     made = list(batches(texts))
     assert [text for batch in made for text in batch] == list(dict.fromkeys(texts))
-    assert all(0 < len(batch) <= MOST_TEXTS for batch in made)
+    assert all(0 < len(batch) <= MAX_TEXTS for batch in made)
 
 
 def test_long_texts_share_a_call_only_within_its_characters() -> None:
-    half = MOST_CHARACTERS // 2
-    texts = ["a" * half, "b" * half, "c", "d" * (MOST_CHARACTERS + 1), "e"]
+    half = MAX_CHARACTERS // 2
+    texts = ["a" * half, "b" * half, "c", "d" * (MAX_CHARACTERS + 1), "e"]
     assert [[text[0] for text in batch] for batch in batches(texts)] == [["a", "b"], ["c"], ["d"], ["e"]]

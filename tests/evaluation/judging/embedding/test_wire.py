@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.embedding.client import MOST_DIMENSIONS, read_embeddings, request_body
+from evaluation.judging.embedding.client import MAX_DIMENSIONS, read_embeddings, request_body
 from evaluation.network.outcomes import Outcome
 
 JSON = "application/json; charset=utf-8"
@@ -80,6 +80,6 @@ def test_no_response_breaks_the_reader(data: list[Any], usage: Any) -> None:
 
 
 def test_a_vector_may_have_as_many_parts_as_allowed() -> None:
-    longest = [1.0] * MOST_DIMENSIONS
+    longest = [1.0] * MAX_DIMENSIONS
     assert read_embeddings(body(item(0, *longest)), JSON, 1).outcome is Outcome.OK
     assert read_embeddings(body(item(0, *longest, 1.0)), JSON, 1).outcome is Outcome.WRONG_CONTENT

@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.judging.calls import Case, JudgeReply
+from evaluation.judging.calls import JudgeCase, JudgeReply
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.network.outcomes import Outcome
@@ -33,7 +33,7 @@ def before(
     language: str = "en",
     metrics: Sequence[str] = (),
     settings: RuleSettings | None = None,
-) -> Case:
+) -> JudgeCase:
     """All metrics of a family (or the named ones) before a judge."""
-    wanted = metrics or [spec.name for spec in family_named(family).given]
+    wanted = metrics or [spec.name for spec in family_named(family).produced_metrics]
     return case(asked or question(), given or answer(), wanted, shipped_rubric(family, language), settings)

@@ -11,7 +11,7 @@ from evaluation.core.metric_specs import Bilingual
 from evaluation.core.samples import AnswerSpec, Nugget, QuestionSpec, Result, Status
 from evaluation.judging import baseline
 from evaluation.judging.catalogue import families
-from evaluation.judging.lexical import Grade, Said, retold
+from evaluation.judging.lexical import BaselineReason, Grade, translate_reason
 from tests.evaluation.judging.families.scripted import before
 from tests.evaluation.judging.samples import answer, by_baseline, question
 
@@ -142,25 +142,25 @@ def test_every_reason_can_be_read_in_the_other_language(language: str, text: str
             found = [f.text.partition(": ")[2] for f in result.findings if f.kind in {"issue", "strength"}]
             found += [f.reason for f in result.findings if f.reason and f.kind != "next_step"]
             reasons |= {result.reason, *found} if result.status is Status.SCORED else set()
-    told = {reason: retold(reason, other) for reason in reasons if reason}
+    told = {reason: translate_reason(reason, other) for reason in reasons if reason}
     assert len(told) > 5
     assert [reason for reason, anew in told.items() if anew == reason] == []
-    assert [reason for reason, anew in told.items() if retold(anew, language) != reason] == []
+    assert [reason for reason, anew in told.items() if translate_reason(anew, language) != reason] == []
 
 
-@pytest.mark.parametrize("said", Said)
-def test_every_sentence_is_read_in_both_languages(said: Said) -> None:
+@pytest.mark.parametrize("said", BaselineReason)
+def test_every_sentence_is_read_in_both_languages(said: BaselineReason) -> None:
     names = {"percent": 40, "count": 2, "total": 5, "weak": 1, "form": "0.5", "valid": 0.25}
-    made = said.of(**names, listed="3.5, 학칙, {leave}", offline="correctness")
-    twice = f"{made.en} {Said.ECHO.value.en}"
-    assert retold(made.en, "ko") == made.ko == retold(made.ko, "ko")
-    assert retold(made.ko, "en") == made.en == retold(made.en, "en")
-    assert retold(twice, "ko") == f"{made.ko} {Said.ECHO.value.ko}"
+    made = said.format(**names, listed="3.5, 학칙, {leave}", offline="correctness")
+    twice = f"{made.en} {BaselineReason.ECHO.value.en}"
+    assert translate_reason(made.en, "ko") == made.ko == translate_reason(made.ko, "ko")
+    assert translate_reason(made.ko, "en") == made.en == translate_reason(made.en, "en")
+    assert translate_reason(twice, "ko") == f"{made.ko} {BaselineReason.ECHO.value.ko}"
 
 
 def test_what_a_judge_said_in_words_of_its_own_stays() -> None:
     for text in ("", "The answer is right.", "Form 1. And more.", "Refuses as the reference does"):
-        assert retold(text, "ko") == text
+        assert translate_reason(text, "ko") == text
 
 
 def test_a_claim_with_citations_is_found_at_its_very_place() -> None:

@@ -114,7 +114,7 @@ def test_a_check_that_nobody_defines_fails_the_detection_alone() -> None:
 
 
 def test_other_questions_are_not_asked_about() -> None:
-    parts = applicability(family_named("negative_questions").given, question(), answer())
+    parts = applicability(family_named("negative_questions").produced_metrics, question(), answer())
     assert {name: result.reason for name, result in parts.not_applicable.items()} == {
         "negative_label": "not_negative",
         "negative_detection": "not_negative",

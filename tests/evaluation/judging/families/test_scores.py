@@ -11,8 +11,8 @@ from evaluation.core.profile_settings import Cap
 from evaluation.core.samples import Result, Status
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.families.factual_accuracy import grade_of
-from evaluation.judging.formulas import capped
+from evaluation.judging.families.factual_accuracy import letter_grade
+from evaluation.judging.formulas import apply_caps
 from evaluation.judging.gates import applicability
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.families.scripted import before, said
@@ -118,7 +118,7 @@ PASSAGES = ["제15조 휴학은 3년까지 가능하다. 문의: 041-012-2140"]
 )
 def test_flags_cap_accuracy_as_the_profile_says(text: str, judged: float, expected: float) -> None:
     case = before("regulation_quality", question("휴학은 몇 년?"), answer(text, PASSAGES), settings=SETTINGS)
-    results = capped(case, {"accuracy": Result.scored(judged), "citations": Result.scored(1)})
+    results = apply_caps(case, {"accuracy": Result.scored(judged), "citations": Result.scored(1)})
     assert results["accuracy"].value == expected
     assert results["citations"].value == 1.0
     if expected < judged:
@@ -128,7 +128,7 @@ def test_flags_cap_accuracy_as_the_profile_says(text: str, judged: float, expect
 
 def test_a_failed_score_is_not_capped_into_a_number() -> None:
     case = before("regulation_quality", given=answer("대학마다 다릅니다.", PASSAGES), settings=SETTINGS)
-    assert capped(case, {"accuracy": Result.failed("timeout")})["accuracy"].status is Status.FAILED
+    assert apply_caps(case, {"accuracy": Result.failed("timeout")})["accuracy"].status is Status.FAILED
 
 
 def steps(correctness: object, completeness: object, consistency: object, confidence: object = 80) -> JudgeReply:
@@ -163,7 +163,7 @@ def test_we_weigh_the_three_steps_and_give_the_grade(
 
 
 def test_grades_compare_after_rounding() -> None:
-    assert (grade_of(79.9999999999), grade_of(79.99)) == ("A", "B")
+    assert (letter_grade(79.9999999999), letter_grade(79.99)) == ("A", "B")
 
 
 @pytest.mark.parametrize(

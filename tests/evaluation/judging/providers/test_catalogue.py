@@ -13,14 +13,14 @@ from django.core.exceptions import ValidationError
 from evaluation.core.errors import UnknownName
 from evaluation.core.metric_specs import Bilingual
 from evaluation.judges.clients import client_of, provider_of
-from evaluation.judging.calls import JudgeCall, JudgeReply, Rung
-from evaluation.judging.probing import NO_LOGPROBS, NO_RUNG, Probed, probe
+from evaluation.judging.calls import JudgeCall, JudgeReply, ResponseFormat
+from evaluation.judging.probing import NO_LOGPROBS, NO_RESPONSE_FORMAT, ProbeResult, probe_judge
 from evaluation.judging.providers import catalogue
 from evaluation.judging.providers.baseline import BASELINE, BaselineJudge
 from evaluation.judging.providers.openai import OPENAI, OpenAIJudge
-from evaluation.judging.providers.protocol import EndpointJudge, Provider, messages_of
+from evaluation.judging.providers.protocol import EndpointJudge, Provider, chat_messages
 from evaluation.models import Endpoint, JudgeVersion
-from evaluation.network.outcomes import Outcome, outcome_of_status
+from evaluation.network.outcomes import Outcome, status_outcome
 from evaluation.network.transport import HttpResponse
 from tests.evaluation.judging.samples import call
 from tests.judge_server import JudgeServer
@@ -40,14 +40,16 @@ class EchoJudge(EndpointJudge):
         return f"/models/{request.model}:judge"
 
     def body(self, request: JudgeCall) -> bytes:
-        return json.dumps({"messages": messages_of(request)}).encode()
+        return json.dumps({"messages": chat_messages(request)}).encode()
 
     def read(self, response: HttpResponse) -> JudgeReply:
-        outcome = Outcome.OK if response.status == 200 else outcome_of_status(response.status)
+        outcome = Outcome.OK if response.status == 200 else status_outcome(response.status)
         return JudgeReply(outcome, raw=response.body.decode(), http_status=response.status)
 
 
-ECHO = Provider("echo", Bilingual("Echo", "메아리"), EchoJudge, rungs=(Rung.JSON_OBJECT, Rung.TEXT))
+ECHO = Provider(
+    "echo", Bilingual("Echo", "메아리"), EchoJudge, response_formats=(ResponseFormat.JSON_OBJECT, ResponseFormat.TEXT)
+)
 
 
 def test_names_are_those_of_the_catalogue_and_only_servers_have_endpoints() -> None:
@@ -93,24 +95,24 @@ def test_a_provider_decides_path_key_and_reading(judge_server: JudgeServer, stat
     assert result.elapsed_seconds > 0
 
 
-@pytest.mark.parametrize("rung", list(Rung))
-def test_the_schema_is_in_the_prompt_where_the_server_is_not_sent_it(rung: Rung) -> None:
-    last = messages_of(replace(call(), rung=rung))[-1]["content"]
-    assert ("JSON schema: {" in last) == (rung in {Rung.JSON_OBJECT, Rung.TEXT})
-    assert ("VERDICT:" in last) == (rung is Rung.TEXT)
+@pytest.mark.parametrize("rung", list(ResponseFormat))
+def test_the_schema_is_in_the_prompt_where_the_server_is_not_sent_it(rung: ResponseFormat) -> None:
+    last = chat_messages(replace(call(), response_format=rung))[-1]["content"]
+    assert ("JSON schema: {" in last) == (rung in {ResponseFormat.JSON_OBJECT, ResponseFormat.TEXT})
+    assert ("VERDICT:" in last) == (rung is ResponseFormat.TEXT)
 
 
 class Scripted:
     """Reads on some rungs only, and notes what it is asked."""
 
-    def __init__(self, *reads: Rung) -> None:
-        self.reads, self.calls = reads, list[tuple[Rung, bool]]()
+    def __init__(self, *reads: ResponseFormat) -> None:
+        self.reads, self.calls = reads, list[tuple[ResponseFormat, bool]]()
 
     async def call(self, request: JudgeCall) -> JudgeReply:
-        self.calls.append((request.rung, "logprobs" in request.parameters))
+        self.calls.append((request.response_format, "logprobs" in request.parameters))
         verdict = json.dumps({"connection_test": {"reason": "Right.", "score": 2}})
-        raw = f"VERDICT: {verdict}" if request.rung is Rung.TEXT else verdict
-        return JudgeReply(Outcome.OK, raw=raw if request.rung in self.reads else "none", http_status=200)
+        raw = f"VERDICT: {verdict}" if request.response_format is ResponseFormat.TEXT else verdict
+        return JudgeReply(Outcome.OK, raw=raw if request.response_format in self.reads else "none", http_status=200)
 
     async def __aenter__(self) -> Scripted:
         return self
@@ -119,17 +121,29 @@ class Scripted:
         return None
 
 
-def probed(client: Scripted, *, expects: bool = False) -> Probed:
-    return asyncio.run(probe(client, "m", {}, expects=expects, rungs=ECHO.rungs, logprobs=ECHO.logprobs))
+def probed(client: Scripted, *, expects: bool = False) -> ProbeResult:
+    return asyncio.run(
+        probe_judge(
+            client, "m", {}, require_logprobs=expects, response_formats=ECHO.response_formats, logprobs=ECHO.logprobs
+        )
+    )
 
 
 def test_a_preflight_tries_what_the_provider_has_and_nothing_else() -> None:
-    best, second, none, expecting = Scripted(*Rung), Scripted(Rung.TEXT), Scripted(Rung.TOOL), Scripted(*Rung)
-    assert (probed(best).rung, best.calls) == (Rung.JSON_OBJECT, [(Rung.JSON_OBJECT, False)])
+    best, second, none, expecting = (
+        Scripted(*ResponseFormat),
+        Scripted(ResponseFormat.TEXT),
+        Scripted(ResponseFormat.TOOL),
+        Scripted(*ResponseFormat),
+    )
+    assert (probed(best).response_format, best.calls) == (
+        ResponseFormat.JSON_OBJECT,
+        [(ResponseFormat.JSON_OBJECT, False)],
+    )
     found = probed(second)
-    assert (found.rung, found.logprobs) == (Rung.TEXT, False)
-    assert second.calls == [(Rung.JSON_OBJECT, False), (Rung.TEXT, False)]
-    assert (probed(none).outcome, len(none.calls)) == (NO_RUNG, 2)
+    assert (found.response_format, found.logprobs) == (ResponseFormat.TEXT, False)
+    assert second.calls == [(ResponseFormat.JSON_OBJECT, False), (ResponseFormat.TEXT, False)]
+    assert (probed(none).outcome, len(none.calls)) == (NO_RESPONSE_FORMAT, 2)
     assert (probed(expecting, expects=True).outcome, {asked for _, asked in expecting.calls}) == (NO_LOGPROBS, {False})
 
 

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.samples import Status
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.providers.openai import OpenAIJudge
-from evaluation.network.outcomes import Outcome, outcome_of_status
+from evaluation.network.outcomes import Outcome, status_outcome
 from evaluation.network.transport import Deadlines, GuardedTransport, HttpResponse, TransportFault
 from tests.evaluation.judging.samples import ALL, EN, call, heard, read_reply
 from tests.judge_server import JudgeServer, actions
@@ -124,7 +124,7 @@ def test_no_answer_to_the_package_is_more_than_a_reply(
     coded = "Content-Encoding: identity\r\nContent-Encoding: gzip\r\nSet-Cookie: a\r\n"
     length = f"Content-Length: {len(body)}\r\n\r\n"
     reply = ask(judge_server, actions.raw((head + coded + length).encode("latin-1") + body))
-    expected = {Outcome.WRONG_CONTENT, Outcome.SERVER_ERROR} if code == 200 else {outcome_of_status(code)}
+    expected = {Outcome.WRONG_CONTENT, Outcome.SERVER_ERROR} if code == 200 else {status_outcome(code)}
     assert reply.outcome in expected
     assert judge_server.calls == 1
 
@@ -132,7 +132,7 @@ def test_no_answer_to_the_package_is_more_than_a_reply(
 def test_the_body_arrives_as_it_was_written_and_the_reply_as_it_was_sent(judge_server: JudgeServer) -> None:
     async def sent() -> HttpResponse:
         url, origins = judge_server.base_url, [judge_server.origin]
-        async with aclosing(GuardedTransport(url, allowed_origins=origins, most_bytes=1_000)) as transport:
+        async with aclosing(GuardedTransport(url, allowed_origins=origins, max_bytes=1_000)) as transport:
             return await transport.llm(url).post("/chat/completions", body)
 
     body = '{ "model":"m",  "messages":[] , "x": "\\u00e9é" }'.encode()
@@ -152,9 +152,7 @@ def test_a_transport_opens_no_other_origin(judge_server: JudgeServer) -> None:
 
     async def sent() -> None:
         origins = [judge_server.origin, other]
-        async with aclosing(
-            GuardedTransport(judge_server.base_url, allowed_origins=origins, most_bytes=9)
-        ) as transport:
+        async with aclosing(GuardedTransport(judge_server.base_url, allowed_origins=origins, max_bytes=9)) as transport:
             await transport.open("POST", f"{other}/v1/chat/completions", b"{}")
 
     with pytest.raises(TransportFault, match="not the origin") as refused:
@@ -379,7 +377,7 @@ def test_nothing_listens_is_told_apart_from_a_lost_connection() -> None:
     "url", ["http://169.254.169.254/v1", "http://[::1]:8000/v1", "http://2130706433/v1", "http://me@127.0.0.1/v1"]
 )
 def test_a5_a_client_is_not_made_for_an_address_that_may_not_be_called(url: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(DomainError):
         OpenAIJudge(base_url=url, allowed_origins=["http://127.0.0.1:8000", "http://169.254.169.254"])
 
 

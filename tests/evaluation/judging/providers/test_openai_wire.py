@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.judging.calls import Rung, reply_words
-from evaluation.judging.formulas import scores_ask
+from evaluation.judging.calls import ResponseFormat, quote_server_message
+from evaluation.judging.formulas import scores_request
 from evaluation.judging.providers.openai import read_completion, read_error, request_body
-from evaluation.network.outcomes import Outcome, storable
+from evaluation.network.outcomes import Outcome, replace_unstorable
 from tests.evaluation.judging.samples import EN, call
 
 JSON = "application/json"
@@ -26,7 +26,7 @@ def completion(content: Any = "{}", finish_reason: Any = "stop", **fields: Any) 
 def test_the_body_asks_for_the_strict_schema_without_streaming() -> None:
     body = request_body(call(max_completion_tokens=900))
     assert body["response_format"]["json_schema"]["strict"] is True
-    assert body["response_format"]["json_schema"]["schema"] == scores_ask(EN, EN.names, {}).schema
+    assert body["response_format"]["json_schema"]["schema"] == scores_request(EN, EN.names, {}).schema
     assert (body["model"], body["temperature"], body["max_completion_tokens"]) == ("judge-1", 0, 900)
     assert body["stream"] is False
 
@@ -38,14 +38,16 @@ def test_a_judges_parameters_cannot_replace_model_messages_or_streaming() -> Non
     assert body["stream"] is False
 
 
-@pytest.mark.parametrize(("rung", "response_format"), [(Rung.JSON_OBJECT, {"type": "json_object"}), (Rung.TEXT, None)])
-def test_on_lower_rungs_the_schema_stands_at_the_end_of_the_prompt(rung: Rung, response_format: Any) -> None:
-    request = replace(call(), rung=rung)
+@pytest.mark.parametrize(
+    ("rung", "response_format"), [(ResponseFormat.JSON_OBJECT, {"type": "json_object"}), (ResponseFormat.TEXT, None)]
+)
+def test_on_lower_rungs_the_schema_stands_at_the_end_of_the_prompt(rung: ResponseFormat, response_format: Any) -> None:
+    request = replace(call(), response_format=rung)
     body = request_body(request)
     assert body.get("response_format") == response_format
     assert (
         json.loads(body["messages"][-1]["content"].rpartition("JSON schema: ")[2])
-        == scores_ask(EN, EN.names, {}).schema
+        == scores_request(EN, EN.names, {}).schema
     )
     assert "JSON schema" not in request.rendered.messages[-1]["content"]
 
@@ -88,11 +90,11 @@ def test_json_is_read_under_any_content_type(kind: str) -> None:
 
 
 def test_what_is_no_json_names_its_content_type() -> None:
-    assert reply_words(read_completion(b"<html>\nhello", "text/html")) == "HTTP 200 text/html: <html>"
-    assert reply_words(read_completion(completion(None), JSON)) == "HTTP 200: empty text"
-    assert reply_words(read_completion(completion("{}", "tired"), JSON)) == "HTTP 200 finish_reason tired: {}"
+    assert quote_server_message(read_completion(b"<html>\nhello", "text/html")) == "HTTP 200 text/html: <html>"
+    assert quote_server_message(read_completion(completion(None), JSON)) == "HTTP 200: empty text"
+    assert quote_server_message(read_completion(completion("{}", "tired"), JSON)) == "HTTP 200 finish_reason tired: {}"
     refused = json.dumps({"error": {"message": "No temperature.", "code": "unsupported_value"}}).encode()
-    assert reply_words(read_error(400, refused)) == "HTTP 400 unsupported_value: No temperature."
+    assert quote_server_message(read_error(400, refused)) == "HTTP 400 unsupported_value: No temperature."
 
 
 def test_content_and_arguments_of_another_type_are_the_text_they_stand_for() -> None:
@@ -169,5 +171,5 @@ def test_an_error_page_is_kept_in_part_and_read_by_its_status() -> None:
 @given(st.binary() | st.text().map(completion) | st.text(st.characters()).map(lambda t: json.dumps(t).encode()))
 def test_no_body_raises_and_every_reply_can_be_stored(body: bytes) -> None:
     for reply in (read_completion(body, JSON), read_error(500, body)):
-        assert storable(reply.raw) == reply.raw
+        assert replace_unstorable(reply.raw) == reply.raw
         reply.raw.encode("utf-8")

@@ -9,22 +9,22 @@ from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import (
     Resampling,
     bca_interval,
+    build_resampler,
+    cell_weights,
     clopper_pearson,
-    folded,
-    intervals_of,
     percentile_interval,
-    resampler,
+    percentile_intervals,
 )
 from review.statistics.agreement.ceiling import joint_intervals
-from review.statistics.agreement.layout import lay_out
+from review.statistics.agreement.layout import build_layout
 from review.statistics.agreement.pair import FEW_GROUPS_WARNING, compare
-from review.statistics.agreement.statistic import Figures, Undefined
+from review.statistics.agreement.statistic import BatchStatistic, Undefined
 
 YES_NO = Scale.parse("bool")
 
 
 def drawn(resampling: Resampling, items: int, resamples: int = 500) -> np.ndarray:
-    plan = resampler(items, resampling, np.arange(items))
+    plan = build_resampler(items, resampling, np.arange(items))
     return np.concatenate(list(plan.multiplicities(resamples, seed=1, chunk=64)))
 
 
@@ -38,16 +38,16 @@ def test_every_resample_keeps_the_size_of_every_stratum() -> None:
 
 def test_strata_that_share_a_group_are_resampled_as_one() -> None:
     # group x lies in both strata, so nothing holds the strata's sizes apart
-    plan = resampler(4, Resampling(groups=["x", "x", "y", "z"], strata=["a", "b", "a", "b"]), np.arange(4))
+    plan = build_resampler(4, Resampling(groups=["x", "x", "y", "z"], strata=["a", "b", "a", "b"]), np.arange(4))
 
     assert plan.groups == 3
     assert len(set(plan.stratum.tolist())) == 1
 
 
 def test_groups_are_drawn_whole() -> None:
-    plan = resampler(4, Resampling(groups=["x", "x", "y", "y"]), np.arange(4))
+    plan = build_resampler(4, Resampling(groups=["x", "x", "y", "y"]), np.arange(4))
     counts = next(plan.multiplicities(50, seed=0, chunk=50))
-    weight = folded(counts, plan.group, np.ones(4), np.arange(4), 4)
+    weight = cell_weights(counts, plan.group, np.ones(4), np.arange(4), 4)
 
     assert (weight[:, 0] == weight[:, 1]).all()
     assert (weight[:, 2] == weight[:, 3]).all()
@@ -58,7 +58,7 @@ def test_both_ways_of_folding_agree() -> None:
     group, cell = random.integers(0, 3000, 5000), np.sort(random.integers(0, 1000, 5000))
     cell[:1000] = np.arange(1000)
     counts, weight = random.integers(0, 3, (4, 3000)).astype(float), random.random(5000)
-    large = folded(counts, group, weight, cell, 1000)
+    large = cell_weights(counts, group, weight, cell, 1000)
     by_hand = np.zeros((4, 1000))
     np.add.at(by_hand.T, cell, (counts[:, group] * weight).T)
 
@@ -147,7 +147,7 @@ def test_an_interval_may_rest_on_19_of_20_resamples_and_not_on_fewer() -> None:
     values = np.arange(40.0)
     for undefined, reasons in ((2, {}), (3, {"x": Undefined.OFTEN_UNDEFINED})):
         defined = np.arange(40) >= undefined
-        assert intervals_of({"x": Figures(values, defined)}, 0.95)[1] == reasons
+        assert percentile_intervals({"x": BatchStatistic(values, defined)}, 0.95)[1] == reasons
 
 
 def test_intervals_are_the_same_each_time_unless_another_seed_is_given() -> None:
@@ -156,7 +156,7 @@ def test_intervals_are_the_same_each_time_unless_another_seed_is_given() -> None
 
 @pytest.mark.parametrize("chunk", [1, 2, 3])
 def test_the_jackknife_leaves_out_one_group_each(chunk: int) -> None:
-    batches = list(resampler(3, Resampling(), np.arange(3)).leave_one_out(chunk))
+    batches = list(build_resampler(3, Resampling(), np.arange(3)).leave_one_out(chunk))
     assert np.concatenate(batches).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
 
 
@@ -168,8 +168,8 @@ def test_an_exact_interval_needs_a_confidence_between_0_and_1() -> None:
 
 def test_means_over_comparisons_have_the_interval_of_a_comparison_alone() -> None:
     judge, expert = [1.0, 2, 3, 4, 5, 1, 2, 3], [1.0, 3, 3, 5, 4, 1, 2, 2]
-    scale, plan = Scale.parse("1..5"), resampler(8, Resampling(), np.arange(8))
-    layout = lay_out(judge, expert, scale, None, ())
+    scale, plan = Scale.parse("1..5"), build_resampler(8, Resampling(), np.arange(8))
+    layout = build_layout(judge, expert, scale, None, ())
     once, _ = joint_intervals([layout], scale, ["mae"], plan, Resampling(500))
     twice, missing = joint_intervals([layout, layout], scale, ["mae"], plan, Resampling(500))
     assert missing == {}

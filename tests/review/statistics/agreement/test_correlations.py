@@ -43,8 +43,8 @@ def test_kendall_weighs_a_pair_by_the_product() -> None:
 def test_a_constant_side_is_named(statistic) -> None:
     constant = pairs([3, 3, 3], [1, 2, 3])
     assert not statistic(constant).defined
-    assert constant.reason() is Undefined.JUDGE_CONSTANT
-    assert pairs([1, 2], [4, 4]).reason() is Undefined.EXPERT_CONSTANT
+    assert constant.constant_side_reason() is Undefined.JUDGE_CONSTANT
+    assert pairs([1, 2], [4, 4]).constant_side_reason() is Undefined.EXPERT_CONSTANT
 
 
 @given(

@@ -9,10 +9,10 @@ import pytest
 
 from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import Resampling
-from review.statistics.agreement.catalogue import NAMES
+from review.statistics.agreement.catalogue import STATISTIC_NAMES
 from review.statistics.agreement.ceiling import alternative_annotator_test, ceiling
 from review.statistics.agreement.experts import compare_experts
-from review.statistics.agreement.statistic import Rating, by_item, consensus
+from review.statistics.agreement.statistic import Rating, consensus, group_by_item
 
 LEVELS, YES_NO = Scale.parse("1..5"), Scale.parse("bool")
 
@@ -51,7 +51,7 @@ def test_the_dict_has_the_judges_keys_and_more() -> None:
         ratings(a="1234", b="1334", c="12.4"), LEVELS, judge=dict(enumerate([1, 2, 3, 5])), resampling=Resampling(200)
     ).to_dict()
 
-    assert {*NAMES, "n", "excluded", "confusion", "labels", "intervals", "undefined"} <= set(found)
+    assert {*STATISTIC_NAMES, "n", "excluded", "confusion", "labels", "intervals", "undefined"} <= set(found)
     assert {"fleiss_kappa", "pairs", "ceiling", "alternative_annotator"} <= set(found)
     json.dumps(found, allow_nan=False)
     assert found["ceiling"]["judge"]["n"] == found["ceiling"]["expert"]["n"] == 11
@@ -75,7 +75,7 @@ def test_an_item_rated_twice_by_a_rater_is_an_error() -> None:
 def test_the_ceiling_leaves_one_expert_out_and_judges_by_the_same_means() -> None:
     # item 0: a 1, b 3, c 5; left out a: mean 4, |1 - 4| = 3; b: 3 against 3: 0; c: 5 against 2: 3. Mean MAE 2.
     # the judge's 4 against 4, 3 and 2: 0, 1 and 2, mean 1. Item 1 has no judgement and counts for nobody.
-    found = ceiling(by_item(ratings(a="11", b="35", c="55")), LEVELS, judge={0: 4}).to_dict()
+    found = ceiling(group_by_item(ratings(a="11", b="35", c="55")), LEVELS, judge={0: 4}).to_dict()
 
     assert found["expert"]["mae"] == pytest.approx(2.0)
     assert found["judge"]["mae"] == pytest.approx(1.0)
@@ -83,7 +83,7 @@ def test_the_ceiling_leaves_one_expert_out_and_judges_by_the_same_means() -> Non
 
 
 def test_without_a_judge_the_ceiling_is_the_experts_alone() -> None:
-    found = ceiling(by_item(ratings(a="11", b="35")), LEVELS).to_dict()
+    found = ceiling(group_by_item(ratings(a="11", b="35")), LEVELS).to_dict()
 
     assert found["judge"]["n"] == 0
     assert found["judge"]["mae"] is None

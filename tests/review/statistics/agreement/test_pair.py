@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import Resampling
-from review.statistics.agreement.catalogue import NAMES, OF_COINCIDENCES, OF_CONFUSION
+from review.statistics.agreement.catalogue import COINCIDENCE_STATISTICS, CONFUSION_STATISTICS, STATISTIC_NAMES
 from review.statistics.agreement.pair import compare
 from tests.examples import examples
 
 LEVELS, YES_NO, REAL = Scale.parse("1..5"), Scale.parse("bool"), Scale.parse("0..1:real")
 CLASSES = Scale.parse("class:good|bad|unclear")
-KEYS = {*NAMES, "n", "excluded", "confusion", "labels", "intervals", "undefined"}
+KEYS = {*STATISTIC_NAMES, "n", "excluded", "confusion", "labels", "intervals", "undefined"}
 
 numbers = st.lists(
     st.tuples(st.integers(1, 5), st.integers(2, 10).map(lambda v: v / 2), st.integers(1, 4)), min_size=2, max_size=40
@@ -80,7 +80,11 @@ def test_reals_have_level_statistics_after_a_stated_binning_only() -> None:
     assert plain["undefined"]["exact"] == "needs_binning"
     assert plain["undefined"]["confusion"] == "needs_binning"
     barred = [name for name, why in plain["undefined"].items() if why == "needs_binning"]
-    in_order = [*OF_CONFUSION, *(one for one in OF_COINCIDENCES if one not in OF_CONFUSION), "confusion"]
+    in_order = [
+        *CONFUSION_STATISTICS,
+        *(one for one in COINCIDENCE_STATISTICS if one not in CONFUSION_STATISTICS),
+        "confusion",
+    ]
     assert barred == [one for one in in_order if one in barred]  # the same in every process, so that files are
     # 0.6 against 0.4 falls in different bins, the rest in equal ones; 1.0 belongs to the last bin
     assert binned["exact"] == 0.75
@@ -132,7 +136,7 @@ def test_order_changes_nothing_and_weights_of_one_are_no_weights(rows: list[tupl
         for given_rows, weights in ((rows, None), (shuffled, None), (rows, [1.0] * len(rows)))
     )
 
-    for name in NAMES:
+    for name in STATISTIC_NAMES:
         assert first[name] == pytest.approx(second[name])
         assert first[name] == pytest.approx(third[name])
 
@@ -144,7 +148,7 @@ def test_swapping_judge_and_expert_turns_the_bias_and_nothing_symmetric(rows: li
     forth, back = compare(one, other, LEVELS).to_dict(), compare(other, one, LEVELS).to_dict()
 
     assert back["bias"] == pytest.approx(-forth["bias"])
-    for name in set(NAMES) - {"bias"}:
+    for name in set(STATISTIC_NAMES) - {"bias"}:
         assert back[name] == pytest.approx(forth[name])
     assert back["confusion"] == [list(row) for row in zip(*forth["confusion"], strict=True)]
 
@@ -169,7 +173,7 @@ def test_no_nan_no_infinity_and_no_zero_width_ever_leaves(case, bca: bool, group
 
     assert set(found) == KEYS
     json.dumps(found, allow_nan=False)
-    for name in NAMES:
+    for name in STATISTIC_NAMES:
         assert (found[name] is None) == (name in found["undefined"])
         if found[name] is not None:
             assert (name in found["intervals"]) != (f"intervals.{name}" in found["undefined"])

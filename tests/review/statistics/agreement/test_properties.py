@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from evaluation.core.scales import Scale
 from review.statistics.agreement.bootstrap import Resampling
-from review.statistics.agreement.catalogue import NAMES
-from review.statistics.agreement.experts import OVER_ALL, compare_experts
-from review.statistics.agreement.pair import CurvePoint, best_constant_guess, compare, reliability_curve, spread
+from review.statistics.agreement.catalogue import STATISTIC_NAMES
+from review.statistics.agreement.experts import ALL_RATER_STATISTICS, compare_experts
+from review.statistics.agreement.pair import CurvePoint, best_constant_guess, compare, reliability_curve, scatter_points
 from review.statistics.agreement.statistic import Rating, period_names
 from tests.examples import examples
 
 LEVELS, YES_NO, CLASSES, REALS = (Scale.parse(text) for text in ("1..5", "bool", "class a|b|c", "0..1:real"))
-SYMMETRIC = tuple(name for name in NAMES if name != "bias")
+SYMMETRIC = tuple(name for name in STATISTIC_NAMES if name != "bias")
 
 
 def values_of(scale: Scale) -> st.SearchStrategy[Any]:
@@ -53,7 +53,7 @@ def test_nothing_but_finite_figures_and_intervals_with_a_width_leaves(case: Any,
     sides = [found, *(found["ceiling"][side] for side in ("expert", "judge"))]
     for side in sides:
         assert all(low < high for low, high in side["intervals"].values())
-    for name in (*NAMES, "fleiss_kappa"):
+    for name in (*STATISTIC_NAMES, "fleiss_kappa"):
         assert (found[name] is None) == (name in found["undefined"])
         if found[name] is not None:
             assert (name in found["intervals"]) != (f"intervals.{name}" in found["undefined"])
@@ -85,7 +85,7 @@ def test_other_names_of_the_raters_change_nothing(case: Any) -> None:
     scale, ratings, _ = case
     renamed = [Rating(r.item, {"a": "d", "b": "c", "c": "b", "d": "a"}[r.rater], r.value) for r in ratings]
     first, second = compare_experts(ratings, scale), compare_experts(renamed, scale)
-    for name in OVER_ALL:
+    for name in ALL_RATER_STATISTICS:
         assert first.statistics[name].value == pytest.approx(second.statistics[name].value)
     for name in SYMMETRIC:
         if name not in {"tpr", "tnr", "precision", "recall", "f1", "balanced_accuracy"}:
@@ -127,7 +127,7 @@ def test_the_curve_stays_on_the_scale_and_counts_every_answer_once(rows: list[An
         assert 0 <= point.expert <= 1 + 1e-9
         if point.low is not None and point.high is not None:
             assert -1e-9 <= point.low < point.high <= 1 + 1e-9
-    assert sum(count for _, _, count in spread(judge, expert, REALS)) == len(rows)
+    assert sum(count for _, _, count in scatter_points(judge, expert, REALS)) == len(rows)
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0]), min_size=1, max_size=30))
@@ -175,7 +175,7 @@ def test_answers_that_belong_together_widen_the_curves_interval() -> None:
 
 def test_places_are_quarters_of_a_level() -> None:
     # 2.33 lies nearest to 2.25; the judge's 6 is off the scale and stands nowhere
-    assert spread([2, 2, 6, None], [7 / 3, 2.25, 3, 3], LEVELS) == ((2.25, 2.0, 2),)
+    assert scatter_points([2, 2, 6, None], [7 / 3, 2.25, 3, 3], LEVELS) == ((2.25, 2.0, 2),)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from review.statistics.agreement.kappa import (
     gwet_ac2,
     krippendorff_alpha_interval,
     krippendorff_alpha_nominal,
-    of_pair,
-    of_units,
+    pair_coincidences,
+    unit_coincidences,
 )
 from review.statistics.agreement.statistic import Rating
 from tests.review.statistics.agreement.tables import table
@@ -48,7 +48,7 @@ def test_published_ac1_and_fleiss_with_gaps() -> None:
 def test_alpha_of_a_pair_by_hand() -> None:
     # 10 answers, 2 differ: o_01 = o_10 = 2, n_0 = 2x3 + 2 = 8, n_1 = 12, n = 20
     # alpha = 1 - 19 x (2 + 2) / (2 x 8 x 12) = 1 - 76/192
-    both = of_pair(table([[3, 1], [1, 5]]))
+    both = pair_coincidences(table([[3, 1], [1, 5]]))
 
     assert krippendorff_alpha_nominal(both).values == pytest.approx(1 - 76 / 192)
     assert krippendorff_alpha_interval(both).values == pytest.approx(1 - 76 / 192)
@@ -56,7 +56,7 @@ def test_alpha_of_a_pair_by_hand() -> None:
 
 def test_ac_of_a_pair_by_hand() -> None:
     # agreement 0.8; prevalences 0.4 and 0.6; chance (0.24 + 0.24) / 1 = 0.48; (0.8 - 0.48) / 0.52
-    both = of_pair(table([[3, 1], [1, 5]]))
+    both = pair_coincidences(table([[3, 1], [1, 5]]))
 
     assert gwet_ac1(both).values == pytest.approx(0.32 / 0.52)
     assert gwet_ac2(both).values == pytest.approx(0.32 / 0.52)
@@ -66,13 +66,13 @@ def test_ac2_weighs_by_the_square_of_the_distance() -> None:
     # levels 1, 2, 3, four answers: 1-1, 1-2, 2-2, 3-3; weights 1 at 0, 0.75 at 1, 0 at 2
     # agreement (1 + 0.75 + 1 + 1) / 4 = 0.9375; prevalences 3/8, 3/8, 2/8; sum p(1-p) = 15/64 + 15/64 + 12/64 = 42/64
     # sum of weights 3 + 4 x 0.75 = 6; chance 6 / (3 x 2) x 42/64 = 0.65625; (0.9375 - 0.65625) / 0.34375
-    both = of_pair(table([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [1, 2, 3]))
+    both = pair_coincidences(table([[1, 1, 0], [0, 1, 0], [0, 0, 1]], [1, 2, 3]))
 
     assert gwet_ac2(both).values == pytest.approx(0.28125 / 0.34375)
 
 
 def test_ac_stays_defined_where_all_is_alike_and_kappa_does_not() -> None:
-    both = of_pair(table([[7, 0], [0, 0]]))
+    both = pair_coincidences(table([[7, 0], [0, 0]]))
 
     assert gwet_ac1(both).values == 1.0
     assert not fleiss_kappa(both).defined
@@ -82,14 +82,14 @@ def test_ac_stays_defined_where_all_is_alike_and_kappa_does_not() -> None:
 def test_fleiss_of_three_raters_by_hand() -> None:
     # three units by three raters: 3-0, 2-1, 0-3. Agreement per unit 1, 1/3, 1: mean 7/9.
     # prevalences 5/9 and 4/9: chance 41/81; (63/81 - 41/81) / (40/81) = 22/40
-    units = of_units(np.array([[3.0, 0], [2, 1], [0, 3]]), np.ones(3), np.array([0.0, 1.0]))
+    units = unit_coincidences(np.array([[3.0, 0], [2, 1], [0, 3]]), np.ones(3), np.array([0.0, 1.0]))
 
     assert fleiss_kappa(units).values == pytest.approx(0.55)
 
 
 def test_two_raters_without_gaps_are_a_pair() -> None:
-    units = of_units(np.array([[2.0, 0], [1, 1], [0, 2]]), np.ones(3), np.array([0.0, 1.0]))
-    both = of_pair(table([[1, 1], [0, 1]]))
+    units = unit_coincidences(np.array([[2.0, 0], [1, 1], [0, 2]]), np.ones(3), np.array([0.0, 1.0]))
+    both = pair_coincidences(table([[1, 1], [0, 1]]))
 
     assert krippendorff_alpha_nominal(units).values == pytest.approx(float(krippendorff_alpha_nominal(both).values))
     assert gwet_ac1(units).values == pytest.approx(float(gwet_ac1(both).values))

@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.statistics.agreement.variance import Missing, Observation, Source, variance_split
-from review.statistics.precision import Spend, what_next
+from review.statistics.agreement.variance import DesignGap, Observation, VarianceSource, variance_split
+from review.statistics.precision import SpendOption, spending_advice
 
-ANSWERS, REVIEWERS, TASTE, REST = Source.ANSWERS, Source.REVIEWERS, Source.TASTE, Source.REST
+ANSWERS, REVIEWERS, TASTE, REST = (
+    VarianceSource.ANSWERS,
+    VarianceSource.REVIEWERS,
+    VarianceSource.INTERACTION,
+    VarianceSource.RESIDUAL,
+)
 
 
 def table(rows: list[list[float | None]]) -> list[Observation]:
@@ -27,7 +32,7 @@ def test_two_way_analysis_of_variance_by_hand() -> None:
     found = variance_split(table([[1, 2], [3, 4], [5, 9]]))
 
     assert found.variances == pytest.approx({ANSWERS: 7.0, REVIEWERS: 1.5, TASTE: 1.5})
-    assert found.missing == {REST: Missing.NEEDS_HIDDEN_REPEATS}
+    assert found.missing == {REST: DesignGap.NEEDS_HIDDEN_REPEATS}
     assert (found.design.answers, found.design.reviewers, found.design.ratings) == (3, 2, 2.0)
 
 
@@ -58,24 +63,24 @@ def test_hidden_repeats_tell_taste_from_the_rest() -> None:
 
 def test_what_cannot_be_told_apart_says_what_it_needs() -> None:
     assert variance_split(table([[1, None], [None, 3]])).missing == {
-        ANSWERS: Missing.NEEDS_OVERLAP,
-        REVIEWERS: Missing.NEEDS_OVERLAP,
-        TASTE: Missing.NEEDS_OVERLAP,
-        REST: Missing.NEEDS_HIDDEN_REPEATS,
+        ANSWERS: DesignGap.NEEDS_OVERLAP,
+        REVIEWERS: DesignGap.NEEDS_OVERLAP,
+        TASTE: DesignGap.NEEDS_OVERLAP,
+        REST: DesignGap.NEEDS_HIDDEN_REPEATS,
     }
     alone = variance_split([Observation(a, "r", float(a + d)) for a in range(3) for d in (0, 1)])
-    assert alone.missing == {REVIEWERS: Missing.NEEDS_TWO_REVIEWERS, TASTE: Missing.NEEDS_OVERLAP}
+    assert alone.missing == {REVIEWERS: DesignGap.NEEDS_TWO_REVIEWERS, TASTE: DesignGap.NEEDS_OVERLAP}
     assert set(alone.variances) == {ANSWERS, REST}
-    assert variance_split([]).missing[ANSWERS] is Missing.NEEDS_RATINGS
+    assert variance_split([]).missing[ANSWERS] is DesignGap.NEEDS_RATINGS
 
 
 def test_the_judges_noise_is_the_mean_square_within_answers() -> None:
     # repeats 1, 3 (sum of squares 2, 1 df) and 4, 4, 7 (6, 2 df): 8 / 3
     found = variance_split([], {"a": [1, 3], "b": [4, 4, 7], "c": [5]})
 
-    assert found.variances == {Source.NOISE: pytest.approx(8 / 3)}
-    assert found.missing[Source.JUDGE] is Missing.NEEDS_RATINGS
-    assert variance_split([], {"a": [1.0], "b": [2.0]}).missing[Source.NOISE] is Missing.NEEDS_JUDGE_REPEATS
+    assert found.variances == {VarianceSource.NOISE: pytest.approx(8 / 3)}
+    assert found.missing[VarianceSource.JUDGE] is DesignGap.NEEDS_RATINGS
+    assert variance_split([], {"a": [1.0], "b": [2.0]}).missing[VarianceSource.NOISE] is DesignGap.NEEDS_JUDGE_REPEATS
 
 
 def test_the_judges_own_error_is_what_experts_and_noise_do_not_explain() -> None:
@@ -83,12 +88,12 @@ def test_the_judges_own_error_is_what_experts_and_noise_do_not_explain() -> None
     found = variance_split(table([[1, 2], [3, 4], [5, 6]]), {0: [2.5], 1: [2.5], 2: [5.5]})
 
     assert found.variances[TASTE] == pytest.approx(0.0)
-    assert found.variances[Source.JUDGE] == pytest.approx(1.0)
+    assert found.variances[VarianceSource.JUDGE] == pytest.approx(1.0)
 
 
 def test_a_simulation_finds_the_components_it_was_made_of() -> None:
     random = np.random.default_rng(11)
-    sums: dict[Source, float] = {}
+    sums: dict[VarianceSource, float] = {}
     rounds = 40
     for _ in range(rounds):
         answer, reviewer = random.normal(0, 1.0, 150), random.normal(0, 0.5, 8)
@@ -105,7 +110,14 @@ def test_a_simulation_finds_the_components_it_was_made_of() -> None:
             judge[a] = list(3.5 + answer[a] + off + random.normal(0, 0.3, 3))
         for source, variance in variance_split(ratings, judge).variances.items():
             sums[source] = sums.get(source, 0.0) + variance / rounds
-    wanted = {ANSWERS: 1.0, REVIEWERS: 0.25, TASTE: 0.36, REST: 0.16, Source.JUDGE: 0.49, Source.NOISE: 0.09}
+    wanted = {
+        ANSWERS: 1.0,
+        REVIEWERS: 0.25,
+        TASTE: 0.36,
+        REST: 0.16,
+        VarianceSource.JUDGE: 0.49,
+        VarianceSource.NOISE: 0.09,
+    }
     assert sums == pytest.approx(wanted, rel=0.15)
 
 
@@ -119,16 +131,16 @@ def test_variances_are_finite_and_never_negative_and_advice_sums_to_one(
     split = variance_split([Observation(a, str(r), v) for a, r, v in values], judge)
     assert all(0.0 <= variance < 100.0 for variance in split.variances.values())
     assert not set(split.variances) & set(split.missing)
-    advice = what_next(split)
+    advice = spending_advice(split)
     assert (sum(advice.shares.values()) == pytest.approx(1.0)) if advice.shares else advice.first is None
 
 
 def test_advice_names_what_would_take_most_off_the_variance() -> None:
     # 3 answers, 2 reviewers: answers 7 / 3, reviewers 1.5 / 2, taste 1.5 / 6
-    advice = what_next(variance_split(table([[1, 2], [3, 4], [5, 9]])))
+    advice = spending_advice(variance_split(table([[1, 2], [3, 4], [5, 9]])))
 
     total = 7 / 3 + 0.75 + 0.25
-    assert advice.first is Spend.QUESTIONS
-    assert advice.shares[Spend.REVIEWERS] == pytest.approx(0.75 / total)
-    assert advice.shares[Spend.RATINGS] == pytest.approx(0.25 / total)
-    assert what_next(variance_split([])).first is None
+    assert advice.first is SpendOption.QUESTIONS
+    assert advice.shares[SpendOption.REVIEWERS] == pytest.approx(0.75 / total)
+    assert advice.shares[SpendOption.RATINGS] == pytest.approx(0.25 / total)
+    assert spending_advice(variance_split([])).first is None

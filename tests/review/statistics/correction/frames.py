@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from review.statistics.agreement.statistic import numbered
-from review.statistics.correction.frame import Component, Frame, ReviewState
+from review.statistics.agreement.statistic import factorize
+from review.statistics.correction.frame import Component, ReviewState, SamplingFrame
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class FrameAnswer:
     built: bool = False
 
 
-def frame_of(answers: Sequence[FrameAnswer]) -> Frame:
+def frame_of(answers: Sequence[FrameAnswer]) -> SamplingFrame:
     """The answers as columns."""
     strata = sorted({one.stratum for one in answers})
     groups = [("alone", one.key) if one.group is None else one.group for one in answers]
@@ -35,7 +35,7 @@ def frame_of(answers: Sequence[FrameAnswer]) -> Frame:
     def column(values: Sequence[float | None]) -> np.ndarray:
         return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
-    return Frame(
+    return SamplingFrame(
         key=np.arange(len(answers)),
         names=[one.key for one in answers],
         judge=column([one.judge for one in answers]),
@@ -44,9 +44,9 @@ def frame_of(answers: Sequence[FrameAnswer]) -> Frame:
         probability=column([one.probability for one in answers]),
         stratum=np.array([strata.index(one.stratum) for one in answers], dtype=np.int64),
         strata=strata,
-        group=numbered(groups),
+        group=factorize(groups),
         groups=list(dict.fromkeys(groups)),
-        built=np.array([one.built for one in answers], dtype=np.bool_),
+        in_prompt=np.array([one.built for one in answers], dtype=np.bool_),
     )
 
 

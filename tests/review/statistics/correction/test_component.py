@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from review.statistics.correction.corrected import corrected
+from review.statistics.correction.corrected import corrected_component
 from review.statistics.correction.frame import Component
 from review.statistics.correction.outcome import (
     Estimate,
+    EstimateWarning,
     Method,
     Target,
-    Warn,
     Withheld,
     WithheldReason,
     score_interval,
@@ -33,7 +33,7 @@ T18, T19, T38 = 2.100922, 2.093024, 2.024394  # 97.5% quantiles of Student's t
 
 
 def estimate(component: Component, target: Target = Target.THIS_RUN) -> Estimate:
-    found = corrected(component, target)
+    found = corrected_component(component, target)
     assert isinstance(found, Estimate), found
     return found
 
@@ -213,7 +213,7 @@ def test_agreement_on_labels_of_one_value_still_follows_the_judge() -> None:
 
     assert found.value == pytest.approx(50 / 60)
     assert found.high == pytest.approx(50 / 60 + 0.0950, abs=5e-5)
-    assert Warn.FEW_OFF_COMMONEST in found.warnings
+    assert EstimateWarning.FEW_OFF_COMMONEST in found.warnings
 
 
 def test_constant_ratings_that_differ_from_the_judge_get_the_exact_interval() -> None:
@@ -223,7 +223,7 @@ def test_constant_ratings_that_differ_from_the_judge_get_the_exact_interval() ->
 
     assert (found.value, found.high, found.method) == (1.0, 1.0, Method.CLOPPER_PEARSON)
     assert found.low == pytest.approx(0.8843, abs=5e-5)
-    assert corrected(replace(yes_no(answers), yes_no=False)) == Withheld(
+    assert corrected_component(replace(yes_no(answers), yes_no=False)) == Withheld(
         WithheldReason.NOT_ESTIMABLE, Target.THIS_RUN, 60, 30
     )
 
@@ -244,7 +244,7 @@ def test_non_response_lowers_the_weight_within_its_stratum_only() -> None:
 
 def test_non_response_above_a_tenth_withholds() -> None:
     answers = half_labelled()[:37] + [silent(37 + at, 1.0) for at in range(3)]
-    found = corrected(yes_no(answers))
+    found = corrected_component(yes_no(answers))
 
     assert isinstance(found, Withheld)
     assert found.reason is WithheldReason.NON_RESPONSE
@@ -280,7 +280,7 @@ def test_failed_answers_without_labels_show_bounds_and_withhold_nothing() -> Non
     found = estimate(yes_no([*half_labelled(), *failed]))
 
     assert found.value == pytest.approx(0.56)
-    assert found.warnings == (Warn.FAILED_STRATUM_BOUNDS,)
+    assert found.warnings == (EstimateWarning.FAILED_STRATUM_BOUNDS,)
     variance = 0.64 * (0.00832 * 0.5 * 20 / 18 + 0.0001585)
     assert (found.low + 0.2 * 0.56, found.high - 0.2 * 0.44) == wilson(0.56, variance, T18)
 
@@ -297,7 +297,7 @@ def test_on_a_scale_that_begins_elsewhere_everything_moves_along() -> None:
 
 
 def test_too_few_labels_say_how_many_are_missing() -> None:
-    found = corrected(yes_no(half_labelled()[3:]))
+    found = corrected_component(yes_no(half_labelled()[3:]))
 
     assert found == Withheld(WithheldReason.TOO_FEW_LABELS, Target.THIS_RUN, 37, 17, {"labels": 3})
     assert found.to_dict()["withheld"] == "too_few_labels"
@@ -308,18 +308,20 @@ def test_a_thin_stratum_is_named() -> None:
     thin = [a for a in answers if a.stratum == "1" or a.rating is None] + [rated(100, 0.0, 0.0, 0.05, "0")]
     thin += [rated(200 + at, 1.0, 1.0, 0.2, "1") for at in range(3)]
 
-    found = corrected(yes_no(thin))
+    found = corrected_component(yes_no(thin))
     assert isinstance(found, Withheld)
     assert (found.reason, found.missing) == (WithheldReason.STRATUM_TOO_FEW_LABELS, {"strata": {"0": 1}})
 
 
 def test_small_frames_and_unreachable_answers_are_withheld() -> None:
-    small = corrected(yes_no([rated(1, 1.0, 1.0), *(unsampled(2 + at, 1.0) for at in range(10))]))
-    unreachable = corrected(yes_no([*half_labelled(), unsampled(99, 1.0, None)]))
+    small = corrected_component(yes_no([rated(1, 1.0, 1.0), *(unsampled(2 + at, 1.0) for at in range(10))]))
+    unreachable = corrected_component(yes_no([*half_labelled(), unsampled(99, 1.0, None)]))
 
     assert isinstance(small, Withheld)
     assert (small.reason, small.missing) == (WithheldReason.SMALL_FRAME, {"labels": 10})
-    twenty = corrected(yes_no(half_labelled()[:10] + half_labelled()[30:]))  # of twenty ten are too few, not too small
+    twenty = corrected_component(
+        yes_no(half_labelled()[:10] + half_labelled()[30:])
+    )  # of twenty ten are too few, not too small
     assert (twenty.reason, twenty.missing) == (WithheldReason.TOO_FEW_LABELS, {"labels": 10})
     assert isinstance(unreachable, Withheld)
     assert (unreachable.reason, unreachable.missing) == (WithheldReason.NO_PROBABILITY, {"answers": 1})
@@ -332,7 +334,7 @@ def test_ends_beyond_the_scale_are_clipped_and_marked() -> None:
     found = estimate(yes_no(answers))
 
     assert found.high == 1.0
-    assert Warn.CLIPPED in found.warnings
+    assert EstimateWarning.CLIPPED in found.warnings
 
 
 def test_questions_like_these_vary_by_group() -> None:
@@ -366,21 +368,21 @@ def test_a_census_still_varies_over_questions() -> None:
     found = estimate(yes_no([rated(at, 1.0, float(at % 2), 1.0) for at in range(10)]), Target.QUESTIONS_LIKE_THESE)
 
     assert found.high - found.value == pytest.approx(2.262157 * (0.25 / 9) ** 0.5, rel=1e-5)
-    assert found.warnings == (Warn.FEW_GROUPS,)
+    assert found.warnings == (EstimateWarning.FEW_GROUPS,)
 
 
 def test_one_group_says_nothing_about_questions_like_these() -> None:
     answers = [replace(answer, group="only") for answer in half_labelled()]
 
-    found = corrected(yes_no(answers), Target.QUESTIONS_LIKE_THESE)
+    found = corrected_component(yes_no(answers), Target.QUESTIONS_LIKE_THESE)
     assert isinstance(found, Withheld)
     assert (found.reason, found.missing) == (WithheldReason.TOO_FEW_GROUPS, {"groups": 1})
 
 
 def test_a_category_is_corrected_and_withheld_by_the_same_rules() -> None:
     hard = [rated(100 + at, 1.0, 0.0) for at in range(5)] + [unsampled(105 + at, 1.0) for at in range(20)]
-    found = corrected(yes_no(half_labelled()), part=True)
-    withheld = corrected(yes_no(hard), part=True)
+    found = corrected_component(yes_no(half_labelled()), is_subset=True)
+    withheld = corrected_component(yes_no(hard), is_subset=True)
 
     assert isinstance(found, Estimate)
     assert found.value == pytest.approx(0.56)
@@ -393,8 +395,8 @@ def test_a_category_too_thin_for_its_strata_is_estimated_without_them() -> None:
     answers = [replace(answer, stratum="a") for answer in half_labelled()]
     answers += [rated(50, 1.0, 1.0, 0.5, "b"), unsampled(51, 1.0, 0.5, "b")]
 
-    assert isinstance(corrected(yes_no(answers)), Withheld)
-    of_category = corrected(yes_no(answers), part=True)
+    assert isinstance(corrected_component(yes_no(answers)), Withheld)
+    of_category = corrected_component(yes_no(answers), is_subset=True)
     assert isinstance(of_category, Estimate)
     # b = Cov / Var over 21 labels: f 11/21, y 11/21, fy 9/21: (9/21 - 121/441) / (11/21 - 121/441) = 68/110
     assert of_category.slope == pytest.approx(68 / 110)
@@ -417,11 +419,11 @@ def test_an_interval_near_the_end_of_a_scale_allows_for_answers_not_seen() -> No
     assert (found.low, high) == wilson(3.84, variance + 0.0055392, 2.063899, 0.0, 4.0)
     assert found.high == 4.0
     assert found.value - found.low > 2 * 2.063899 * variance**0.5
-    assert Warn.UNSEEN_ANSWERS in found.warnings
+    assert EstimateWarning.UNSEEN_ANSWERS in found.warnings
 
 
 def test_no_warning_of_unseen_answers_in_the_middle_of_a_scale() -> None:
-    assert Warn.UNSEEN_ANSWERS not in estimate(Component("x", frame_of(rare(13)), 0.0, 4.0)).warnings
+    assert EstimateWarning.UNSEEN_ANSWERS not in estimate(Component("x", frame_of(rare(13)), 0.0, 4.0)).warnings
 
 
 @pytest.mark.parametrize("value", [-0.1, 0.0, 0.02, 0.3, 0.5, 0.98, 1.0, 1.1])

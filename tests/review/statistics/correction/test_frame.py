@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from review.statistics.correction.frame import Component, ReviewState, united
-from review.statistics.correction.outcome import Method, Target, Warn, WithheldReason
+from review.statistics.correction.frame import Component, ReviewState, unite_frames
+from review.statistics.correction.outcome import EstimateWarning, Method, Target, WithheldReason
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of, rated, unsampled
 
 RATED, WAITING = ReviewState.RATED, ReviewState.NOT_REACHED
@@ -74,7 +74,7 @@ def test_the_names_that_files_and_programs_read_stay() -> None:
         "too_few_groups",
         "no_values",
     ]
-    assert [str(one) for one in Warn] == [
+    assert [str(one) for one in EstimateWarning] == [
         "few_off_commonest",
         "failed_stratum_bounds",
         "clipped",
@@ -86,6 +86,6 @@ def test_the_names_that_files_and_programs_read_stay() -> None:
 def test_of_several_frames_an_answer_is_labelled_where_any_has_a_label_of_it() -> None:
     one = frame_of([rated(1, 1.0, 1.0), unsampled(2, 1.0)])
     other = frame_of([unsampled(1, 1.0), unsampled(2, 1.0), rated(3, 0.0, 1.0)])
-    found = united([one, other])
+    found = unite_frames([one, other])
     assert list(found.labelled) == [True, False, True]
     assert [list(at) for at in found.places] == [[0, 1], [0, 1, 2]]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.statistics.correction.outcome import Influence, Method, Target, group_freedom, interval
+from review.statistics.correction.outcome import Influence, Method, Target, group_freedom, target_interval
 
 
 @pytest.mark.parametrize("groups", [3, 12, 150])
@@ -44,7 +44,7 @@ def test_two_groups_have_an_interval_and_one_has_none() -> None:
     part = np.array([0.1, 0.1, -0.1, -0.1])
     influence = Influence(0.5, part, part, Method.MEAN_OF_LABELS, None)
     known = (np.ones(4, dtype=np.bool_), Target.QUESTIONS_LIKE_THESE, (0.0, 1.0), 0.95)
-    ends = interval(influence, np.array([0, 0, 1, 1]), *known)
+    ends = target_interval(influence, np.array([0, 0, 1, 1]), *known)
     assert ends is not None
     assert ends.groups == 2
-    assert interval(influence, np.zeros(4, dtype=np.int64), *known) is None
+    assert target_interval(influence, np.zeros(4, dtype=np.int64), *known) is None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from review.statistics.correction.corrected import Fitted, corrected, corrected_overall, fitted
+from review.statistics.correction.corrected import ComponentFit, corrected_component, corrected_overall, fit_component
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target, Withheld, WithheldReason
 from tests.review.statistics.correction.frames import (
@@ -47,7 +47,7 @@ def unrated(answers: list[FrameAnswer]) -> list[FrameAnswer]:
 def test_two_halves_of_one_component_are_the_component(target: Target) -> None:
     # equal residuals on equal answers do not average out: 0.5 x + 0.5 x has the width of x
     both = estimate([named("a", half_labelled(), 0.5), named("b", half_labelled(), 0.5)], target)
-    one = corrected(yes_no(half_labelled()), target)
+    one = corrected_component(yes_no(half_labelled()), target)
 
     assert isinstance(one, Estimate)
     assert both.value == pytest.approx(one.value)
@@ -65,8 +65,8 @@ def test_components_rated_on_different_answers_add_their_variances() -> None:
     second += [rated(20 + at, first[20 + at].judge, value) for at, value in enumerate(values)]  # type: ignore[arg-type]
     a, b = named("a", first, 0.5), named("b", second, 0.5)
 
-    fits = [fitted(one) for one in (a, b)]
-    found, alone = estimate([a, b]), [one.influence for one in fits if isinstance(one, Fitted)]
+    fits = [fit_component(one) for one in (a, b)]
+    found, alone = estimate([a, b]), [one.influence for one in fits if isinstance(one, ComponentFit)]
     variance = sum(one.design_variance for one in alone) / 4
     unseen = (sum(one.unseen**0.5 for one in alone) / 2) ** 2
     assert (found.low, found.high) == wilson(found.value, variance + unseen, T18)
@@ -97,7 +97,7 @@ def test_a_judged_component_reaches_no_further_than_its_answers_could() -> None:
     judged = replace(named("judged", unrated(half_labelled()), 0.25), judged=True, most=0.75)
     found = estimate([named("rated", half_labelled(), 0.75), judged])
 
-    half = 0.75 * width(corrected(yes_no(half_labelled()))) / 2
+    half = 0.75 * width(corrected_component(yes_no(half_labelled()))) / 2
     assert found.high == pytest.approx(found.value + half + 0.25 * 0.15)
 
 
@@ -107,13 +107,13 @@ def test_a_baselines_unrated_component_widens_the_other_way() -> None:
     rated_part = named("rated", half_labelled(), 0.75)
     found = estimate([rated_part, judged])
 
-    half = 0.75 * width(corrected(yes_no(half_labelled()))) / 2
+    half = 0.75 * width(corrected_component(yes_no(half_labelled()))) / 2
     assert (found.low, found.high) == pytest.approx((found.value - half - 0.10, found.value + half + 0.15))
 
 
 def test_over_questions_an_uncorrected_component_adds_its_variation() -> None:
     parts = [named("rated", half_labelled(), 0.75), named("rule", unrated(half_labelled()), 0.25)]
-    alone = corrected(parts[0], Target.QUESTIONS_LIKE_THESE)
+    alone = corrected_component(parts[0], Target.QUESTIONS_LIKE_THESE)
 
     assert width(estimate(parts, Target.QUESTIONS_LIKE_THESE)) > 0.75 * width(alone)
 
@@ -202,7 +202,7 @@ def test_effective_labels_weigh_an_answer_by_the_smaller_of_its_probabilities(mo
 
     parts = [part("a", range(5)), part("b", range(5, 10))]
     assert estimate(parts).effective_labels is None  # too few unequal labels
-    monkeypatch.setattr("review.statistics.correction.corrected.LEAST_UNEQUAL", 0)
+    monkeypatch.setattr("review.statistics.correction.corrected.MIN_EFFECTIVE_LABELS", 0)
     found = estimate(parts)
 
     variance = 10 * ((0.016 * 0.75**0.5 + 0.008 * 0.5**0.5) ** 2 + 0.024**2 * 0.5) * 20 / 19

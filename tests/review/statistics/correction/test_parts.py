@@ -16,7 +16,7 @@ def stratum(name: str, size: int, judged: Sequence[float], rating: Sequence[floa
     count = len(judged)
     return Stratum(
         name=name,
-        failed=False,
+        judge_failed=False,
         members=np.arange(size),
         labelled=np.arange(count),
         judge=np.resize(np.array(judged, dtype=float), size),
@@ -24,8 +24,8 @@ def stratum(name: str, size: int, judged: Sequence[float], rating: Sequence[floa
         rating=np.array(rating, dtype=float),
         inclusion=np.full(count, count / size),
         reached=count,
-        silent=0,
-        silent_share=0.0,
+        unanswered=0,
+        unanswered_share=0.0,
     )
 
 

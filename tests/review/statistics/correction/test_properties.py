@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from review.statistics.correction.corrected import corrected, corrected_overall
+from review.statistics.correction.corrected import corrected_component, corrected_overall
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target
 from review.statistics.sampling.draw import draw
@@ -50,7 +50,7 @@ def component(rows: list[tuple], name: str = "x") -> Component:
 @given(answers, st.sampled_from(list(Target)))
 @settings(max_examples=examples(200), deadline=None)
 def test_every_outcome_is_finite_ordered_and_on_the_scale(rows: list[tuple], target: Target) -> None:
-    for found in (corrected(component(rows), target), corrected_overall([component(rows)], target)):
+    for found in (corrected_component(component(rows), target), corrected_overall([component(rows)], target)):
         json.dumps(found.to_dict(), allow_nan=False)
         if isinstance(found, Estimate):
             assert 1.0 <= found.low <= found.value <= found.high <= 5.0
@@ -64,8 +64,8 @@ def test_the_order_of_the_frame_changes_nothing(rows: list[tuple], seed: int) ->
     given_order = component(rows)
     places = list(range(len(rows)))
     random.Random(seed).shuffle(places)
-    shuffled = given_order.frame.at(np.array(places))
-    first, second = corrected(given_order), corrected(Component("x", shuffled, 1.0, 5.0))
+    shuffled = given_order.frame.take(np.array(places))
+    first, second = corrected_component(given_order), corrected_component(Component("x", shuffled, 1.0, 5.0))
 
     assert type(first) is type(second)
     if isinstance(first, Estimate) and isinstance(second, Estimate):
@@ -101,7 +101,7 @@ def test_intervals_cover_as_often_as_they_say(strategy: str) -> None:
             )
             for one in drawn
         ]
-        found = corrected(Component("x", frame_of(frame), 1.0, 5.0))
+        found = corrected_component(Component("x", frame_of(frame), 1.0, 5.0))
         assert isinstance(found, Estimate)
         hits += found.low <= expert.mean() <= found.high
         errors.append(found.value - expert.mean())

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from review.statistics.correction.outcome import Deviation
-from review.statistics.paired_tests.family import family_of
+from review.statistics.paired_tests.family import difference_family
 from review.statistics.paired_tests.gatekeeping import Branch, gatekeep
 from review.statistics.paired_tests.paired import paired_difference
 
@@ -52,7 +52,7 @@ def test_metrics_are_tested_only_where_their_overall_score_differs() -> None:
 def test_the_level_of_an_overall_score_is_handed_to_its_metrics() -> None:
     metrics = {str(seed): deviation(seed, 0.4) for seed in range(3)}
     _, tests = gatekeep([Branch(deviation(1, 1.0), metrics), Branch(deviation(2), {})], **FAST)
-    family = family_of(list(metrics.values()), error=0.025, **FAST)
+    family = difference_family(list(metrics.values()), error=0.025, **FAST)
 
     assert tests[0].metric_confidence == family.confidence
     assert list(tests[0].metric_p.values()) == pytest.approx([min(1.0, 2 * p) for p in family.p_values])

@@ -6,21 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from review.statistics.correction.corrected import corrected
+from review.statistics.correction.corrected import corrected_component
 from review.statistics.correction.outcome import Estimate, Target
 from review.statistics.paired_tests.gate import (
+    DifferenceVerdict,
     GateVerdict,
     Resource,
-    Verdict,
+    answers_to_decide,
+    difference_verdict,
     fail_under,
+    labels_to_decide,
     max_drop,
-    settle_by_labels,
-    settle_by_questions,
-    settle_pass_rate,
-    verdict_of,
+    questions_to_decide,
 )
 from review.statistics.paired_tests.paired import corrected_difference, holm, mcnemar
-from review.statistics.paired_tests.ranking import Ranking, ranking, ranking_of_sums
+from review.statistics.paired_tests.ranking import RunRanking, rank_runs, rank_weighted_runs
 from tests.review.statistics.correction.frames import half_labelled, yes_no
 
 
@@ -79,7 +79,7 @@ def test_a_pass_rate_tells_how_many_answers_decide_it(
     rate: float, answers: int, limit: float, needed: int | None
 ) -> None:
     """Found beside it with scipy's beta quantiles, one size after the other."""
-    found = settle_pass_rate(rate, answers, limit)
+    found = answers_to_decide(rate, answers, limit)
     assert (found and found.needed) == needed
 
 
@@ -88,13 +88,13 @@ def test_a_pass_rate_tells_how_many_answers_decide_it(
 )
 def test_advice_ends_at_two_thousand_questions(distance: float, needed: int | None) -> None:
     # 100 x (.05 / distance)^2: 100, 1992.98, 2029.05, 27777.8
-    found = settle_by_questions(100, 0.05, distance)
+    found = questions_to_decide(100, 0.05, distance)
     assert (found and found.needed) == needed
 
 
 def test_advice_ends_at_two_thousand_ratings() -> None:
     # 1 / n = (1/100 - 1/50,000) x (distance / .05)^2 + 1/50,000: .05 of .05 stays, .011 needs 1,987.9, .01 2,385.5
-    found = {at: settle_by_labels(100, 50_000, 50_000, 0.05, 0.05, at) for at in (0.05, 0.011, 0.01)}
+    found = {at: labels_to_decide(100, 50_000, 50_000, 0.05, 0.05, at) for at in (0.05, 0.011, 0.01)}
     assert [one and (one.resource, one.needed) for one in found.values()] == [
         (Resource.LABELS, 100),
         (Resource.LABELS, 1988),
@@ -110,15 +110,15 @@ def test_a_limit_that_was_summed_is_rounded_too() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [
-        (6e-10, 0.1, Verdict.BETTER),  # 0.000000001 in nine digits
-        (4e-10, 0.1, Verdict.CANNOT_TELL),  # 0
-        (0.0, 0.1, Verdict.CANNOT_TELL),
-        (-0.1, -4e-10, Verdict.CANNOT_TELL),
-        (-0.1, -6e-10, Verdict.WORSE),
+        (6e-10, 0.1, DifferenceVerdict.BETTER),  # 0.000000001 in nine digits
+        (4e-10, 0.1, DifferenceVerdict.CANNOT_TELL),  # 0
+        (0.0, 0.1, DifferenceVerdict.CANNOT_TELL),
+        (-0.1, -4e-10, DifferenceVerdict.CANNOT_TELL),
+        (-0.1, -6e-10, DifferenceVerdict.WORSE),
     ],
 )
-def test_a_difference_is_compared_with_none_in_nine_digits(low: float, high: float, verdict: Verdict) -> None:
-    assert verdict_of(low, high) is verdict
+def test_a_difference_is_compared_with_none_in_nine_digits(low: float, high: float, verdict: DifferenceVerdict) -> None:
+    assert difference_verdict(low, high) is verdict
 
 
 def test_max_drop_of_two_points() -> None:
@@ -136,12 +136,12 @@ def test_ranking_orders_by_common_questions_and_says_which_places_are_sure() -> 
         "middle": {q: float(q % 2) for q in questions},
         "near": {q: float((q + 1) % 2) for q in questions} | {"extra": 1.0},
     }
-    found = ranking(runs)
+    found = rank_runs(runs)
 
     assert found.questions == 100
     assert [(one.run, one.mean) for one in found.order] == [("clear", 1.0), ("middle", 0.5), ("near", 0.5)]
     assert [one.places for one in found.order] == [(1, 1), (2, 3), (2, 3)]
-    assert ranking({}) == Ranking((), 0)
+    assert rank_runs({}) == RunRanking((), 0)
 
 
 def test_a_ranking_of_sums_takes_each_part_over_the_questions_that_all_runs_have_it_of() -> None:
@@ -150,21 +150,24 @@ def test_a_ranking_of_sums_takes_each_part_over_the_questions_that_all_runs_have
         "b": {"hit": {1: 1.0, 2: 1.0}, "refusal": {9: 0.0}},
         "a": {"hit": {1: 1.0, 2: 0.0, 3: 0.0}, "refusal": {9: 1.0}},
     }
-    found = ranking_of_sums(runs, {"hit": 0.5, "refusal": 0.5, "unknown": 0.2})
+    found = rank_weighted_runs(runs, {"hit": 0.5, "refusal": 0.5, "unknown": 0.2})
 
     assert [(one.run, one.mean) for one in found.order] == [("a", 0.75), ("b", 0.5)]
     assert found.questions == 3
 
 
 def test_one_run_alone_has_the_first_place() -> None:
-    found = ranking({"only": {1: 0.5, 2: 1.0}})
+    found = rank_runs({"only": {1: 0.5, 2: 1.0}})
 
     assert [(one.run, one.mean, one.places) for one in found.order] == [("only", 0.75, (1, 1))]
 
 
 def test_a_score_less_itself_is_nothing_with_only_the_unseen_around_it() -> None:
     component = yes_no([replace(answer, group=answer.key) for answer in half_labelled()])
-    found, alone = corrected_difference([component], [component]), corrected(component, Target.QUESTIONS_LIKE_THESE)
+    found, alone = (
+        corrected_difference([component], [component]),
+        corrected_component(component, Target.QUESTIONS_LIKE_THESE),
+    )
 
     assert isinstance(found, Estimate)
     assert isinstance(alone, Estimate)
@@ -177,7 +180,7 @@ def test_unpaired_runs_add_their_variances() -> None:
     first = yes_no([replace(answer, group=("a", answer.key)) for answer in half_labelled()])
     second = yes_no([replace(answer, group=("b", answer.key)) for answer in half_labelled(4)])
     found = corrected_difference([first], [second])
-    widths = [corrected(one, Target.QUESTIONS_LIKE_THESE) for one in (first, second)]
+    widths = [corrected_component(one, Target.QUESTIONS_LIKE_THESE) for one in (first, second)]
 
     assert isinstance(found, Estimate)
     # 0.6 x (24 - 14) / 40

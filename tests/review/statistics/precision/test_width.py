@@ -10,10 +10,10 @@ from review.statistics.precision import (
     PlannedStratum,
     expected_difference,
     expected_half_width,
+    label_plan,
     labels_for_difference,
     labels_for_width,
     pilot_deviations,
-    plan_of,
 )
 from tests.examples import examples
 
@@ -37,7 +37,7 @@ def test_strata_share_by_size_and_deviation() -> None:
     # 500 x 0.4 to 500 x 0.1 is 4 to 1, so that of 100 labels 80 are of the first
     strata = [PlannedStratum("a", 500, 0.4), PlannedStratum("b", 500, 0.1)]
 
-    assert plan_of(strata, 100).half_width == expected_half_width(strata, {"a": 80, "b": 20})
+    assert label_plan(strata, 100).half_width == expected_half_width(strata, {"a": 80, "b": 20})
 
 
 def test_fewer_than_twenty_are_never_planned_and_a_small_frame_is_taken_whole() -> None:

@@ -8,25 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.metrics.retrieval import ndcg_at_k, precision_at_k, recall_at_k
 from review.statistics.correction.outcome import Method, WithheldReason
 from review.statistics.retrieval_truth.drawing import (
     PassageDraw,
+    above_first_relevant,
     draw_passages,
+    draw_probabilities,
     guess_relevance,
-    needed_for_first,
-    proportional,
 )
 from review.statistics.retrieval_truth.estimating import (
-    Corrected,
+    CorrectedFigure,
     estimate,
-    first_relevant,
-    for_questions_like_these,
+    estimate_for_similar_questions,
+    first_relevant_figures,
 )
-from review.statistics.retrieval_truth.pool import Metric, Pool, figures, ideal_gain
+from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric, ideal_gain, pool_figures
 
 NAN = math.nan
 
@@ -49,13 +49,15 @@ def a_pool(
     return Pool(question, ranks, known, judge, k), relevant
 
 
-def of(found: list[Corrected], metric: Metric, system: int = 0, other: int | None = None) -> Corrected:
+def of(
+    found: list[CorrectedFigure], metric: RetrievalMetric, system: int = 0, other: int | None = None
+) -> CorrectedFigure:
     return next(one for one in found if (one.metric, one.system, one.other) == (metric, system, other))
 
 
 def test_figures_are_those_of_the_metrics_where_everything_is_labelled() -> None:
     pool, relevant = a_pool()
-    found = figures(pool, relevant, pool.sums(relevant), pool.sums(relevant) > 0).value
+    found = pool_figures(pool, relevant, pool.sums(relevant), pool.sums(relevant) > 0).value
     for system in range(pool.systems):
         expected = []
         for one in range(pool.questions):
@@ -72,7 +74,7 @@ def test_figures_are_those_of_the_metrics_where_everything_is_labelled() -> None
 
 def test_a_difference_is_that_of_the_figures_and_follows_them() -> None:
     pool, relevant = a_pool()
-    found = figures(pool, relevant, pool.sums(relevant), np.ones(pool.questions, bool))
+    found = pool_figures(pool, relevant, pool.sums(relevant), np.ones(pool.questions, bool))
     assert found.value[:, 3] == pytest.approx(found.value[:, 0] - found.value[:, 1])
     assert found.value[:, 5] == pytest.approx(found.value[:, 1] - found.value[:, 2])
     assert found.influence[:, 4] == pytest.approx(found.influence[:, 0] - found.influence[:, 2])
@@ -82,12 +84,12 @@ def test_influence_is_the_derivative_of_the_figure() -> None:
     pool, relevant = a_pool(questions=3, passages=25)
     somewhere = relevant * 0.7 + 0.11
     least, counted = np.ones(3), np.ones(3, bool)
-    found = figures(pool, somewhere, least, counted)
+    found = pool_figures(pool, somewhere, least, counted)
     for at in (0, 7, 40):
         up, down = somewhere.copy(), somewhere.copy()
         up[at] += 1e-5
         down[at] -= 1e-5
-        slope = (figures(pool, up, least, counted).value - figures(pool, down, least, counted).value) / 2e-5
+        slope = (pool_figures(pool, up, least, counted).value - pool_figures(pool, down, least, counted).value) / 2e-5
         assert found.influence[:, :, at] == pytest.approx(slope, abs=1e-6)
 
 
@@ -130,12 +132,12 @@ def test_every_unlabelled_passage_can_be_drawn_and_a_large_draw_takes_all() -> N
 
 def test_proportional_probabilities_by_hand() -> None:
     # 0.7 x (0.8, 0.1, 0.1) + 0.3 / 3 = 0.66, 0.17, 0.17; times 2 the first is above 1, the others share 1 evenly
-    found = proportional(np.array([8.0, 1.0, 1.0]), 2, np.zeros(3, bool))
+    found = draw_probabilities(np.array([8.0, 1.0, 1.0]), 2, np.zeros(3, bool))
     assert found == pytest.approx([1.0, 0.5, 0.5])
     # without one that is sure: 0.66, 0.17, 0.17 of a size of 1
-    assert proportional(np.array([8.0, 1.0, 1.0]), 1, np.zeros(3, bool)) == pytest.approx([0.66, 0.17, 0.17])
-    assert proportional(np.array([8.0, 1.0, 1.0]), 2, np.array([False, True, False]))[1] == 1.0
-    assert proportional(np.zeros(4), 2, np.zeros(4, bool)) == pytest.approx([0.5] * 4)
+    assert draw_probabilities(np.array([8.0, 1.0, 1.0]), 1, np.zeros(3, bool)) == pytest.approx([0.66, 0.17, 0.17])
+    assert draw_probabilities(np.array([8.0, 1.0, 1.0]), 2, np.array([False, True, False]))[1] == 1.0
+    assert draw_probabilities(np.zeros(4), 2, np.zeros(4, bool)) == pytest.approx([0.5] * 4)
 
 
 def test_a_guess_is_learnt_from_labels_or_is_the_judges_word() -> None:
@@ -160,7 +162,7 @@ def test_a_labelled_pool_without_a_judge_still_gives_a_guess() -> None:
 
 def test_estimates_are_right_on_average_and_their_intervals_cover() -> None:
     pool, relevant = a_pool()
-    truth = figures(pool, relevant, pool.sums(relevant), pool.sums(relevant) > 0).value
+    truth = pool_figures(pool, relevant, pool.sums(relevant), pool.sums(relevant) > 0).value
     values, covered = [], []
     for seed in range(120):
         drawn = draw_passages(pool, 45, seed)
@@ -179,13 +181,15 @@ def test_estimates_are_right_on_average_and_their_intervals_cover() -> None:
 
 def test_a_wrong_guess_shifts_nothing() -> None:
     pool, relevant = a_pool()
-    truth = figures(pool, relevant, pool.sums(relevant), pool.sums(relevant) > 0).value
+    truth = pool_figures(pool, relevant, pool.sums(relevant), pool.sums(relevant) > 0).value
     values = []
     for seed in range(120):
         drawn = draw_passages(pool, 60, seed)
         wrong = PassageDraw(1.0 - drawn.guess, drawn.probability, drawn.sampled)
         values.append(
-            of(list(estimate(pool, wrong, np.where(drawn.sampled, relevant, NAN)).figures), Metric.PRECISION).value
+            of(
+                list(estimate(pool, wrong, np.where(drawn.sampled, relevant, NAN)).figures), RetrievalMetric.PRECISION
+            ).value
         )
     assert abs(np.mean(values) - truth[0, 0]) <= 4 * np.std(values) / math.sqrt(120)
 
@@ -202,7 +206,7 @@ def test_half_the_ratings_of_a_draw_count_twice() -> None:
     rest = np.full(len(relevant), NAN)
     rest[order[:30]] = relevant[order[:30]]
     as_drawn = PassageDraw(drawn.guess, halved.probability, ~np.isnan(rest))
-    both = (of(list(one.figures), Metric.NDCG) for one in (found, estimate(pool, as_drawn, rest)))
+    both = (of(list(one.figures), RetrievalMetric.NDCG) for one in (found, estimate(pool, as_drawn, rest)))
     one, other = both
     assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
 
@@ -211,8 +215,8 @@ def test_a_complete_pool_is_a_census() -> None:
     pool, relevant = a_pool()
     drawn = draw_passages(pool, 10_000, 0)
     found = estimate(pool, drawn, np.where(drawn.sampled, relevant, NAN))
-    truth = figures(pool, relevant, pool.sums(relevant), pool.sums(relevant) > 0).value
-    one = of(list(found.figures), Metric.RECALL, 1)
+    truth = pool_figures(pool, relevant, pool.sums(relevant), pool.sums(relevant) > 0).value
+    one = of(list(found.figures), RetrievalMetric.RECALL, 1)
     assert (one.value, one.low, one.high, one.method) == (
         pytest.approx(truth[1, 1]), pytest.approx(truth[1, 1]), pytest.approx(truth[1, 1]), Method.CENSUS,
     )  # fmt: skip
@@ -226,8 +230,10 @@ def test_too_few_ratings_and_too_many_without_an_answer_are_withheld() -> None:
     rated[at[:19]] = relevant[at[:19]]
     assert {one.withheld for one in estimate(pool, drawn, rated).figures} == {WithheldReason.TOO_FEW_LABELS}
     rated[at[:30]] = relevant[at[:30]]
-    assert {one.withheld for one in estimate(pool, drawn, rated, cannot=3).figures} == {None}
-    assert {one.withheld for one in estimate(pool, drawn, rated, cannot=4).figures} == {WithheldReason.NON_RESPONSE}
+    assert {one.withheld for one in estimate(pool, drawn, rated, unjudgeable=3).figures} == {None}
+    assert {one.withheld for one in estimate(pool, drawn, rated, unjudgeable=4).figures} == {
+        WithheldReason.NON_RESPONSE
+    }
 
 
 def test_recall_and_ndcg_leave_out_questions_without_a_known_relevant_passage() -> None:
@@ -237,12 +243,12 @@ def test_recall_and_ndcg_leave_out_questions_without_a_known_relevant_passage() 
     drawn = draw_passages(pool, 2, 0)
     found = estimate(pool, drawn, np.array([NAN, NAN, 0.0, 0.0]))
     assert (found.questions, found.with_relevant) == (2, 1)
-    told = {metric: of(list(found.figures), metric).value for metric in Metric}
-    assert told == {Metric.PRECISION: 0.0, Metric.RECALL: 0.0, Metric.NDCG: 0.0}
+    told = {metric: of(list(found.figures), metric).value for metric in RetrievalMetric}
+    assert told == {RetrievalMetric.PRECISION: 0.0, RetrievalMetric.RECALL: 0.0, RetrievalMetric.NDCG: 0.0}
     nothing = Pool(question, ranks, np.array([0.0, 0.0, NAN, NAN]), np.full(4, NAN), 1)
     none = estimate(nothing, drawn, np.array([NAN, NAN, 0.0, 0.0]))
-    assert of(list(none.figures), Metric.RECALL).withheld is WithheldReason.NO_VALUES
-    assert of(list(none.figures), Metric.PRECISION).value == 0.0
+    assert of(list(none.figures), RetrievalMetric.RECALL).withheld is WithheldReason.NO_VALUES
+    assert of(list(none.figures), RetrievalMetric.PRECISION).value == 0.0
 
 
 def test_hit_and_mrr_are_told_only_where_nothing_is_unknown_above_the_first_relevant_one() -> None:
@@ -255,20 +261,20 @@ def test_hit_and_mrr_are_told_only_where_nothing_is_unknown_above_the_first_rele
         3,
     )
     nobody = np.full(6, NAN)
-    assert [(one.hit, one.undecided) for one in first_relevant(pool, nobody)] == [(None, 1)]
-    needed = needed_for_first(pool)
+    assert [(one.hit, one.undecided) for one in first_relevant_figures(pool, nobody)] == [(None, 1)]
+    needed = above_first_relevant(pool)
     assert needed.tolist() == [False, False, False, True, False, False]
-    (found,) = first_relevant(pool, np.array([NAN, NAN, NAN, 0.0, NAN, NAN]))
+    (found,) = first_relevant_figures(pool, np.array([NAN, NAN, NAN, 0.0, NAN, NAN]))
     assert (found.hit, found.reciprocal_rank) == (1.0, pytest.approx((1 / 2 + 1 / 2) / 2))
     assert draw_passages(pool, 1, 0, first_relevant=True).sampled.tolist() == needed.tolist()
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     full = Pool(np.array([0, 0]), np.array([[1, 2]]), np.array([1.0, 0.0]), np.full(2, NAN), 2)
-    with pytest.raises(Refused, match="nothing_to_rate"):
+    with pytest.raises(DomainError, match="nothing_to_rate"):
         draw_passages(full, 5, 0)
     unknown = Pool(np.array([0, 0]), np.array([[1, 2]]), np.full(2, NAN), np.full(2, NAN), 2)
-    with pytest.raises(Refused, match="too_few_for_first"):
+    with pytest.raises(DomainError, match="too_few_for_first"):
         draw_passages(unknown, 1, 0, first_relevant=True)
     with pytest.raises(ValueError, match="at least one"):
         draw_passages(unknown, 0, 0)
@@ -276,7 +282,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         Pool(np.array([0]), np.array([[1, 2]]), np.array([1.0]), np.array([NAN]), 2)
 
 
-def worked_example() -> Corrected:
+def worked_example() -> CorrectedFigure:
     """Forty questions, two systems, k = 1; A's forty passages have no label, twenty of them are rated and twelve are
     relevant. B's passages are labelled, half of them relevant."""
     question = np.tile(np.arange(40), 2)
@@ -286,7 +292,7 @@ def worked_example() -> Corrected:
     sampled = np.array([True] * 20 + [False] * 60)
     drawn = PassageDraw(np.full(80, 0.5), np.array([0.5] * 40 + [0.0] * 40), sampled)
     rated = np.array([1.0] * 12 + [0.0] * 8 + [NAN] * 60)
-    return of(list(estimate(pool, drawn, rated).figures), Metric.PRECISION)
+    return of(list(estimate(pool, drawn, rated).figures), RetrievalMetric.PRECISION)
 
 
 def test_the_worked_example_of_the_docs() -> None:
@@ -313,7 +319,7 @@ def test_an_interval_goes_no_further_than_unrated_passages_can_bring_it() -> Non
     sampled = (np.arange(size) >= 5) & (np.arange(size) < 25)
     drawn = PassageDraw(np.full(size, 0.01), np.where(np.isnan(known), 0.1, 0.0), sampled)
     found = estimate(pool, drawn, np.where(sampled, np.arange(size) == 5, NAN))
-    recall = of(list(found.figures), Metric.RECALL)
+    recall = of(list(found.figures), RetrievalMetric.RECALL)
     assert (recall.value, recall.low, recall.high) == pytest.approx((4 / 14, 4 / 185, 4 / 5))
 
 
@@ -328,7 +334,7 @@ def test_an_interval_of_recall_reaches_further_up_than_down() -> None:
     sampled = (at >= 5) & (at < 105)
     drawn = PassageDraw(np.full(size, 0.5), np.where(at < 5, 0.0, 0.5), sampled)
     found = estimate(pool, drawn, np.where(sampled, at % 2 == 0, NAN))
-    recall, t = of(list(found.figures), Metric.RECALL), 1.9842170
+    recall, t = of(list(found.figures), RetrievalMetric.RECALL), 1.9842170
     assert recall.value == pytest.approx(4 / 104)
     assert recall.high == pytest.approx(4 / (104 - t * math.sqrt(87.5)))
     assert recall.low == pytest.approx(4 / 104 * (1 - t * math.sqrt(50 * 100 / 99 + 37.5) / 104))
@@ -344,7 +350,7 @@ def test_for_questions_like_these_by_hand() -> None:
     sampled = np.arange(n) < 20
     drawn = PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
     rated = np.where(sampled, (np.arange(n) < 12).astype(float), NAN)
-    found = for_questions_like_these(pool, drawn, rated, list(range(n)))[Metric.PRECISION, 0, None]
+    found = estimate_for_similar_questions(pool, drawn, rated, list(range(n)))[RetrievalMetric.PRECISION, 0, None]
     assert isinstance(found, tuple)
     value, deviation = found
     assert value == pytest.approx(0.6)
@@ -352,13 +358,18 @@ def test_for_questions_like_these_by_hand() -> None:
     assert (deviation.value, deviation.freedom) == (pytest.approx(0.6), pytest.approx(39))
     assert deviation.error == pytest.approx(0.13135, abs=1e-5)
     assert sum(deviation.sums.values()) == pytest.approx(0)
-    grouped = for_questions_like_these(pool, drawn, rated, [at // 2 for at in range(n)])[Metric.PRECISION, 0, None]
+    grouped = estimate_for_similar_questions(pool, drawn, rated, [at // 2 for at in range(n)])[
+        RetrievalMetric.PRECISION, 0, None
+    ]
     assert isinstance(grouped, tuple)
     assert grouped[1] is not None
     # 6 x 1.8^2 + 4 x 2.2^2 + 10 x .2^2 = 39.2; 20/19 x 39.2 / 1600 + .0046875
     assert grouped[1].error == pytest.approx(math.sqrt(20 / 19 * 39.2 / 1600 + 0.0046875))
-    assert for_questions_like_these(pool, drawn, rated, ["one"] * n)[Metric.PRECISION, 0, None] == (value, None)
-    few = for_questions_like_these(pool, drawn, np.where(np.arange(n) < 5, rated, NAN), list(range(n)))
+    assert estimate_for_similar_questions(pool, drawn, rated, ["one"] * n)[RetrievalMetric.PRECISION, 0, None] == (
+        value,
+        None,
+    )
+    few = estimate_for_similar_questions(pool, drawn, np.where(np.arange(n) < 5, rated, NAN), list(range(n)))
     assert set(few.values()) == {WithheldReason.TOO_FEW_LABELS}
 
 
@@ -370,13 +381,13 @@ def test_intervals_for_questions_like_these_cover_those_of_many_more() -> None:
     first = np.flatnonzero(np.diff(many.question, prepend=-1))
     known, truth = many.known.copy(), truth.copy()
     known[first] = truth[first] = 1.0  # every question has a relevant passage that is known
-    wanted = figures(many, truth, many.sums(truth), np.ones(6000, dtype=bool)).value
+    wanted = pool_figures(many, truth, many.sums(truth), np.ones(6000, dtype=bool)).value
     held = np.zeros((3, 3))
     for one in range(200):
         own = (many.question >= 30 * one) & (many.question < 30 * one + 30)
         pool = Pool(many.question[own] - 30 * one, many.ranks[:, own], known[own], many.judge[own], many.k)
         drawn = draw_passages(pool, 100, one)
-        told = for_questions_like_these(pool, drawn, np.where(drawn.sampled, truth[own], NAN), list(range(30)))
+        told = estimate_for_similar_questions(pool, drawn, np.where(drawn.sampled, truth[own], NAN), list(range(30)))
         for at, found in enumerate(told.values()):
             assert isinstance(found, tuple)
             assert found[1] is not None

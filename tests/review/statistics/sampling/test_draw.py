@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.core.errors import Refused
+from evaluation.core.errors import DomainError
 from review.statistics.sampling.draw import allocate, draw
-from review.statistics.sampling.member import FAILED, Drawn, DrawParams, Member, Strategy, stratify
+from review.statistics.sampling.member import FAILED, DrawnAnswer, DrawParams, Member, Strategy, stratify
 from tests.examples import examples
 
 
@@ -107,7 +107,7 @@ def test_all_fails_and_a_share_of_the_rest() -> None:
 
 
 def test_fails_beyond_the_size_are_refused() -> None:
-    with pytest.raises(Refused, match="fails_exceed_size"):
+    with pytest.raises(DomainError, match="fails_exceed_size"):
         draw(frame(), "fails_plus_share", 10, seed=0, params=DrawParams(fail_below=3))
 
 
@@ -137,7 +137,7 @@ def test_uncertainty_probabilities_sum_to_the_size_and_none_is_zero(spread: list
 
 
 def test_uncertainty_without_spread_is_refused() -> None:
-    with pytest.raises(Refused, match="no_spread"):
+    with pytest.raises(DomainError, match="no_spread"):
         draw(frame(), "uncertainty", 10, seed=0, params=DrawParams(spread={1: 0.0}))
 
 
@@ -156,8 +156,8 @@ def test_a_later_look_takes_earlier_answers_as_certain() -> None:
     drawn = draw(frame(), "uniform", 10, seed=0, params=DrawParams(certain=frozenset({1, 2})))
 
     assert [one for one in drawn if one.stratum == "certain"] == [
-        Drawn(1, "certain", 1.0, True),
-        Drawn(2, "certain", 1.0, True),
+        DrawnAnswer(1, "certain", 1.0, True),
+        DrawnAnswer(2, "certain", 1.0, True),
     ]
     assert {one.probability for one in drawn if one.stratum != "certain"} == {10 / 38}
 
@@ -172,12 +172,12 @@ def test_order_of_the_frame_changes_nothing_and_the_seed_does() -> None:
 
 def test_a_size_too_small_for_the_strata_is_refused() -> None:
     # the failed stratum and one merged stratum need 2 each
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DomainError) as refused:
         draw(frame(), "stratified", 3, seed=0)
     assert (refused.value.code, refused.value.params) == ("draw_too_small", {"needed": 4, "strata": 2})
-    with pytest.raises(Refused, match="empty_frame"):
+    with pytest.raises(DomainError, match="empty_frame"):
         draw([], "uniform", 3, seed=0)
-    with pytest.raises(Refused, match="unknown_keys"):
+    with pytest.raises(DomainError, match="unknown_keys"):
         draw(frame(), "hand_picked", 0, seed=0, params=DrawParams(keys=frozenset({999})))
 
 
@@ -195,13 +195,13 @@ def test_quarters_are_named_from_where_to_where_they_go() -> None:
     members = [Member(key, "a", 1 + key / 2, False) for key in range(12)]
     names = stratify(members, merge_below=0.0)
     assert list(dict.fromkeys(names.values())) == ["a 1..2", "a 2..3.5", "a 3.5..5", "a 5..6.5"]
-    halves = stratify(members, merge_below=0.0, most=2)
+    halves = stratify(members, merge_below=0.0, max_strata=2)
     assert len(set(halves.values())) == 2
     assert "from" not in "".join(halves.values())
 
 
 def test_the_answers_the_judge_failed_on_count_among_the_most_strata() -> None:
-    names = stratify(frame(40, failed=3), merge_below=0.0, most=3)
+    names = stratify(frame(40, failed=3), merge_below=0.0, max_strata=3)
     assert FAILED in names.values()
     assert len(set(names.values())) == 3
 

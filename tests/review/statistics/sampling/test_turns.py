@@ -13,27 +13,27 @@ from review.statistics.correction.corrected import corrected_overall
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate
 from review.statistics.sampling.draw import draw
-from review.statistics.sampling.member import FAILED, Drawn, DrawParams, Member, Strategy
-from review.statistics.sampling.turns import in_turn, least_of_stratum
+from review.statistics.sampling.member import FAILED, DrawnAnswer, DrawParams, Member, Strategy
+from review.statistics.sampling.turns import min_stratum_size, rotate_criteria
 from tests.examples import examples
 from tests.review.statistics.correction.frames import FrameAnswer, frame_of
 
 FIVE = (1, 2, 3, 4, 5)
 
 
-def sample(strata: str, taken: int) -> list[Drawn]:
+def sample(strata: str, taken: int) -> list[DrawnAnswer]:
     """Answers in strata of one letter each, the first ``taken`` of each sampled."""
     seen: Counter[str] = Counter()
     found = []
     for key, stratum in enumerate(strata):
-        found.append(Drawn(key, stratum, taken / strata.count(stratum), seen[stratum] < taken))
+        found.append(DrawnAnswer(key, stratum, taken / strata.count(stratum), seen[stratum] < taken))
         seen[stratum] += 1
     return found
 
 
 def test_each_criterion_is_asked_equally_often_and_the_probabilities_say_so() -> None:
     drawn = sample("a" * 20, 10)
-    asked, samples = in_turn(drawn, dict.fromkeys(range(20), FIVE), 3, np.random.default_rng(1))
+    asked, samples = rotate_criteria(drawn, dict.fromkeys(range(20), FIVE), 3, np.random.default_rng(1))
     # 10 answers x 3 = 30 places round a ring of 5: every criterion 6 times
     assert Counter(one for several in asked.values() for one in several) == dict.fromkeys(FIVE, 6)
     assert {len(several) for several in asked.values()} == {3}
@@ -45,7 +45,7 @@ def test_each_criterion_is_asked_equally_often_and_the_probabilities_say_so() ->
 
 def test_what_applies_to_few_is_asked_more_often_and_what_does_not_apply_never() -> None:
     fitting = {key: FIVE if key < 10 else (1, 2) for key in range(20)}
-    asked, samples = in_turn(sample("a" * 20, 20), fitting, 3, np.random.default_rng(2))
+    asked, samples = rotate_criteria(sample("a" * 20, 20), fitting, 3, np.random.default_rng(2))
     assert all(asked[key] == {1, 2} for key in range(10, 20))
     first = {one.key: one for one in samples[1]}
     # 3 of 5 criteria of the first ten answers, both of the two that apply to the others
@@ -58,11 +58,11 @@ def test_what_applies_to_few_is_asked_more_often_and_what_does_not_apply_never()
 def test_a_stratum_too_thin_for_a_criterion_is_joined_to_the_next() -> None:
     # of 4 sampled answers in each of a, b and c each criterion of ten is asked 0.3 x 4 times: once or twice
     drawn = sample("aaaaaaaabbbbbbbbcccccccc", 4)
-    _asked, samples = in_turn(drawn, dict.fromkeys(range(24), tuple(range(10))), 3, np.random.default_rng(3))
+    _asked, samples = rotate_criteria(drawn, dict.fromkeys(range(24), tuple(range(10))), 3, np.random.default_rng(3))
     for found in samples.values():
         assert all(count >= 2 for count in Counter(one.stratum for one in found if one.sampled).values())
-    assert least_of_stratum(10, 3) == 7  # 2 x 10 / 3, rounded up, gives each criterion two
-    assert least_of_stratum(2, 3) == 2
+    assert min_stratum_size(10, 3) == 7  # 2 x 10 / 3, rounded up, gives each criterion two
+    assert min_stratum_size(2, 3) == 2
 
 
 frames = st.lists(
@@ -77,9 +77,9 @@ frames = st.lists(
 def test_whatever_applies_the_samples_are_what_was_asked(
     rows: list[tuple[str, frozenset[int], bool]], each: int, seed: int
 ) -> None:
-    drawn = [Drawn(key, stratum, 0.5, taken) for key, (stratum, _, taken) in enumerate(rows)]
+    drawn = [DrawnAnswer(key, stratum, 0.5, taken) for key, (stratum, _, taken) in enumerate(rows)]
     fitting = {key: tuple(sorted(own)) for key, (_, own, _) in enumerate(rows)}
-    asked, samples = in_turn(drawn, fitting, each, np.random.default_rng(seed))
+    asked, samples = rotate_criteria(drawn, fitting, each, np.random.default_rng(seed))
     assert set(asked) == {one.key for one in drawn if one.sampled}
     for key, several in asked.items():
         assert several <= set(fitting[key])
@@ -101,7 +101,7 @@ def test_any_criterion_is_asked_of_any_answer_with_its_probability() -> None:
     times = Counter(
         (key, one)
         for seed in range(2_000)
-        for key, several in in_turn(drawn, fitting, 3, np.random.default_rng(seed))[0].items()
+        for key, several in rotate_criteria(drawn, fitting, 3, np.random.default_rng(seed))[0].items()
         for one in several
     )
     # 3 / 5 of 2,000 are 1,200; five standard deviations are 5 sqrt(2000 x .6 x .4) = 110
@@ -130,10 +130,10 @@ def estimated(world: World, seed: int, strategy: Strategy, *, shares: bool = Tru
     answer drawn had been asked everything."""
     judge, experts, applies = world
     members = [Member(key, "ab"[key % 2], float(judge[key].mean())) for key in range(N)]
-    params = DrawParams(per_stratum=least_of_stratum(PARTS, 3))
+    params = DrawParams(per_stratum=min_stratum_size(PARTS, 3))
     drawn = draw(members, strategy, 110, seed, params)
     fitting = {key: tuple(np.flatnonzero(applies[key]).tolist()) for key in range(N)}
-    _asked, samples = in_turn(drawn, fitting, 3, np.random.default_rng([seed, 3]))
+    _asked, samples = rotate_criteria(drawn, fitting, 3, np.random.default_rng([seed, 3]))
     base = {one.key: one for one in drawn}
     components = []
     for part, weight in WEIGHT.items():

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from review.statistics.sampling.draw import draw
-from review.statistics.sampling.member import Member, Place, union_probability, united
+from review.statistics.sampling.member import Inclusion, Member, union_probability, unite_draws
 
 
-def places(members: list[Member], strategy: str, size: int, seed: int) -> dict[int, Place]:
+def places(members: list[Member], strategy: str, size: int, seed: int) -> dict[int, Inclusion]:
     """A draw from them, by answer."""
     drawn = draw(members, strategy, size, seed)
-    return {one.key: Place(one.probability, one.stratum, one.sampled) for one in drawn}
+    return {one.key: Inclusion(one.probability, one.stratum, one.sampled) for one in drawn}
 
 
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=5)
@@ -47,7 +47,7 @@ def test_united_expected_sizes_agree_with_many_draws() -> None:
     members = [Member(key, "ab"[key % 2], float(key % 3)) for key in range(30)]
     total, runs = 0, 500
     for seed in range(runs):
-        both = united([places(members, "uniform", 6, 2 * seed), places(members, "stratified", 12, 2 * seed + 1)])
+        both = unite_draws([places(members, "uniform", 6, 2 * seed), places(members, "stratified", 12, 2 * seed + 1)])
         total += sum(one.sampled for one in both.values())
     expected = sum(one.probability or 0.0 for one in both.values())
 
@@ -56,16 +56,16 @@ def test_united_expected_sizes_agree_with_many_draws() -> None:
 
 
 def test_an_answer_picked_by_hand_is_not_a_sampled_one() -> None:
-    random = {1: Place(0.5, "all", False), 2: Place(0.5, "all", True)}
-    picked = {1: Place(None, "all", True), 2: Place(None, "all", False)}
+    random = {1: Inclusion(0.5, "all", False), 2: Inclusion(0.5, "all", True)}
+    picked = {1: Inclusion(None, "all", True), 2: Inclusion(None, "all", False)}
 
-    assert united([random, picked]) == {1: Place(0.5, "all", False), 2: Place(0.5, "all", True)}
-    assert united([picked]) == picked
+    assert unite_draws([random, picked]) == {1: Inclusion(0.5, "all", False), 2: Inclusion(0.5, "all", True)}
+    assert unite_draws([picked]) == picked
 
 
 def test_the_strata_are_those_of_the_draw_that_has_most() -> None:
     members = [Member(key, "", float(key % 2)) for key in range(40)]
-    both = united([places(members, "uniform", 30, 1), places(members, "stratified", 8, 2)])
+    both = unite_draws([places(members, "uniform", 30, 1), places(members, "stratified", 8, 2)])
 
     assert {one.stratum for one in both.values()} == {"0", "1"}
     # 1 - (1 - 30/40)(1 - 4/20) = 0.8
@@ -74,4 +74,4 @@ def test_the_strata_are_those_of_the_draw_that_has_most() -> None:
 
 def test_different_frames_are_refused() -> None:
     with pytest.raises(ValueError, match="different frames"):
-        united([{1: Place(1.0, "all", True)}, {2: Place(1.0, "all", True)}])
+        unite_draws([{1: Inclusion(1.0, "all", True)}, {2: Inclusion(1.0, "all", True)}])
