@@ -86,7 +86,7 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
     ),
     "CONCORD_PRICES": (str, "", "YAML file with prices of models by day; without it the cost of calls is unknown."),
     "CONCORD_CALL_SECONDS": (int, 60, "Deadline of one call to a judge, from connecting to the last byte."),
-    "CONCORD_RESERVE_MEGABYTES": (int, 64, "Runs pause while the disk of an embedded database has less free; 0 never."),
+    "CONCORD_MIN_FREE_DISK_MB": (int, 64, "Runs pause while the disk of an embedded database has less free; 0 never."),
     "CONCORD_BACKUP_HOURS": (int, 0, "Age at which `healthcheck` calls the last backup too old; 0 never."),
     "CONCORD_UPLOAD_BYTES": (int, 20 * 1024 * 1024, "Largest file that is read as a whole, within one request."),
     "CONCORD_TRACE_MASKS": (
@@ -99,8 +99,12 @@ KNOWN: dict[str, tuple[type, Any, str]] = {
         256 * 1024 * 1024,
         "Largest file of answers that the page takes and workers read row by row.",
     ),
-    "CONCORD_REPLY_DAYS": (int, 0, "Age at which `purge` empties the texts of judges' replies; 0 keeps them."),
-    "CONCORD_ANCHOR_DAYS": (
+    "CONCORD_REPLY_RETENTION_DAYS": (
+        int,
+        0,
+        "Age at which `purge` empties the texts of judges' replies; 0 keeps them.",
+    ),
+    "CONCORD_DRIFT_CHECK_DAYS": (
         int,
         30,
         "Days between two checks whether a proved judge has moved, up to 100 calls each; 0: only when asked.",

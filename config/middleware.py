@@ -19,7 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from evaluation.core.errors import DomainError, RateLimited
 from evaluation.extensions import second_factor
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.rest.errors import PROBLEM_CONTENT_TYPE, problem_body
 from evaluation.worker.database import unavailable_reason
 from evaluation.worker.health import cached_issues

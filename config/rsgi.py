@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from config.entrance import BufferedRSGIAdapter
+from config.rsgi_adapter import BufferedRSGIAdapter
 from config.wsgi import application as wsgi
 
 # Allowance for the other fields and boundaries of a multipart form.

@@ -116,7 +116,7 @@ CACHES = {
 }
 
 AUTH_USER_MODEL = "evaluation.User"
-AUTHENTICATION_BACKENDS = ["evaluation.accounts.logging_in.LimitedBackend"]
+AUTHENTICATION_BACKENDS = ["evaluation.accounts.login.LimitedBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
@@ -150,7 +150,7 @@ SECURE_HSTS_SECONDS: int = read("CONCORD_HSTS_SECONDS")
 # Only the owner of the domain knows whether its subdomains use TLS and whether browsers should preload the name.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 CONCORD_TRUSTED_PROXIES = read_networks("CONCORD_TRUSTED_PROXIES")
-SESSION_ENGINE = "evaluation.accounts.logging_in"
+SESSION_ENGINE = "evaluation.accounts.login"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
 X_FRAME_OPTIONS = "DENY"
@@ -265,10 +265,10 @@ CONCORD_JUDGE_ORIGINS: list[str] = read("CONCORD_JUDGE_ORIGINS")
 CONCORD_SYSTEM_ORIGINS: list[str] = read("CONCORD_SYSTEM_ORIGINS")
 CONCORD_SYSTEM_COMMANDS = {name: shlex.split(line) for name, line in read("CONCORD_SYSTEM_COMMANDS").items()}
 CONCORD_SYSTEM_CALLABLES: dict[str, str] = read("CONCORD_SYSTEM_CALLABLES")
-CONCORD_REPLY_DAYS: int = read("CONCORD_REPLY_DAYS")
-CONCORD_ANCHOR_DAYS: int = read("CONCORD_ANCHOR_DAYS")
+CONCORD_REPLY_RETENTION_DAYS: int = read("CONCORD_REPLY_RETENTION_DAYS")
+CONCORD_DRIFT_CHECK_DAYS: int = read("CONCORD_DRIFT_CHECK_DAYS")
 CONCORD_CALL_SECONDS: int = read("CONCORD_CALL_SECONDS")
-CONCORD_RESERVE_MEGABYTES: int = read("CONCORD_RESERVE_MEGABYTES")
+CONCORD_MIN_FREE_DISK_MB: int = read("CONCORD_MIN_FREE_DISK_MB")
 CONCORD_LOCAL_MODEL: str = read("CONCORD_LOCAL_MODEL")
 CONCORD_BERT_SCORE_MODEL: str = read("CONCORD_BERT_SCORE_MODEL")
 CONCORD_BERT_SCORE_LAYER: int = read("CONCORD_BERT_SCORE_LAYER")
@@ -282,21 +282,21 @@ CONCORD_LARGE_UPLOAD_BYTES: int = read("CONCORD_LARGE_UPLOAD_BYTES")
 # Lifetime of a claim on a work unit, counted from the worker's last renewal.
 CONCORD_LEASE_SECONDS = 90
 # Work of one background task before it hands over to the next.
-CONCORD_BUDGET_SECONDS = 45
+CONCORD_TASK_SECONDS = 45
 # Pause between two canary tasks that `serve` enqueues to check the cluster.
 CONCORD_HEARTBEAT_SECONDS = 30
 # Age of the last heartbeat at which a cluster counts as stuck.
-CONCORD_WEDGED_SECONDS = 120
+CONCORD_WORKER_TIMEOUT_SECONDS = 120
 # PostgreSQL's statement timeout for pages and REST; 0 disables it.
 CONCORD_STATEMENT_SECONDS = 60
 # Exports (reports, queues) that one person may request; 0 disables the limit.
 CONCORD_EXPORTS_PER_HOUR = 200
 # Agreements, corrections and comparisons that one person may request by REST; 0 disables the limit.
-CONCORD_FIGURES_PER_HOUR = 600
+CONCORD_ANALYSES_PER_HOUR = 600
 # Hours before a queue's deadline at which reviewers are reminded.
 CONCORD_REMIND_HOURS = [72, 24]
 # Validity of a judge prompt's approval.
-CONCORD_LICENCE_DAYS = 180
+CONCORD_APPROVAL_DAYS = 180
 
 LOGGING = {
     "version": 1,

@@ -17,7 +17,7 @@ def url_routes() -> list[URLPattern | URLResolver]:
         path("api/v1/", include("evaluation.api_urls")),
         path("api/v1/", include("review.api_urls")),
         *(path("api/v1/", include(feature.api_urls)) for feature in features() if feature.api_urls),
-        path("evaluation/", include("evaluation.runs.source_002")),
+        path("evaluation/", include("evaluation.runs.generation_api")),
         path("api/<path:rest>", unknown),
         path("", include("evaluation.urls")),
         path("", include("review.urls")),

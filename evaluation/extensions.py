@@ -149,15 +149,13 @@ class Feature:
     """Extensions of one app; all except the name are optional.
 
     ``urls``, ``api_urls``: URL modules. ``jobs``: kinds of background jobs. ``periodic``: functions called once a
-    minute. ``after_drain``: functions called after work in a process without workers.
-    ``due_runs``: runs to enqueue although none of their units is claimable. ``problems``: descriptions of problems of
-    background work.
-    ``gauges``, ``calls``: monitoring figures and calls of other ledgers, for projects by id. ``todo_items``: to-dos of
-    a user.
+    minute. ``after_drain``: functions called after work in a process without workers. ``due_runs``: runs to enqueue
+    although none of their units is claimable. ``problems``: descriptions of problems of background work. ``gauges``,
+    ``calls``: monitoring figures and calls of other ledgers, for projects by id. ``todo_items``: to-dos of a user.
     ``demo``: additions to the two demo runs, for their reviewers and lead. ``attacks``: robustness of a judge.
     ``connectors``: further kinds of systems. ``search``: a limited number of rows with given words for a user.
-    ``passages``: texts of a project's passages by id.
-    ``answer_source``: template of a card on the page of a new evaluation."""
+    ``passages``: texts of a project's passages by id. ``answer_source``: template of a card on the page of a new
+    evaluation."""
 
     name: str
     urls: str = ""

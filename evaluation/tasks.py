@@ -7,14 +7,14 @@ from django.db.models.functions import Now
 
 from evaluation.extensions import features
 from evaluation.models import Heartbeat
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from evaluation.worker import jobs
 from evaluation.worker.dispatch import requeue_stalled
 
 
 def drain_run(run_id: int) -> None:
     """Work on a run within one task's time budget."""
-    drain(run_id, seconds=settings.CONCORD_BUDGET_SECONDS)
+    drain(run_id, seconds=settings.CONCORD_TASK_SECONDS)
 
 
 def sweep_all(_: int = 0) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from evaluation.extensions import Feature
-from review.calibration import anchors, looking, searching
-from review.figure_cache import making
-from review.queues import directing
+from review.calibration import anchors, holdout_tests, search
+from review.figure_cache import builders
+from review.queues import reassignment
 
 FEATURE = Feature(
     name="review",
-    jobs=(looking.advance_holdout_test, searching.advance_search, anchors.check_anchors),
+    jobs=(holdout_tests.advance_holdout_test, search.advance_search, anchors.check_anchors),
     periodic=(
-        directing.remind_all,
+        reassignment.remind_all,
         anchors.begin_due_checks,
-        making.maintain_cache,
+        builders.maintain_cache,
     ),
-    after_drain=(making.build_requested,),
+    after_drain=(builders.build_requested,),
 )

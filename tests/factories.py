@@ -10,7 +10,7 @@ from typing import Any
 from evaluation.core.canonical import content_hash
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.shipping import definitions, shipped_rubric_row
+from evaluation.judges.shipped import definitions, shipped_rubric_row
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -34,7 +34,7 @@ from evaluation.worker.lifecycle import RunConfig
 from evaluation.worker.lifecycle import make_run as make_draft
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS, QueueSpec
-from review.queues.making import make_queue as new_queue
+from review.queues.creation import make_queue as new_queue
 
 _numbers = itertools.count(1)
 CATEGORIES = ("single_hop", "multi_hop_2", "negative")

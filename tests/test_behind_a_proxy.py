@@ -11,7 +11,7 @@ from django.test import Client, RequestFactory
 
 from config.environment import read_networks
 from config.middleware import ProxyMiddleware
-from evaluation.accounts.logging_in import client_address
+from evaluation.accounts.login import client_address
 from tests.pages.world import make_world
 
 

@@ -20,12 +20,12 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.extensions import REGISTRY, features
 from evaluation.judges.embeddings import choose_embedding, choose_token_model, embedder_of, token_model
-from evaluation.judges.shipping import baseline_judge, profile_row, save_judge
+from evaluation.judges.shipped import baseline_judge, profile_row, save_judge
 from evaluation.judging.embedding.similarity import EmbeddingChoice, TokenChoice
 from evaluation.models import Endpoint, Project, Run, User
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.runs.monitoring import exposition
 from evaluation.runs.progress import call_status, progress
 from evaluation.systems.services import connectors
@@ -152,8 +152,8 @@ def test_without_attacks_a_judges_page_has_no_card_of_them(without: Without) -> 
     client, judge = boss(run.project), run.judges.all()[0].judge_version
     page = client.get(reverse("judge", args=[judge.pk])).content.decode()
     without("attacks")
-    assert "check_judge" in page
-    assert "check_judge" not in client.get(reverse("judge", args=[judge.pk])).content.decode()
+    assert "attack_judge" in page
+    assert "attack_judge" not in client.get(reverse("judge", args=[judge.pk])).content.decode()
 
 
 def test_without_corpora_there_is_no_reference_system_and_no_search_for_passages(without: Without) -> None:

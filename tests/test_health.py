@@ -16,7 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
 
-from evaluation.accounts.logging_in import SessionStore
+from evaluation.accounts.login import SessionStore
 from evaluation.models import Endpoint, Heartbeat, ProcessRestart, WriteTrial
 from evaluation.worker import database, health
 from evaluation.worker.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, probe_write, unavailable_reason

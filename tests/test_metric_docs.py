@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from evaluation.judges.shipping import declared_metrics
-from evaluation.management.documenting import PAGE, metrics_page
+from evaluation.judges.shipped import declared_metrics
+from evaluation.management.metrics_page import PAGE, metrics_page
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_is_what_the_registry_says_now() -> None:
-    assert metrics_page() == TEXT, "stale: python -m evaluation.management.documenting"
+    assert metrics_page() == TEXT, "stale: python -m evaluation.management.metrics_page"
 
 
 def test_every_metric_has_its_section_with_formula_range_direction_inputs_version_and_source() -> None:

@@ -16,7 +16,7 @@ from evaluation.formats.reading import FileFormat
 from evaluation.formats.tree import NodeKind
 from evaluation.judging.calls import ResponseFormat
 from evaluation.judging.formulas import JuryRule
-from evaluation.judging.gates import SkipReason
+from evaluation.judging.prechecks import SkipReason
 from evaluation.judging.rubric import OfflineMeasure, PromptSlot
 from evaluation.metrics.matching import Tier
 from evaluation.network.outcomes import Outcome

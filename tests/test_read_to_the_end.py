@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from config import entrance
-from config.entrance import BufferedRSGIAdapter
+from config import rsgi_adapter
+from config.rsgi_adapter import BufferedRSGIAdapter
 from evaluation.worker.serving import web_command
 from tests.faults.site import descendants, free_port, kill
 
 HERE = Path(__file__).parent
-entrance.BODY_SECONDS = entrance.SEND_SECONDS = 2.0
+rsgi_adapter.BODY_SECONDS = rsgi_adapter.SEND_SECONDS = 2.0
 AT_MOST = 30_000_000
 
 

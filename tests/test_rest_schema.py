@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from config.wsgi import application
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import baseline_judge, profile_row
+from evaluation.judges.shipped import baseline_judge, profile_row
 from evaluation.rest.endpoints import RowsViewSet
 from tests.evaluation.rest.clients import Caller, token_for
 from tests.examples import examples

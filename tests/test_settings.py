@@ -122,7 +122,7 @@ from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from tests.faults.prepare import main
 from evaluation.models import Endpoint
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 run = main(3, "http://127.0.0.1:9/v1", started=True)
 Endpoint.objects.update(key_env="CONCORD_KEY_JUDGE")
 print(repr(list(Endpoint.objects.all())), drain(run, seconds=3))

@@ -10,7 +10,7 @@ from evaluation.management.site_command import SiteCommand
 from tests.examples import first_fast
 
 HEAVY = ("aiohttp", "kiwipiepy", "markdown_it", "openai", "openpyxl", "rest_framework.serializers", "rich", "scipy")
-OURS = ("config.urls", "evaluation.runs.draining", "review.comparisons.difference", "review.agreement.run_agreement")
+OURS = ("config.urls", "evaluation.runs.execution", "review.comparisons.difference", "review.agreement.run_agreement")
 OWN_APPS = {"contrib", "evaluation", "review"}
 #: They migrate or serve, and check more.
 CHECK_ALL = {"serve", "restore", "migrate"}

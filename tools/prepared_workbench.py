@@ -32,10 +32,10 @@ def prepare(server: Any) -> str:
     from aiohttp import web
 
     from evaluation.criteria.rubrics import draft, propose
-    from evaluation.judges.shipping import save_judge
+    from evaluation.judges.shipped import save_judge
     from evaluation.models import Endpoint, Run
-    from evaluation.runs.draining import drain
-    from review.calibration.freezing import freeze
+    from evaluation.runs.execution import drain
+    from review.calibration.versions import freeze
     from review.calibration.workbench import load_workbench, start_validation_runs
     from review.ratings.import_files import import_ratings
     from tests.judge_server.actions import completion, fitting

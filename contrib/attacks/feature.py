@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contrib.attacks.checking import attacks_card
+from contrib.attacks.checks import attacks_card
 from evaluation.extensions import Feature, JudgeAttacks
 from evaluation.models import JudgeVersion
 

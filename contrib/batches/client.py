@@ -190,7 +190,7 @@ class BatchClient:
 
     Every method raises :class:`BatchFault` on failure.
 
-    :raises Refused: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
+    :raises DomainError: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
 
     def __init__(
         self, *, base_url: str, key: str = "", allowed_origins: Iterable[str], deadlines: Deadlines | None = None

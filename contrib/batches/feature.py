@@ -10,9 +10,9 @@ from django.db.models import Exists, OuterRef, QuerySet, Sum
 from django.db.models.functions import Now
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from contrib.batches.batching import process_batches
 from contrib.batches.ledger import State, due_batches, open_batches
 from contrib.batches.models import JudgeBatch
+from contrib.batches.runner import process_batches
 from evaluation.extensions import BatchHooks, Feature, OpenBatches
 from evaluation.models import JudgeVersion, Run
 
@@ -58,7 +58,7 @@ def due_runs() -> QuerySet[Run]:
 
 def runs_with_overdue_batches() -> list[int]:
     """Return the running runs with a batch that is long overdue."""
-    overdue_since = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    overdue_since = Now() - timedelta(seconds=settings.CONCORD_WORKER_TIMEOUT_SECONDS)
     overdue = due_batches().filter(run__state=Run.State.RUNNING, next_at__lt=overdue_since)
     return sorted(set(overdue.values_list("run_id", flat=True)))
 

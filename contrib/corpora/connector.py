@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from contrib.corpora.retrieving import open_corpus_search
+from contrib.corpora.corpus_search import open_corpus_search
 from evaluation.connectors.chat import ChatSettings, ChatSystem, checked_base_url
 from evaluation.connectors.protocol import (
     RETRIEVAL_ONLY,

@@ -66,7 +66,7 @@ def import_corpus(
 ) -> ImportedCorpus:
     """Split and store documents in one transaction, or select the version with the same content.
 
-    :raises Refused: ``bad_name``, ``corpus_empty``, ``corpus_too_large``, ``document_twice``, ``chunk_twice``."""
+    :raises DomainError: ``bad_name``, ``corpus_empty``, ``corpus_too_large``, ``document_twice``, ``chunk_twice``."""
     name, splitting = clean_name(name), splitting or Splitting()
     digest = corpus_hash(documents, splitting)
     versions = Corpus.objects.filter(project=project, name=name).order_by("-version")

@@ -8,7 +8,7 @@ from functools import cached_property
 from threading import Lock
 
 from contrib.corpora.models import Chunk, Corpus
-from contrib.corpora.searching import Retriever, WordIndex, rank_passages
+from contrib.corpora.ranking import Retriever, WordIndex, rank_passages
 
 # Corpora of a process: 20,000 chunks of 600 characters take about 100 MB.
 _MAX_CACHED = 2

@@ -13,7 +13,7 @@ from contrib.corpora.importing import CorpusDifference
 from contrib.corpora.models import Chunk, Corpus, Document
 from evaluation.core.errors import Problem
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from review.agreement.plots import PlotTable
 
 # Documents on the map of one page.

@@ -32,7 +32,7 @@ from evaluation.accounts.access import person, signed_in_form, signed_in_get
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError, InvalidFile, Problem
 from evaluation.core.roles import Action
-from evaluation.messages.sentences import explain, explain_refusal
+from evaluation.messages.explanations import explain, explain_refusal
 
 MAX_LISTED, MAX_HITS, MAX_QUERY_LENGTH = 200, 20, 1_000
 

@@ -22,6 +22,7 @@ from rest_framework.serializers import (
 from contrib.corpora.models import Corpus
 from contrib.generation.kinds import KINDS
 from contrib.generation.models import DraftDecision, DraftQuestion, Generation
+from contrib.generation.runner import enqueue_generation, write_questions
 from contrib.generation.selectors import latest_decision
 from contrib.generation.services import (
     MAX_PASSAGES,
@@ -32,7 +33,6 @@ from contrib.generation.services import (
     edit_content,
     open_generation,
 )
-from contrib.generation.working import enqueue_generation, write_questions
 from evaluation.accounts.access import fetch
 from evaluation.core.roles import Action
 from evaluation.models import JudgeVersion, QuestionSet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contrib.generation.working import write_questions
+from contrib.generation.runner import write_questions
 from evaluation.extensions import Feature
 
 FEATURE = Feature(

@@ -12,7 +12,7 @@ from contrib.generation.kinds import QuestionKind
 from contrib.generation.models import DraftQuestion
 from contrib.generation.prompts import AnsweringPassages
 from evaluation.core.samples import QuestionSpec
-from evaluation.datasets.checks import SIMILARITY_THRESHOLD, find_leak, trigram_similarity
+from evaluation.datasets.question_checks import SIMILARITY_THRESHOLD, find_leak, trigram_similarity
 from evaluation.metrics.matching import find_keyword
 from evaluation.metrics.normalise import folded
 

@@ -11,7 +11,7 @@ from django.db.models import Count, OuterRef, Q, Subquery
 
 from contrib.generation.models import DraftDecision, DraftQuestion, Generation, GenerationCall
 from evaluation.models import Project
-from evaluation.scoring.side_calls import estimated_cost
+from evaluation.scoring.recorded_calls import estimated_cost
 from review.statistics.agreement.bootstrap import clopper_pearson
 
 Verb, Filter = DraftDecision.Verb, DraftQuestion.Filter

@@ -14,12 +14,12 @@ from django.db.models import Max
 from pydantic import ValidationError
 
 from contrib.corpora.models import Chunk, Corpus
-from contrib.generation.drawing import distinct_passages, eligible_passages
 from contrib.generation.kinds import KINDS
 from contrib.generation.models import DraftDecision, DraftQuestion, Generation, GenerationResult
 from contrib.generation.prompts import GenerationRequests, writer_version
+from contrib.generation.runner import DISTRACTORS, write_questions
 from contrib.generation.selectors import latest_decision
-from contrib.generation.working import DISTRACTORS, write_questions
+from contrib.generation.slots import distinct_passages, eligible_passages
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.canonical import clean_name
@@ -76,7 +76,7 @@ def plan_generation(corpus: Corpus, judge: JudgeVersion, spec: GenerationSpec) -
     """Estimate the maximum effort from the length of real passages: a call for each passage and two checks for each
     question.
 
-    :raises Refused: see :func:`open_generation`."""
+    :raises DomainError: see :func:`open_generation`."""
     chunks = _validate(corpus, judge, spec)
     passages = min(spec.passages, len(chunks))
     mean_tokens = (
@@ -118,7 +118,7 @@ def plan_generation(corpus: Corpus, judge: JudgeVersion, spec: GenerationSpec) -
 def open_generation(corpus: Corpus, judge: JudgeVersion, spec: GenerationSpec, *, by: User | None) -> Generation:
     """Create a generation, or return the unfinished one with the same spec.
 
-    :raises Refused: ``generation_of_baseline`` for a judge without a model; ``generation_size``;
+    :raises DomainError: ``generation_of_baseline`` for a judge without a model; ``generation_size``;
         ``generation_nothing_to_ask``; ``bad_name``; see :func:`check_budget`.
     :raises UnknownName: for an unknown kind or language."""
     lock_project(corpus.project_id)
@@ -150,7 +150,7 @@ def open_generation(corpus: Corpus, judge: JudgeVersion, spec: GenerationSpec, *
 def edit_content(draft: DraftQuestion, fields: dict[str, Any]) -> dict[str, Any]:
     """Return a question's content with changed ``text``, ``references``, ``keywords`` or ``required_info``.
 
-    :raises Refused: ``draft_invalid``, ``draft_empty`` if the result is no question."""
+    :raises DomainError: ``draft_invalid``, ``draft_empty`` if the result is no question."""
     try:
         spec = QuestionSpec.model_validate({"id": "-", **draft.content, **fields})
     except ValidationError as error:
@@ -166,7 +166,7 @@ def decide(draft: DraftQuestion, verb: str, *, by: User, content: dict[str, Any]
 
     The latest decision counts. Questions removed by a filter can be accepted too.
 
-    :raises Refused: ``generation_under_way`` before the generation has ended."""
+    :raises DomainError: ``generation_under_way`` before the generation has ended."""
     lock_project(draft.generation.corpus.project_id)
     if not GenerationResult.objects.filter(generation=draft.generation_id).exists():
         raise DomainError("generation_under_way")
@@ -195,7 +195,7 @@ def create_question_set(generation: Generation, *, by: User) -> Imported:
 
     Each question carries the tag "synthetic" as part of its content.
 
-    :raises Refused: ``generation_nothing_accepted``."""
+    :raises DomainError: ``generation_nothing_accepted``."""
     drafts = generation.drafts.prefetch_related("decisions")
     questions = accepted_questions(list(drafts))
     if not questions:

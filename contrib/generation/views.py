@@ -18,6 +18,7 @@ from contrib.corpora.models import Chunk, Corpus
 from contrib.corpora.selectors import get_chunks
 from contrib.generation.forms import KIND_LABELS, DraftForm, GenerationForm
 from contrib.generation.models import DraftDecision, DraftQuestion, Generation
+from contrib.generation.runner import enqueue_generation, write_questions
 from contrib.generation.selectors import (
     DraftCounts,
     Overview,
@@ -27,13 +28,12 @@ from contrib.generation.selectors import (
     overview,
 )
 from contrib.generation.services import create_question_set, decide, edit_content, open_generation, plan_generation
-from contrib.generation.working import enqueue_generation, write_questions
 from evaluation.accounts import access
 from evaluation.accounts.access import may, person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
-from evaluation.messages.sentences import explain, explain_refusal
+from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import JudgeVersion
 from evaluation.runs.planning import plan_sentences
 

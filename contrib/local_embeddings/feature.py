@@ -21,7 +21,7 @@ _REQUIRED_PACKAGES = ("tokenizers", "safetensors")
 def choose_model() -> EmbeddingChoice | None:
     """Return the local model, or ``None`` without one.
 
-    :raises Refused: ``local_model_unreadable`` for a folder that holds no model."""
+    :raises DomainError: ``local_model_unreadable`` for a folder that holds no model."""
     folder = _model_folder(settings.CONCORD_LOCAL_MODEL)
     return None if folder is None else EmbeddingChoice(model=folder.name, sha256=model_digest(folder))
 
@@ -29,7 +29,7 @@ def choose_model() -> EmbeddingChoice | None:
 def choose_token_model() -> TokenChoice | None:
     """Return model, layer and baseline of BERTScore, or ``None`` without a local model.
 
-    :raises Refused: ``local_model_unreadable``; ``no_such_layer`` for a layer that the model does not have."""
+    :raises DomainError: ``local_model_unreadable``; ``no_such_layer`` for a layer that the model does not have."""
     folder = _model_folder(settings.CONCORD_BERT_SCORE_MODEL or settings.CONCORD_LOCAL_MODEL)
     if folder is None:
         return None
@@ -44,14 +44,14 @@ def choose_token_model() -> TokenChoice | None:
 def open_embedder(choice: EmbeddingChoice) -> LocalModel:
     """Open the embedder of a run.
 
-    :raises Refused: ``embedding_changed`` if the files have changed; errors of :func:`local_model`."""
+    :raises DomainError: ``embedding_changed`` if the files have changed; errors of :func:`local_model`."""
     return _load_unchanged(settings.CONCORD_LOCAL_MODEL, choice.sha256)
 
 
 def open_token_model(choice: TokenChoice) -> TokenModel:
     """Open the token model of a run.
 
-    :raises Refused: as :func:`open_embedder`."""
+    :raises DomainError: as :func:`open_embedder`."""
     model = _load_unchanged(settings.CONCORD_BERT_SCORE_MODEL or settings.CONCORD_LOCAL_MODEL, choice.sha256)
     return TokenModel(model, choice.layer, choice.baseline)
 

@@ -40,7 +40,7 @@ class LocalModel:
 
     Use :func:`local_model`, which caches it.
 
-    :raises Refused: ``semantic_not_installed`` without the extra ``semantic``; ``local_model_unreadable`` if the folder
+    :raises DomainError: ``semantic_not_installed`` without the extra ``semantic``; ``local_model_unreadable`` if the folder
         holds no BERT model."""
 
     def __init__(self, folder: Path) -> None:
@@ -180,14 +180,14 @@ def _gelu(states: Array) -> Array:
 def local_model(folder: str) -> LocalModel:
     """Load the model of a folder, cached.
 
-    :raises Refused: see :class:`LocalModel`."""
+    :raises DomainError: see :class:`LocalModel`."""
     return LocalModel(Path(folder))
 
 
 def model_digest(folder: Path) -> str:
     """Return the SHA-256 of the model's weights and tokenizer, which identifies the model.
 
-    :raises Refused: ``local_model_unreadable`` if the folder does not hold them."""
+    :raises DomainError: ``local_model_unreadable`` if the folder does not hold them."""
     try:
         times = tuple((folder / name).stat().st_mtime_ns for name in _FILES[1:])
     except OSError as error:
@@ -208,7 +208,7 @@ def _digest(folder: Path, _changed: tuple[int, ...]) -> str:
 def layer_count(folder: Path) -> int:
     """Return the number of layers.
 
-    :raises Refused: ``local_model_unreadable``."""
+    :raises DomainError: ``local_model_unreadable``."""
     try:
         return int(json.loads((folder / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])
     except (OSError, ValueError, KeyError) as error:

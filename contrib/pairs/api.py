@@ -15,7 +15,8 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 
 from contrib.pairs.figures import PAIR_EXPORTS, export_pairs, figures_for, require_all_rated
-from contrib.pairs.making import (
+from contrib.pairs.models import PairSet
+from contrib.pairs.services import (
     MAX_PREFERENCE,
     MIN_PREFERENCE,
     PAIR_SETS,
@@ -26,7 +27,6 @@ from contrib.pairs.making import (
     reopen_pairs,
     store_preference,
 )
-from contrib.pairs.models import PairSet
 from contrib.pairs.views import MAX_NAME_LENGTH, MAX_QUESTIONS
 from evaluation.accounts import access
 from evaluation.accounts.access import MAX_ID

@@ -13,12 +13,12 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from contrib.pairs.judging import judge_pairs
-from contrib.pairs.making import is_swapped, make_pairs, store_preference
 from contrib.pairs.models import PairReply, PairSet
+from contrib.pairs.services import is_swapped, make_pairs, store_preference
 from evaluation.accounts import access
 from evaluation.core.roles import Action
 from evaluation.extensions import Feature, LedgerCalls, TodoItem
-from evaluation.judges.shipping import baseline_judge
+from evaluation.judges.shipped import baseline_judge
 from evaluation.models import Run, User
 
 PREFERENCES_FILE = Path(__file__).parent / "preferences.jsonl"

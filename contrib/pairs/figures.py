@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import get_language
 
-from contrib.pairs.making import pair_card
 from contrib.pairs.models import PairSet, Preference
+from contrib.pairs.services import pair_card
 from evaluation.core.errors import DomainError
 from evaluation.core.scales import Scale
 from evaluation.formats.export import CellValue, ExportFile, Exports, csv_chunks, json_lines, xlsx_bytes
 from evaluation.judging.lexical import translate_reason
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, User
-from review.reports.exporting import in_language
+from review.reports.exports import in_language
 from review.reports.item_export import chunk_ids_cell, context_records, passages_cell
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.experts import compare_experts
@@ -81,7 +81,7 @@ def pair_figures(pair_set: PairSet, *, resampling: Resampling | None = None) -> 
 def figures_for(pair_set: PairSet, reader: User, *, resampling: Resampling | None = None) -> dict[str, PairFigures]:
     """Figures of the set for a lead.
 
-    :raises Refused: as :func:`require_all_rated`."""
+    :raises DomainError: as :func:`require_all_rated`."""
     require_all_rated(pair_set, reader)
     return pair_figures(pair_set, resampling=resampling)
 
@@ -89,7 +89,7 @@ def figures_for(pair_set: PairSet, reader: User, *, resampling: Resampling | Non
 def require_all_rated(pair_set: PairSet, reader: User) -> None:
     """Check that the reader has rated all pairs before reading preferences of others.
 
-    :raises Refused: ``pairs_left`` if the reader rates in the comparison and has pairs left."""
+    :raises DomainError: ``pairs_left`` if the reader rates in the comparison and has pairs left."""
     is_rater = pair_set.closed_at is None and pair_set.members.filter(reviewer=reader).exists()
     if is_rater and pair_card(pair_set, reader) is not None:
         raise DomainError("pairs_left")

@@ -30,7 +30,7 @@ from contrib.pairs.session import (
 from evaluation.core.errors import DomainError
 from evaluation.judges.clients import client_of
 from evaluation.judges.preflight import pin_judge, pinned_columns
-from evaluation.judges.shipping import shipped_rubric_row
+from evaluation.judges.shipped import shipped_rubric_row
 from evaluation.judging.calls import ResponseFormat
 from evaluation.judging.probing import ProbeResult
 from evaluation.judging.rubric import shipped_rubric
@@ -39,7 +39,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.pool import CallPool
 from evaluation.runs.progress import Spending, spending_of, spending_of_preflight, total_spending
 from evaluation.worker.database import retry_on_db_error
-from evaluation.worker.shares import QuotaLease
+from evaluation.worker.endpoint_quota import QuotaLease
 
 MAX_CONCURRENT_CALLS = 32
 LEASE_LOST = "turn_lost"
@@ -67,7 +67,7 @@ def judge_pairs(
     """Let the judge compare every pair without a value. ``on_progress`` gets the compared and the total number of
     pairs.
 
-    :raises Refused: ``comparison_in_work`` while another process works on it, ``jury_compares_nothing``."""
+    :raises DomainError: ``comparison_in_work`` while another process works on it, ``jury_compares_nothing``."""
     if judge.is_jury:
         raise DomainError("jury_compares_nothing")
     pending_pairs = find_pending_pairs(pair_set, judge, shipped_rubric_row(FAMILY, judge.language))

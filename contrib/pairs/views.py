@@ -26,7 +26,9 @@ from contrib.pairs.figures import (
     require_all_rated,
 )
 from contrib.pairs.judging import spending_by_judge
-from contrib.pairs.making import (
+from contrib.pairs.models import Pair, PairSet, Preference
+from contrib.pairs.pairwise import METRIC
+from contrib.pairs.services import (
     MAX_PREFERENCE,
     MAX_REASON_LENGTH,
     MIN_PREFERENCE,
@@ -39,15 +41,13 @@ from contrib.pairs.making import (
     reopen_pairs,
     store_preference,
 )
-from contrib.pairs.models import Pair, PairSet, Preference
-from contrib.pairs.pairwise import METRIC
 from evaluation.accounts import access
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_reason, explain_refusal
+from evaluation.messages.explanations import explain_reason, explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.runs.exports import count_export, download_response
 from evaluation.runs.progress import Spending

@@ -274,6 +274,6 @@ def _tally_row(metric_tally: Tally) -> tuple[str, str, str, str]:
 
 urlpatterns = [
     path("practice/", start, name="practice"),
-    path("practice/again/", restart, name="practice-again"),
+    path("practice/restart/", restart, name="practice-restart"),
     path("practice/<int:number>/", example, name="practice-example"),
 ]

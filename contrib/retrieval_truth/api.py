@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.routers import SimpleRouter
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
-from contrib.retrieval_truth.accepting import accept_labels
+from contrib.retrieval_truth.acceptance import accept_labels
 from contrib.retrieval_truth.models import AcceptedLabels, PassageRating, RetrievalRepair
 from contrib.retrieval_truth.pooling import MAX_SYSTEMS, make_repair
 from contrib.retrieval_truth.rating import REPAIRS, PassageCard, next_card, rate_passage, set_open

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from contrib.retrieval_truth.accepting import corrected_retrieval, repaired_retrieval
+from contrib.retrieval_truth.acceptance import corrected_retrieval, repaired_retrieval
 from contrib.retrieval_truth.rating import remaining_passages
 from evaluation.extensions import TodoItem
 from evaluation.models import User

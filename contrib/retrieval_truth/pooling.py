@@ -18,7 +18,7 @@ from evaluation.core.roles import Action
 from evaluation.judging.formulas import RELEVANT, SUPPORTED
 from evaluation.models import Answer, Finding, Question, Run, User
 from review.evidence.answers import new_seed
-from review.statistics.retrieval_truth.drawing import PassageDraw, draw_passages
+from review.statistics.retrieval_truth.draw import PassageDraw, draw_passages
 from review.statistics.retrieval_truth.pool import Pool
 
 MAX_SYSTEMS = 8
@@ -59,7 +59,7 @@ def make_repair(
     The pool includes the passages that the question set names as relevant. Passages are identified by their chunk id,
     else by their text. Verdicts of ``context_precision`` in these runs guide the draw.
 
-    :raises Refused: ``repair_runs`` (two to eight), ``several_projects``, ``several_question_sets``,
+    :raises DomainError: ``repair_runs`` (two to eight), ``several_projects``, ``several_question_sets``,
         ``pairs_same_answers``, ``no_reviewers``, ``not_in_project``, ``repair_exists``, ``nothing_retrieved``,
         ``passages_without_text``, ``nothing_to_rate``, ``too_few_for_first``."""
     people = list(dict.fromkeys(reviewers))

@@ -17,7 +17,7 @@ from evaluation.accounts import access, audit
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.models import Answer, User
-from review.evidence.changes import invalidate_figures
+from review.evidence.invalidation import invalidate_figures
 from review.queues.access import MemberAccess
 
 MAX_REASON_LENGTH = 5000
@@ -100,7 +100,7 @@ def rate_passage(
 ) -> PassageRating:
     """Store a grade. Repeating it changes nothing; a different grade is a new row that counts instead.
 
-    :raises Refused: ``repair_closed``, ``not_drawn``, ``unknown_grade``, ``reason_too_long``."""
+    :raises DomainError: ``repair_closed``, ``not_drawn``, ``unknown_grade``, ``reason_too_long``."""
     # The lock serialises requests of the same person.
     RepairMember.objects.select_for_update().get(repair=repair, reviewer=person)
     if RetrievalRepair.objects.values_list("closed_at", flat=True).get(pk=repair.pk) is not None:

@@ -16,8 +16,8 @@ from evaluation.core.errors import DomainError
 from evaluation.formats.export import CellValue, ExportFile, Exports, csv_chunks
 from evaluation.models import User
 from review.statistics.agreement.statistic import Array
-from review.statistics.retrieval_truth.drawing import PassageDraw
-from review.statistics.retrieval_truth.estimating import CorrectedFigure, estimate, first_relevant_figures
+from review.statistics.retrieval_truth.draw import PassageDraw
+from review.statistics.retrieval_truth.estimates import CorrectedFigure, estimate, first_relevant_figures
 from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric, pool_figures
 
 
@@ -79,7 +79,7 @@ class RepairResult:
 def results_for(repair: RetrievalRepair, reader: User) -> RepairResult:
     """Return the results for a lead.
 
-    :raises Refused: see :func:`refuse_unfinished_rater`."""
+    :raises DomainError: see :func:`refuse_unfinished_rater`."""
     refuse_unfinished_rater(repair, reader)
     return compute_results(repair)
 
@@ -87,7 +87,7 @@ def results_for(repair: RetrievalRepair, reader: User) -> RepairResult:
 def refuse_unfinished_rater(repair: RetrievalRepair, reader: User) -> None:
     """Refuse a reader who still has passages to rate, so that others' ratings do not influence them.
 
-    :raises Refused: ``passages_left``."""
+    :raises DomainError: ``passages_left``."""
     is_rater = repair.closed_at is None and repair.members.filter(reviewer=reader).exists()
     if is_rater and next_card(repair, reader) is not None:
         raise DomainError("passages_left")

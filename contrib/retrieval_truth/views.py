@@ -15,7 +15,7 @@ from django.urls import path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from contrib.retrieval_truth.accepting import accept_labels
+from contrib.retrieval_truth.acceptance import accept_labels
 from contrib.retrieval_truth.models import PassageRating, PooledPassage, RetrievalRepair
 from contrib.retrieval_truth.pooling import MAX_SYSTEMS, make_repair
 from contrib.retrieval_truth.rating import (
@@ -41,7 +41,7 @@ from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.runs.exports import count_export, download_response
 from review.statistics.retrieval_truth.pool import RetrievalMetric

@@ -42,7 +42,7 @@ from django.views.decorators.http import require_http_methods
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import person, roles_anywhere, signed_in_get, signed_in_post
-from evaluation.accounts.logging_in import (
+from evaluation.accounts.login import (
     LOGGED_IN,
     PROVIDER_SESSION_KEY,
     LimitedBackend,
@@ -80,7 +80,7 @@ class Adapter(DefaultMFAAdapter):
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypt with the current or an earlier secret of the site.
 
-        :raises Refused: ``key_unreadable`` if none of the secrets fits."""
+        :raises DomainError: ``key_unreadable`` if none of the secrets fits."""
         secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
         return unseal(encrypted_text, origin="second factor", secrets=secrets)
 

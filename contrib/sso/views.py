@@ -36,7 +36,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.accounts import audit
 from evaluation.accounts.access import person, signed_in_get, signed_in_post
-from evaluation.accounts.logging_in import (
+from evaluation.accounts.login import (
     PROVIDER_SESSION_KEY,
     LimitedBackend,
     blocked_until,

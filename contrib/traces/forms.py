@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from contrib.traces.importing import Sampling
 from evaluation.core.errors import DomainError
 from evaluation.datasets.forms import UploadForm
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 
 PERSONAL_TITLES = [
     ("email", _("e-mail addresses")),

@@ -61,7 +61,7 @@ class Sampling:
     def __post_init__(self) -> None:
         """Validate the rules.
 
-        :raises Refused: ``rule_invalid`` for an invalid JMESPath expression."""
+        :raises DomainError: ``rule_invalid`` for an invalid JMESPath expression."""
         for rule in self.rules:
             try:
                 jmespath.compile(rule)
@@ -146,7 +146,7 @@ def read_traces(system: str, data: bytes, sampling: Sampling = Sampling(), *, fi
     """Read and mask the traces of a file.
 
     :raises InvalidFile: with every problem of the file.
-    :raises Refused: ``no_traces`` if none is selected."""
+    :raises DomainError: ``no_traces`` if none is selected."""
     limit = settings.CONCORD_UPLOAD_BYTES
     records, remarks = read_trace_records(data, file_name, masks=sampling.masks, max_bytes=limit)
     return _apply_sampling(system, records, sampling, tuple(remarks), hashlib.sha256(data).hexdigest())
@@ -191,7 +191,7 @@ def import_traces(
     """Store the traces of a file as a version of the question set ``name`` (default "SYSTEM traces") with its answers.
 
     :raises InvalidFile: with every problem of the file.
-    :raises Refused: ``no_traces`` if none is selected; ``bad_name``."""
+    :raises DomainError: ``no_traces`` if none is selected; ``bad_name``."""
     traces = read_traces(system, data, sampling, file_name=file_name)
     return _store(project, system, traces, name=name, by=by, file_name=file_name)
 
@@ -213,7 +213,7 @@ def store_upload(
     """Read the traces of a file, or with ``None`` the system's pending ones, and store them masked until confirmation.
 
     :raises InvalidFile: with every problem of the file.
-    :raises Refused: ``no_traces`` if none is complete or selected; ``bad_name``."""
+    :raises DomainError: ``no_traces`` if none is complete or selected; ``bad_name``."""
     system = clean_name(system)
     rows = _complete_rows(project, system, QUIET_SECONDS) if data is None else []
     if data is None:
@@ -238,7 +238,7 @@ def store_upload(
 def preview_traces(batch: ImportBatch) -> ReadTraces:
     """Return the import that a confirmation would make.
 
-    :raises Refused: ``upload_expired``."""
+    :raises DomainError: ``upload_expired``."""
     options = batch.options
     sampling = Sampling(options["rate"], tuple(options["rules"]))
     remarks = tuple(Problem(**remark) for remark in options["remarks"])
@@ -248,7 +248,7 @@ def preview_traces(batch: ImportBatch) -> ReadTraces:
 def confirm_traces(batch: ImportBatch, by: User | None) -> ImportedTraces | None:
     """Import a stored upload and set its ``result_id`` to the answer set; ``None`` if it was confirmed before.
 
-    :raises Refused: ``upload_expired``; ``no_traces`` if some of the pending traces have been imported meanwhile."""
+    :raises DomainError: ``upload_expired``; ``no_traces`` if some of the pending traces have been imported meanwhile."""
     stored_content(batch)
     with transaction.atomic():
         lock_project(batch.project_id)
@@ -281,7 +281,7 @@ def import_received(
 ) -> ImportedTraces:
     """Import the pending traces of a system that are complete, once, with spans that other services sent of them.
 
-    :raises Refused: ``no_traces``; the traces stay pending then."""
+    :raises DomainError: ``no_traces``; the traces stay pending then."""
     with transaction.atomic():
         lock_project(project.pk)
         rows = _complete_rows(project, system, quiet_seconds)

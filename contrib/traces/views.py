@@ -16,7 +16,7 @@ from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Action
 from evaluation.datasets.pages import UploadPage
 from evaluation.datasets.views import fetch_upload
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import ImportBatch
 from evaluation.runs.answer_files import PREVIEW_ROWS
 from evaluation.runs.views import answers_url, notify_imported

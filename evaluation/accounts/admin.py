@@ -20,12 +20,12 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from evaluation.accounts import access, audit
-from evaluation.accounts.logging_in import MAX_TOKEN_LIFETIME, new_token, password_link
+from evaluation.accounts.login import MAX_TOKEN_LIFETIME, new_token, password_link
 from evaluation.accounts.role_admin import ReadOnlyAdmin, RoleAdmin
 from evaluation.core.roles import Action
 from evaluation.extensions import second_factor
-from evaluation.judges.shipping import BASELINE, judge_names, profile_names
-from evaluation.messages.sentences import explain_reason
+from evaluation.judges.shipped import BASELINE, judge_names, profile_names
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import ApiToken, AuditEvent, Project, RoleGrant, User
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.accounts import access, audit
-from evaluation.accounts.logging_in import MAX_TOKEN_LIFETIME, minutes_to_wait, new_token
+from evaluation.accounts.login import MAX_TOKEN_LIFETIME, minutes_to_wait, new_token
 from evaluation.core.roles import Action
 from evaluation.models import ApiToken, Project, User
 

@@ -16,9 +16,9 @@ from django.utils.translation import gettext
 from evaluation.accounts import access, audit
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
-from evaluation.messages.sentences import explain_reason, explain_refusal
+from evaluation.messages.explanations import explain_reason, explain_refusal
 from evaluation.models import JudgeVersion, Project, User
-from evaluation.scoring.aside import probe_judge
+from evaluation.scoring.adhoc import probe_judge
 
 
 class RoleAdmin(ModelAdmin):

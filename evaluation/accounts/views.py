@@ -93,9 +93,9 @@ class Account(PasswordChangeView):
 @signed_in_get
 def data_retention(request: HttpRequest) -> HttpResponse:
     """Show which personal data the site stores, and for how long."""
-    days = settings.CONCORD_REPLY_DAYS
+    days = settings.CONCORD_REPLY_RETENTION_DAYS
     sessions = settings.SESSION_COOKIE_AGE // 86_400
-    return render(request, "evaluation/accounts/kept.html", {"reply_days": days, "session_days": sessions})
+    return render(request, "evaluation/accounts/data_retention.html", {"reply_days": days, "session_days": sessions})
 
 
 def token_context(person: User, form: OwnTokenForm) -> dict[str, Any]:

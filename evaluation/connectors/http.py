@@ -116,7 +116,7 @@ class HttpSettings(Settings):
 def resolve_headers(headers: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
     """Headers with their variables replaced.
 
-    :raises Refused: ``variable_missing`` if one is unset or invalid in a header."""
+    :raises DomainError: ``variable_missing`` if one is unset or invalid in a header."""
 
     def value(match: re.Match[str]) -> str:
         text = variables.get(match[1], "")

@@ -121,7 +121,7 @@ class SystemClient(ABC):
     def prepare(self) -> None:  # noqa: B027  -- most have nothing to prepare
         """Slow preparation before the first question, outside any event loop.
 
-        :raises Refused: if it fails."""
+        :raises DomainError: if it fails."""
 
     @abstractmethod
     async def ask(self, call: SystemCall) -> SystemReply:
@@ -179,7 +179,7 @@ def failed_reply(outcome: Outcome, code: str = "", detail: str = "", **fields: A
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """Kind of system: name, settings class, and ``open``, which builds a client or raises ``Refused`` if the operator
+    """Kind of system: name, settings class, and ``open``, which builds a client or raises ``DomainError`` if the operator
     does not allow the settings."""
 
     name: str

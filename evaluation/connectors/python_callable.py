@@ -83,7 +83,7 @@ class CallableSystem(SystemClient):
 def _import_function(path: str, name: str) -> Callable[..., Any]:
     """Import the function at ``package.module:name``.
 
-    :raises Refused: ``function_missing``."""
+    :raises DomainError: ``function_missing``."""
     module, _, attribute = path.partition(":")
     try:
         loaded = getattr(import_module(module), attribute)

@@ -13,7 +13,7 @@ from typing import Any
 class Problem:
     """One problem of an input, precise enough to fix.
 
-    ``code`` selects the translated message (``evaluation/messages/sentences.py``), filled with ``params``. ``line``
+    ``code`` selects the translated message (``evaluation/messages/explanations.py``), filled with ``params``. ``line``
     counts from 1: a text line or a table row (header: row 1); ``None`` if the format has neither. ``more_lines``: other
     lines with this problem in this column, possibly with other values."""
 
@@ -60,7 +60,7 @@ class InvalidFile(ConcordError):
 
 
 class DomainError(ConcordError):
-    """An action is not possible in the current state; ``evaluation/messages/sentences.py`` explains ``code``."""
+    """An action is not possible in the current state; ``evaluation/messages/explanations.py`` explains ``code``."""
 
     def __init__(self, code: str, **params: object) -> None:
         self.code = code

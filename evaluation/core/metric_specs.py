@@ -59,11 +59,11 @@ class Bilingual:
 class MetricSpec:
     """Declaration of a metric.
 
-    ``version`` rises when values would change. ``scale`` is by default a share from 0 to 1.
-    ``inputs``: required inputs besides question and answer: ``keywords``, ``check``, ``reference``, ``contexts``,
-    ``latency``, ``embeddings``. ``optional_inputs``: inputs that a judge receives if they exist.
-    ``aggregation``: ``mean``, or ``latency`` (mean, median and 95th percentile).
-    ``source``: source document or paper. ``categories``: question categories it applies to; empty for all."""
+    ``version`` rises when values would change. ``scale`` is by default a share from 0 to 1. ``inputs``: required inputs
+    besides question and answer: ``keywords``, ``check``, ``reference``, ``contexts``, ``latency``, ``embeddings``.
+    ``optional_inputs``: inputs that a judge receives if they exist. ``aggregation``: ``mean``, or ``latency`` (mean,
+    median and 95th percentile). ``source``: source document or paper. ``categories``: question categories it applies
+    to; empty for all."""
 
     name: str
     version: int = 1
@@ -92,13 +92,11 @@ class MetricSpec:
 class RuleSettings:
     """A profile's settings for its metrics.
 
-    ``matching``: ``tiers``, or ``substring`` (plain matching as in the source documents).
-    ``checks``: phrases of the profile's checks for negative questions, by check name.
-    ``phrases``: phrase lists by purpose, which replace a metric's own.
-    ``citation``: citation format. ``nuggets``: facts for questions without nuggets. ``next_steps``: proposals after an
-    answer.
-    ``passing``: labels that pass a check, by check. ``caps``: upper limits of judged scores by flag.
-    ``embeds``: the run has embeddings."""
+    ``matching``: ``tiers``, or ``substring`` (plain matching as in the source documents). ``checks``: phrases of the
+    profile's checks for negative questions, by check name. ``phrases``: phrase lists by purpose, which replace a
+    metric's own. ``citation``: citation format. ``nuggets``: facts for questions without nuggets. ``next_steps``:
+    proposals after an answer. ``passing``: labels that pass a check, by check. ``caps``: upper limits of judged scores
+    by flag. ``embeds``: the run has embeddings."""
 
     matching: str = "tiers"
     k: int = 5

@@ -33,8 +33,8 @@ from evaluation.criteria.services import (
     try_out,
 )
 from evaluation.judges.admin import VersionAdmin
-from evaluation.judges.shipping import baseline_judge
-from evaluation.messages.sentences import explain_refusal
+from evaluation.judges.shipped import baseline_judge
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
 
 # Newest answer sets and judges to choose from.

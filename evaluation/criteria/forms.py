@@ -22,7 +22,7 @@ from evaluation.judging.criteria.spec import (
     read_criterion,
 )
 from evaluation.judging.rubric import OfflineMeasure, PromptSlot
-from evaluation.messages.sentences import explain, explain_refusal
+from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import CriterionVersion, Project
 
 FORMS = [

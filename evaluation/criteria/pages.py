@@ -16,7 +16,7 @@ from evaluation.criteria.services import Trial
 from evaluation.judging.calls import JudgeCall
 from evaluation.judging.criteria.spec import CriterionTexts
 from evaluation.judging.lexical import translate_reason
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, AnswerSet, CriterionEvent, CriterionVersion, JudgeVersion
 
 STATES: dict[str, Promise] = {

@@ -15,8 +15,8 @@ from django.db.models import Q, QuerySet
 from evaluation.accounts import audit
 from evaluation.accounts.access import lock_project
 from evaluation.core.errors import DomainError, UnknownName
-from evaluation.judges.shipping import rubric_row, shipped_rubric_row
-from evaluation.judging.drafting import check_draft
+from evaluation.judges.shipped import rubric_row, shipped_rubric_row
+from evaluation.judging.draft_checks import check_draft
 from evaluation.judging.rubric import FAMILY_PREFIX, Rubric
 from evaluation.models import HoldOutOpening, JudgeVersion, Project, RubricEvent, RubricVersion, User, VersionStatus
 
@@ -98,7 +98,7 @@ def find_version(project_id: int, language: str, name: str) -> RubricVersion:
     """Version with the name ``FAMILY@V`` in a language.
 
     :raises UnknownName: with the existing versions.
-    :raises Refused: ``rubric_other_language``."""
+    :raises DomainError: ``rubric_other_language``."""
     family, _, number = name.rpartition("@")
     usable = usable_rubrics([project_id])
     numbered = usable.filter(family=family, version=int(number)) if _is_number(number) else usable.none()
@@ -147,7 +147,7 @@ def assign_rubrics(
 def draft(project: Project, rubric: Rubric, *, by: User | None, note: str = "") -> RubricVersion:
     """Version with exactly this content, created as the next version of family and language if new.
 
-    :raises Refused: see :func:`evaluation.judging.drafting.check_draft`; ``reason_too_long``; ``drafter_opened``.
+    :raises DomainError: see :func:`evaluation.judging.draft_checks.check_draft`; ``reason_too_long``; ``drafter_opened``.
     :raises UnknownName: for a family that does not ship."""
     check_may_draft(project.pk, rubric.family, by)
     check_draft(rubric)
@@ -164,7 +164,7 @@ def draft(project: Project, rubric: Rubric, *, by: User | None, note: str = "") 
 def propose(version: RubricVersion, judge: JudgeVersion, *, by: User | None) -> RubricEvent:
     """Propose a draft for acceptance; it does not yet judge sealed answers.
 
-    :raises Refused: ``rubric_active``, ``drafter_opened``."""
+    :raises DomainError: ``rubric_active``, ``drafter_opened``."""
     check_may_draft(judge.project_id, version.family, by)
     return _record_event(version, rubric_scope(judge, version.family), Verb.PROPOSED, by)
 
@@ -172,7 +172,7 @@ def propose(version: RubricVersion, judge: JudgeVersion, *, by: User | None) -> 
 def check_may_draft(project_id: int, family: str, by: User | None) -> None:
     """Refuse a person who opened the hold-out labels of the family.
 
-    :raises Refused: ``drafter_opened``."""
+    :raises DomainError: ``drafter_opened``."""
     if lineage := opened_lineage(project_id, family, by):
         raise DomainError("drafter_opened", gold=lineage, family=family)
 
@@ -190,14 +190,14 @@ def activate(
 
     An active version can only be accepted again.
 
-    :raises Refused: ``rubric_active`` if it is active already, ``rubric_other_language``, ``reason_required``."""
+    :raises DomainError: ``rubric_active`` if it is active already, ``rubric_other_language``, ``reason_required``."""
     return _record_event(version, rubric_scope(judge, version.family), Verb.ACTIVATED, by, reason, ground)
 
 
 def retire(judge: JudgeVersion, family: str, *, by: User | None, reason: str) -> RubricEvent:
     """Return to the shipped version in new runs of the judge.
 
-    :raises Refused: ``rubric_not_activated`` if the shipped version is active already, ``reason_required``."""
+    :raises DomainError: ``rubric_not_activated`` if the shipped version is active already, ``reason_required``."""
     scope = rubric_scope(judge, family)
     return _record_event(version_statuses(scope).active, scope, Verb.RETIRED, by, reason)
 

@@ -20,12 +20,12 @@ from evaluation.core.metric_specs import MetricKind
 from evaluation.core.samples import Result
 from evaluation.judges.clients import client_of
 from evaluation.judges.prices import total_cost
-from evaluation.judges.shipping import declared_metrics
+from evaluation.judges.shipped import declared_metrics
 from evaluation.judging.baseline import unsupported_metrics
 from evaluation.judging.calls import JudgeCall, JudgeCase, JudgeDialog, JudgeReply
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.criteria.spec import CriterionSpec, criterion_rubric
-from evaluation.judging.gates import applicability
+from evaluation.judging.prechecks import applicability
 from evaluation.judging.prompt import judge_call, parse_reply
 from evaluation.judging.rubric import FAMILY_PREFIX, Rubric, criterion_family, is_criterion
 from evaluation.models import (
@@ -40,7 +40,7 @@ from evaluation.models import (
     RubricVersion,
     User,
 )
-from evaluation.worker.shares import ENDPOINT_BUSY, EndpointBusy, SharedPool
+from evaluation.worker.endpoint_quota import ENDPOINT_BUSY, EndpointBusy, SharedPool
 
 
 def newest_events() -> QuerySet[CriterionEvent]:
@@ -100,7 +100,7 @@ def rubric_for_metric(metric: MetricDefinition, language: str) -> RubricVersion 
 def draft(project: Project, spec: CriterionSpec, *, by: User | None) -> CriterionVersion:
     """Version with exactly this content, created as the next version if new.
 
-    :raises Refused: ``criterion_name_taken`` if the name is that of a built-in or imported metric, or of another
+    :raises DomainError: ``criterion_name_taken`` if the name is that of a built-in or imported metric, or of another
     project's
         criterion."""
     with transaction.atomic():
@@ -151,7 +151,7 @@ def activate(version: CriterionVersion, *, by: User | None) -> CriterionEvent:
     """Use this version in new runs. Rubrics are created once; the metric stays the earlier one if scale, direction and
     anchors are unchanged, so that scores remain comparable.
 
-    :raises Refused: ``criterion_active`` if it is active already, ``criterion_name_taken`` if an import has taken the
+    :raises DomainError: ``criterion_active`` if it is active already, ``criterion_name_taken`` if an import has taken the
     name
         in the meantime."""
     criterion = Criterion.objects.select_for_update().get(pk=version.criterion_id)
@@ -171,7 +171,7 @@ def activate(version: CriterionVersion, *, by: User | None) -> CriterionEvent:
 def deactivate(criterion: Criterion, *, by: User | None) -> CriterionEvent:
     """Stop using the criterion in new runs. Existing scores, ratings and runs are unaffected.
 
-    :raises Refused: ``criterion_not_active`` if no version is active."""
+    :raises DomainError: ``criterion_not_active`` if no version is active."""
     criterion = Criterion.objects.select_for_update().get(pk=criterion.pk)
     current = newest_event(criterion)
     if current is None or current.verb != CriterionEvent.Verb.ACTIVATED:
@@ -279,7 +279,7 @@ def try_out(version: CriterionVersion, judge: JudgeVersion, answers: Sequence[An
     """Judge each answer once, concurrently and without retries. Answers that the endpoint's quota delays too long fail
     as ``endpoint_busy``.
 
-    :raises Refused: ``origin_not_allowed``, ``key_missing``, ``jury_asks_nobody``."""
+    :raises DomainError: ``origin_not_allowed``, ``key_missing``, ``jury_asks_nobody``."""
     if judge.is_jury:
         raise DomainError("jury_asks_nobody")
     rubric = draft_rubric(version, judge.language)

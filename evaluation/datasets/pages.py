@@ -9,7 +9,7 @@ from evaluation.core.errors import Problem
 from evaluation.core.samples import QuestionSpec
 from evaluation.datasets.forms import ColumnsForm, EncodingForm, UploadForm, columns_form, encoding_form
 from evaluation.datasets.uploads import Preview
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from evaluation.models import ImportBatch, QuestionSet
 
 SHOWN_PROBLEMS = 500

@@ -47,14 +47,12 @@ State = ImportBatch.State
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Preview of a question set import. ``evaluation.messages.sentences.explain`` explains the ``remarks``.
+    """Preview of a question set import. ``evaluation.messages.explanations.explain`` explains the ``remarks``.
 
-    ``categories``: (name, number of questions) in file order.
-    ``selects``: existing version with exactly this content; ``metadata_not_taken_over`` are the metadata keys in which
-    the file differs from it.
-    ``newest``, ``difference``: otherwise the version that the new one follows, and the changes; ``None`` for a new set.
-    ``encoding``: ``cp949`` if the file is not in UTF-8.
-    ``shape``: known shape or map that was used; ``columns``: the use made of each column."""
+    ``categories``: (name, number of questions) in file order. ``selects``: existing version with exactly this content;
+    ``metadata_not_taken_over`` are the metadata keys in which the file differs from it. ``newest``, ``difference``:
+    otherwise the version that the new one follows, and the changes; ``None`` for a new set. ``encoding``: ``cp949`` if
+    the file is not in UTF-8. ``shape``: known shape or map that was used; ``columns``: the use made of each column."""
 
     name: str
     questions: int

@@ -27,7 +27,7 @@ from evaluation.datasets.uploads import (
     preview,
     store_upload,
 )
-from evaluation.messages.sentences import explain, explain_refusal
+from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import ImportBatch, QuestionSet
 from evaluation.runs.answer_uploads import AnswersPreview, preview_answers
 

@@ -136,11 +136,10 @@ class Shape(FrozenModel):
 
     ``known_by``: alternative sets of columns that identify the shape, provided that no column of ``without`` exists.
     ``rows``: path to the records, with ``[]`` after lists (``data[].qas[]``); not needed if the root is a list.
-    ``questions``, ``answers``: maps of the fields; a missing one is not in such files.
-    ``instead``: kind of a file that has neither (``shape_is_…`` among the problems).
-    ``prepare``: module that converts records which expressions cannot read.
-    ``writes``: expression that creates a record of this shape from a :class:`~evaluation.formats.records.Record`, one
-    per line or, with ``document``, all in one JSON document under ``rows``."""
+    ``questions``, ``answers``: maps of the fields; a missing one is not in such files. ``instead``: kind of a file that
+    has neither (``shape_is_…`` among the problems). ``prepare``: module that converts records which expressions cannot
+    read. ``writes``: expression that creates a record of this shape from a :class:`~evaluation.formats.records.Record`,
+    one per line or, with ``document``, all in one JSON document under ``rows``."""
 
     title: str = "map"
     known_by: tuple[tuple[str, ...], ...] = ()

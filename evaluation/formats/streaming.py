@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple, Protocol
 from evaluation.core.errors import InvalidFile
 from evaluation.core.samples import QuestionSpec
 from evaluation.formats.answer_rows import AnswerFacts, AnswerReader, AnswerRow, find_rows
-from evaluation.formats.aside import SpooledIndex, SpooledSequence
 from evaluation.formats.question_rows import QuestionFile, QuestionReader
 from evaluation.formats.quick_json import QuickReader
 from evaluation.formats.reading import (
@@ -42,6 +41,7 @@ from evaluation.formats.shaping import (
     recognise_shape,
     record_reader,
 )
+from evaluation.formats.spool import SpooledIndex, SpooledSequence
 from evaluation.formats.tables import SEPARATOR_LINE, detect_delimiter, read_header, read_row
 from evaluation.formats.text_trees import JSONSyntaxError, scan_json
 from evaluation.formats.tree import FileTree, Limits, Node, NodeKind, Problems, TreeBuilder

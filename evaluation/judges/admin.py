@@ -26,10 +26,10 @@ from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import MAX_REASON_LENGTH, activate, draft, retire, rubric_scope, version_statuses
 from evaluation.criteria.services import foreign_rubrics
 from evaluation.judges.secrets import may_hold_key, store_key
-from evaluation.judges.shipping import BASELINE, save_judge
-from evaluation.judging.drafting import check_draft, rubric_yaml
+from evaluation.judges.shipped import BASELINE, save_judge
+from evaluation.judging.draft_checks import check_draft, rubric_yaml
 from evaluation.judging.rubric import Rubric, is_criterion, parse_rubric
-from evaluation.messages.sentences import explain, explain_refusal, translate_parser_message
+from evaluation.messages.explanations import explain, explain_refusal, translate_parser_message
 from evaluation.models import Endpoint, JudgeVersion, Project, RubricVersion
 from evaluation.network.origins import AllowList, parse_origin
 
@@ -420,7 +420,9 @@ class RubricVersionAdmin(VersionAdmin):
             ],
             "events": row.events.filter(project__in=access.projects_with(request.user, Action.VIEW)).order_by("-pk"),
         }
-        page["judges"] = [(judge, statuses.status_of(row), statuses.active, may) for judge, statuses, may in page["judges"]]
+        page["judges"] = [
+            (judge, statuses.status_of(row), statuses.active, may) for judge, statuses, may in page["judges"]
+        ]
         context = {**self.admin_site.each_context(request), "page": page, "opts": self.opts, "title": str(row)}
         return render(request, "admin/rubric.html", context)
 

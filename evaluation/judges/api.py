@@ -18,7 +18,7 @@ from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import MAX_REASON_LENGTH, activate, draft, propose, retire
 from evaluation.criteria.services import foreign_rubrics
 from evaluation.judging.rubric import parse_rubric
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from evaluation.models import JudgeVersion, RubricEvent, RubricVersion
 from evaluation.rest.endpoints import (
     RowsViewSet,

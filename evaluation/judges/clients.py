@@ -21,7 +21,7 @@ def provider_of(judge: JudgeVersion) -> Provider:
 def client_of(judge: JudgeVersion) -> JudgeClient:
     """Client of a judge, an asynchronous context manager.
 
-    :raises Refused: ``origin_not_allowed`` if the endpoint's origin is not on the allow-list, ``key_missing`` and
+    :raises DomainError: ``origin_not_allowed`` if the endpoint's origin is not on the allow-list, ``key_missing`` and
         ``key_unreadable`` for its key."""
     provider, endpoint = provider_of(judge), judge.endpoint
     if endpoint is None:
@@ -32,7 +32,7 @@ def client_of(judge: JudgeVersion) -> JudgeClient:
 def connection(endpoint: Endpoint) -> Connection:
     """Address, key and limits for calls to the endpoint.
 
-    :raises Refused: ``key_missing`` and ``key_unreadable`` for its key."""
+    :raises DomainError: ``key_missing`` and ``key_unreadable`` for its key."""
     return {
         "base_url": endpoint.base_url,
         "key": key_of(endpoint),

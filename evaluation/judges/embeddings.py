@@ -50,7 +50,7 @@ def choose_embedding(judge: JudgeVersion | None, requested: str = "") -> Embeddi
     else ``None``.
 
     :raises UnknownName: for a name that no embedding endpoint has.
-    :raises Refused: ``local_model_unreadable`` for a folder without a model; ``no_local_model`` and ``feature_off`` if
+    :raises DomainError: ``local_model_unreadable`` for a folder without a model; ``no_local_model`` and ``feature_off`` if
     the
         local model is requested but unavailable."""
     if requested == NONE:
@@ -78,7 +78,7 @@ def choose_embedding(judge: JudgeVersion | None, requested: str = "") -> Embeddi
 def choose_token_model() -> TokenChoice | None:
     """Local model, layer and baseline of BERTScore; ``None`` without a local model.
 
-    :raises Refused: ``local_model_unreadable``; ``no_such_layer`` for a layer that the model does not have."""
+    :raises DomainError: ``local_model_unreadable``; ``no_such_layer`` for a layer that the model does not have."""
     local = local_models()
     return local.choose_token_model() if local else None
 
@@ -86,7 +86,7 @@ def choose_token_model() -> TokenChoice | None:
 def embedder_of(choice: EmbeddingChoice) -> Embedder:
     """Embedder of a run, a context manager.
 
-    :raises Refused: ``origin_not_allowed``, ``key_missing``, ``key_unreadable``, ``embedding_changed`` if the
+    :raises DomainError: ``origin_not_allowed``, ``key_missing``, ``key_unreadable``, ``embedding_changed`` if the
     endpoint's
         model or the local files have changed, ``local_model_unreadable``, ``semantic_not_installed`` and
         ``feature_off``
@@ -102,7 +102,7 @@ def embedder_of(choice: EmbeddingChoice) -> Embedder:
 def token_model(choice: TokenChoice) -> TokenModel:
     """Token model of a run.
 
-    :raises Refused: as :func:`embedder_of` for a local model."""
+    :raises DomainError: as :func:`embedder_of` for a local model."""
     return _require_local_models().open_token_model(choice)
 
 

@@ -22,7 +22,7 @@ from evaluation.models import JudgeVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import MAX_WORKER_WAIT_SECONDS, Defer, Retry, decide
 from evaluation.worker.database import retry_on_db_error
-from evaluation.worker.shares import SingleCalls
+from evaluation.worker.endpoint_quota import SingleCalls
 
 _MAX_RAW = 300
 # Fields of a reply that are stored.

@@ -37,7 +37,7 @@ def seal(key: str, *, origin: Origin | str, secret: str) -> str:
 def unseal(sealed: str, *, origin: Origin | str, secrets: Sequence[str]) -> str:
     """Decrypt a key by the first matching secret: the site's own, then its fallbacks.
 
-    :raises Refused: ``key_unreadable`` for another origin, another secret or damaged text."""
+    :raises DomainError: ``key_unreadable`` for another origin, another secret or damaged text."""
     version, _, text = sealed.partition(".")
     try:
         raw = base64.b64decode(text, altchars=b"-_", validate=True)
@@ -70,7 +70,7 @@ def may_hold_key(variable: str) -> bool:
 def key_of(endpoint: Endpoint) -> str:
     """Bearer token of an endpoint; empty if it needs none. A stored key takes precedence over a variable.
 
-    :raises Refused: ``key_unreadable`` if the stored key was sealed under another secret or for another origin,
+    :raises DomainError: ``key_unreadable`` if the stored key was sealed under another secret or for another origin,
         ``key_missing`` if the environment variable is empty, ``key_name`` if the variable may not hold keys."""
     if endpoint.sealed_key:
         secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]

@@ -20,9 +20,9 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
-from evaluation.core.described import read_yaml
 from evaluation.core.metric_specs import MetricSpec, RuleMetric, RuleSettings
 from evaluation.core.samples import AnswerSpec, FrozenModel, QuestionSpec, Result
+from evaluation.core.yaml_models import read_yaml
 from evaluation.judging.rubric import Rubric
 from evaluation.network.completions import server_message
 from evaluation.network.outcomes import Outcome

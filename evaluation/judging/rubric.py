@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import ConfigDict, Field, model_validator
 
 from evaluation.core.canonical import content_hash
-from evaluation.core.described import read_yaml
 from evaluation.core.errors import UnknownName
 from evaluation.core.metric_specs import Direction
 from evaluation.core.samples import FrozenModel
 from evaluation.core.scales import Scale, ScaleKind
+from evaluation.core.yaml_models import read_yaml
 
 Schema = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from evaluation.checks import SETTINGS_TAG
-from evaluation.worker.collector import paused_gc
+from evaluation.worker.gc_pause import paused_gc
 
 
 class SiteCommand(BaseCommand):

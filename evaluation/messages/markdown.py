@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from evaluation.messages.marking import MARK_CLASSES, Link, Mark, apply_marks
+from evaluation.messages.text_marks import MARK_CLASSES, Link, Mark, apply_marks
 
 _TAGS = frozenset(
     {"p", "br", "hr", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "a"}

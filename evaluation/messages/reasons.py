@@ -253,7 +253,7 @@ ADVICE = {
     "origin_invalid": _("Correct the endpoint's base URL, then resume the run."),
     "no_rung": _(
         "The model may be too small, its output limit too low or a parameter unknown to it. Change the judge, try it "
-        "with check_judge, and start a new run."
+        "with attack_judge, and start a new run."
     ),
     "rate_limited": _("The endpoint stays too busy. Resume the run later, or lower its concurrent calls."),
     "overloaded": _("The endpoint stays overloaded. Resume the run later, or lower its concurrent calls."),

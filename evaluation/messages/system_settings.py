@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.messages.sentences import translate_parser_message
+from evaluation.messages.explanations import translate_parser_message
 
 
 class SettingProblem(Protocol):

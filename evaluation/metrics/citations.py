@@ -1,6 +1,5 @@
 """References to regulations (제15조, 제15조의2, 제3조 제2항, or forms of the profile), names of regulations, and the
-citation
-metrics."""
+citation metrics."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from evaluation.metrics.normalise import (
     sentences,
 )
 from evaluation.metrics.phones import phones
-from evaluation.metrics.prepared import prepare
+from evaluation.metrics.prepared_text import prepare
 
 # Syllables of the words that a sentence shares with a passage; a letter counts half.
 _MIN_WEIGHT = 5.0

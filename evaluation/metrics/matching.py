@@ -34,7 +34,7 @@ from evaluation.metrics.normalise import (
     stems,
     without_particle,
 )
-from evaluation.metrics.prepared import PreparedText, counter_of, prepare, starts_with_counter
+from evaluation.metrics.prepared_text import PreparedText, counter_of, prepare, starts_with_counter
 
 
 class Tier(StrEnum):

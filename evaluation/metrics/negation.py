@@ -1,12 +1,9 @@
 """Detection of negated clauses in Korean and English.
 
 Korean negates at the end of the clause (보장되지 않는다) or right before the verb (안 된다). English negates before or
-after, so
-the whole clause counts. A closed list of patterns contains a negating word but negates nothing ("뿐 아니라", "not
-only",
-"없지 않다"). Without a morphological analyzer the adverbs 안 and 못 cannot be distinguished from nouns (inside, nail),
-so
-callers then only report the negation."""
+after, so the whole clause counts. A closed list of patterns contains a negating word but negates nothing ("뿐 아니라",
+"not only", "없지 않다"). Without a morphological analyzer the adverbs 안 and 못 cannot be distinguished from nouns
+(inside, nail), so callers then only report the negation."""
 
 from __future__ import annotations
 

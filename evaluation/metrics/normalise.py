@@ -6,11 +6,9 @@ zero-width characters dropped, dashes, quotes and middle dots unified, case fold
 in the folded text maps back to the original, which is what people see.
 
 Particles and copula endings are a closed list. A particle must agree with the syllable before it: 은, 이, 을, 과 follow
-a
-final consonant, 는, 가, 를, 와 a vowel; this keeps the list from cutting off the end of another noun. Morphemes come
-from
-kiwipiepy if the extra ``ko`` is installed; without it the functions return ``None``. Analyses are cached, because one
-takes milliseconds and all keywords of a question search the same answer."""
+a final consonant, 는, 가, 를, 와 a vowel; this keeps the list from cutting off the end of another noun. Morphemes come
+from kiwipiepy if the extra ``ko`` is installed; without it the functions return ``None``. Analyses are cached, because
+one takes milliseconds and all keywords of a question search the same answer."""
 
 from __future__ import annotations
 

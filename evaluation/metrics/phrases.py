@@ -3,8 +3,7 @@ phase 4), which are never scored. ``refusals.py`` reads refusals. Phrases of den
 token and may continue with any ending.
 
 "찾을 수 없" matches "찾을수 없습니다"; "없습니다" matches neither in "문제없습니다" nor after 문제가, 틀림 and others.
-A phrase may contain gaps
-written "…": its parts then occur in this order within one clause."""
+A phrase may contain gaps written "…": its parts then occur in this order within one clause."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ from evaluation.metrics.normalise import (
     sentence_span,
     sentences,
 )
-from evaluation.metrics.prepared import prepare, quantities
+from evaluation.metrics.prepared_text import prepare, quantities
 from evaluation.metrics.refusals import SHORT_ANSWER_SENTENCES, find_refusal, phrases_of_refusal
 
 _GAP = "…"

@@ -111,8 +111,7 @@ class Finding(AppendOnly):
     """A claim, statement, context verdict, nugget, keyword or flag behind a score (``core.samples.Finding``).
 
     ``start`` and ``end`` are offsets into the answer (``approximate`` where found by likeness), ``quote_start`` and
-    ``quote_end`` of ``quote`` into the passage at position ``context``.
-    """
+    ``quote_end`` of ``quote`` into the passage at position ``context``."""
 
     score = models.ForeignKey(Score, on_delete=PROTECT, related_name="findings")
     kind = models.CharField(max_length=20)

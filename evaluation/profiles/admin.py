@@ -14,12 +14,12 @@ from pydantic import ValidationError
 
 from evaluation.accounts.access import person
 from evaluation.accounts.role_admin import ReadOnlyAdmin
-from evaluation.core.described import validation_problems
 from evaluation.core.errors import Problem, UnknownName
+from evaluation.core.yaml_models import validation_problems
 from evaluation.criteria.services import check_metric_names
 from evaluation.judges.admin import VersionAdmin, YamlForm, spec_as_yaml
-from evaluation.judges.shipping import save_profile
-from evaluation.messages.sentences import explain
+from evaluation.judges.shipped import save_profile
+from evaluation.messages.explanations import explain
 from evaluation.models import MetricDefinition, ProfileVersion, Project
 from evaluation.profiles.spec import ProfileSpec, load_profile
 

@@ -164,11 +164,10 @@ class Overall:
     """The overall figure of a run or a category.
 
     ``value`` is ``None`` with a ``reason``: ``failed_share``, ``missing_parts``, ``no_parts`` or ``no_overall`` (the
-    profile has none), with metric names as detail. ``weight`` is the share of the profile's weight (constant
-    included) that the parts in the figure have; ``weights_used`` are their weights after renormalisation. ``low`` and
-    ``high`` are the worst and best figures had the failed results been at the ends of their scales, ``None`` where
-    nothing failed. ``failed`` names the parts with failed results.
-    """
+    profile has none), with metric names as detail. ``weight`` is the share of the profile's weight (constant included)
+    that the parts in the figure have; ``weights_used`` are their weights after renormalisation. ``low`` and ``high``
+    are the worst and best figures had the failed results been at the ends of their scales, ``None`` where nothing
+    failed. ``failed`` names the parts with failed results."""
 
     value: float | None
     label: FigureLabel

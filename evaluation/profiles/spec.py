@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from evaluation.core.described import locate_yaml_error
 from evaluation.core.metric_specs import Bilingual, RuleSettings
 from evaluation.core.profile_settings import Cap, CitationRules, NextStepRules
 from evaluation.core.samples import CheckPhrases, FrozenModel, Nugget
+from evaluation.core.yaml_models import locate_yaml_error
 
 
 def read_mapping(text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rest_framework.serializers import CharField, DictField, IntegerField, ListF
 from rest_framework.views import exception_handler
 
 from evaluation.core.errors import DomainError, InvalidFile, NotReady, RateLimited, UnknownName
-from evaluation.messages.sentences import explain, explain_refusal
+from evaluation.messages.explanations import explain, explain_refusal
 
 
 class SentenceField(CharField):

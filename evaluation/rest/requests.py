@@ -24,9 +24,9 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import BaseParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 
-from evaluation.accounts.logging_in import TOKEN
+from evaluation.accounts.login import TOKEN
 from evaluation.formats.reading import recode
-from evaluation.messages.sentences import translate_parser_message
+from evaluation.messages.explanations import translate_parser_message
 from evaluation.models import ApiToken, User
 
 INVALID_TOKEN = "unknown, revoked or expired token"

@@ -20,9 +20,9 @@ from evaluation.accounts.access import person
 from evaluation.accounts.role_admin import ReadOnlyAdmin
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import AnswerSet, Run, RunEvent, User
-from evaluation.runs.making import resume_run
+from evaluation.runs.creation import resume_run
 from evaluation.worker import lifecycle
 
 

@@ -23,15 +23,15 @@ from evaluation.core.canonical import canonical_json, clean_name, normalize_nfc
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.core.samples import ContextSpec
 from evaluation.formats.answer_rows import AnswerFile, AnswerRow
-from evaluation.formats.aside import SpooledSequence
 from evaluation.formats.reading import display_name, read_answers
+from evaluation.formats.spool import SpooledSequence
 from evaluation.formats.streaming import AnswerStream, Source
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import Answer, AnswerSet, Context, ProfileVersion, Project, QuestionSet, Run, SystemVersion, User
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.answer_matching import PASSAGES_UNMATCHED, MatchedRow, QuestionMatcher
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.storage.statements import insert_values
 from evaluation.systems.services import get_or_create_system_version
 from evaluation.worker.lifecycle import start
@@ -49,7 +49,7 @@ RULE_SECONDS = 3600.0
 @dataclass(frozen=True, slots=True)
 class ImportedAnswers:
     """The answer set and run of a file. ``created`` is false if both already existed; ``remarks`` (explained by
-    ``evaluation.messages.sentences.explain``) tell that and more. ``missing`` are the ids of questions without an
+    ``evaluation.messages.explanations.explain``) tell that and more. ``missing`` are the ids of questions without an
     answer, in the order of the set."""
 
     run: Run
@@ -70,7 +70,7 @@ def import_answer_file(
     """Parse, store and score an answer file; the run, complete unless its rules took longer than ``RULE_SECONDS``.
 
     :raises InvalidFile: with every problem; nothing is imported then.
-    :raises Refused: ``bad_name`` for an invalid system name."""
+    :raises DomainError: ``bad_name`` for an invalid system name."""
     file = read_answers(data, file_name, max_bytes=settings.CONCORD_UPLOAD_BYTES)
     imported = import_answers(question_set, system, file, data=data, file_name=file_name, by=by, name=name)
     return score_by_rules(imported.run)

@@ -25,8 +25,8 @@ from evaluation.runs.answer_matching import MatchedRow, match_rows
 class AnswersPreview:
     """A preview of the import: ``answers`` rows, of which ``failed`` have no answer and ``passages`` have retrieved
     passages. ``missing`` are ids of questions without an answer; ``remarks`` are explained by
-    ``evaluation.messages.sentences.explain``; ``first`` are rows with their questions' ids. ``shape`` is the known file
-    shape or map, ``columns`` the use of each column."""
+    ``evaluation.messages.explanations.explain``; ``first`` are rows with their questions' ids. ``shape`` is the known
+    file shape or map, ``columns`` the use of each column."""
 
     question_set: QuestionSet
     answers: int
@@ -54,7 +54,7 @@ def store_answers(
     Windows-1252 is read as such unless an encoding is given, and the preview asks for confirmation.
 
     :raises InvalidFile: with every problem of the file; nothing is stored then.
-    :raises Refused: ``bad_name`` for the system."""
+    :raises DomainError: ``bad_name`` for the system."""
     options_given = {"questions": question_set.pk, "map": map_text, "encoding": encoding}
     file, options = with_encoding(
         lambda candidate: _read_answers(content, file_name, candidate, settings.CONCORD_UPLOAD_BYTES), options_given
@@ -67,7 +67,7 @@ def store_answers(
 def preview_answers(batch: ImportBatch) -> AnswersPreview:
     """Preview the import of an upload.
 
-    :raises Refused: ``upload_expired``."""
+    :raises DomainError: ``upload_expired``."""
     question_set, file = _read_upload(batch)
     rows, missing, remarks = match_rows(question_set, file, batch.file_name)
     return AnswersPreview(
@@ -87,7 +87,7 @@ def preview_answers(batch: ImportBatch) -> AnswersPreview:
 def confirm_answers(batch: ImportBatch, by: User | None) -> ImportedAnswers | None:
     """Import an upload as an answer set, whose id is then ``batch.result_id``; ``None`` if it is already imported.
 
-    :raises Refused: ``upload_expired``."""
+    :raises DomainError: ``upload_expired``."""
     content = stored_content(batch)
     question_set, file = _read_upload(batch)
     with transaction.atomic():

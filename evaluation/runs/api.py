@@ -31,7 +31,7 @@ from evaluation.core.roles import Action
 from evaluation.core.samples import Status
 from evaluation.datasets.api import ReadByMap, shape_from_options
 from evaluation.formats.reading import read_answers
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, AnswerSet, Context, Finding, QuestionSet, Run, Score
 from evaluation.models.run_spec import ASK_OPTIONS, RUN_OPTIONS, RunSpec
 from evaluation.rest.endpoints import (
@@ -50,7 +50,7 @@ from evaluation.rest.errors import ProblemSerializer
 from evaluation.rest.filters import AnswerFilter, AnswerSetFilter, RunFilter
 from evaluation.rest.requests import MAX_PAGE_SIZE, PagesOldestFirst
 from evaluation.runs.answer_files import import_answers, score_by_rules
-from evaluation.runs.making import CollectionRequest, cancel_run, launch_run, pause_run, resume_run
+from evaluation.runs.creation import CollectionRequest, cancel_run, launch_run, pause_run, resume_run
 from evaluation.runs.planning import plan_run
 from evaluation.runs.progress import progress
 from evaluation.runs.results import counts_in_figures, primary_pairs, with_scores

@@ -34,7 +34,7 @@ CHECKS_PER_REMAINDER = 4
 def check_budget(budget: Decimal | None, judges: Iterable[JudgeVersion], config: RunConfig) -> None:
     """Refuse a budget that cannot be enforced.
 
-    :raises Refused: ``budget_of_batches``, because a batch is paid for as a whole; ``budget_unpriced`` for models
+    :raises DomainError: ``budget_of_batches``, because a batch is paid for as a whole; ``budget_unpriced`` for models
         without a price."""
     if budget is None:
         return
@@ -73,7 +73,7 @@ def estimated_spending(run: Run) -> tuple[Decimal, str]:
 def set_budget(run: Run, budget: Decimal | None, by: User | None) -> None:
     """Change the budget of a run; ``None`` keeps it.
 
-    :raises Refused: ``budget_used_up`` if that much is already spent; see also :func:`check_budget`."""
+    :raises DomainError: ``budget_used_up`` if that much is already spent; see also :func:`check_budget`."""
     with transaction.atomic():
         if budget is not None and budget != run.budget:
             judges = JudgeVersion.objects.filter(pk__in=run.judges.values("judge_version"))

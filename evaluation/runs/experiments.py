@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from evaluation.core.described import read_yaml
 from evaluation.core.errors import InvalidFile, Problem, UnknownName
+from evaluation.core.yaml_models import read_yaml
 from evaluation.criteria.rubrics import rubric_scope
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.rubric import FAMILY_PREFIX, is_criterion

@@ -44,7 +44,7 @@ class HourlyThrottle(SimpleRateThrottle):
 def count_export(person: User) -> HourlyThrottle | None:
     """Count an export of the person; ``None`` if exports are not limited.
 
-    :raises TooOften: ``too_many_exports``, above ``CONCORD_EXPORTS_PER_HOUR``. A refused export does not count."""
+    :raises RateLimited: ``too_many_exports``, above ``CONCORD_EXPORTS_PER_HOUR``. A refused export does not count."""
     return _count_request(person, "files", settings.CONCORD_EXPORTS_PER_HOUR, "too_many_exports")
 
 
@@ -60,8 +60,8 @@ def download_response(export: ExportFile) -> StreamingHttpResponse:
 def count_figures(person: User) -> HourlyThrottle | None:
     """Count a figure request by a program of the person; ``None`` if they are not limited.
 
-    :raises TooOften: ``too_many_figures``, above ``CONCORD_FIGURES_PER_HOUR``. A refused request does not count."""
-    return _count_request(person, "figures", settings.CONCORD_FIGURES_PER_HOUR, "too_many_figures")
+    :raises RateLimited: ``too_many_figures``, above ``CONCORD_ANALYSES_PER_HOUR``. A refused request does not count."""
+    return _count_request(person, "figures", settings.CONCORD_ANALYSES_PER_HOUR, "too_many_figures")
 
 
 @contextmanager

@@ -19,11 +19,11 @@ from evaluation.core.roles import Action
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.rubrics import usable_rubrics
 from evaluation.datasets.forms import FileForm
-from evaluation.judges.shipping import BASELINE, default_judge, default_profile, judge_names
+from evaluation.judges.shipped import BASELINE, default_judge, default_profile, judge_names
 from evaluation.messages.markdown import language_of
 from evaluation.models import AnswerSet, Project, QuestionSet, SystemVersion
 from evaluation.models.run_spec import ASK_OPTIONS, RUN_OPTIONS, RunSpec
-from evaluation.runs.making import CollectionRequest
+from evaluation.runs.creation import CollectionRequest
 from evaluation.runs.profile_choices import ProfileChoice
 from evaluation.specs.form_fields import form_fields, form_values
 

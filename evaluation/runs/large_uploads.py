@@ -58,7 +58,7 @@ def store_large_file(
     """Store a file chunk by chunk, each in its own transaction, and enqueue its check.
 
     :raises InvalidFile: for an invalid map.
-    :raises Refused: ``bad_name`` for the system."""
+    :raises DomainError: ``bad_name`` for the system."""
     name = clean_name(system)
     if map_text:
         read_map(map_text.encode())

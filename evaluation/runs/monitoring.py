@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from evaluation.extensions import LedgerCalls, features
 from evaluation.models import Attempt, Endpoint, Heartbeat, Reply, Run, WorkUnit
-from evaluation.worker.shares import active_quota_leases
+from evaluation.worker.endpoint_quota import active_quota_leases
 
 _WORKING = (Run.State.PREFLIGHT, Run.State.RUNNING, Run.State.PAUSED)
 _TOKENS = ("in", "out", "cached", "reasoning")

@@ -24,7 +24,7 @@ from evaluation.messages.numbers import format_duration, format_money
 from evaluation.models import Answer, AnswerSet, JudgeVersion, Reply, Run, RunJudge, SystemVersion, User, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.making import CollectionRequest, draft_run
+from evaluation.runs.creation import CollectionRequest, draft_run
 from evaluation.scoring.judges import UnitConversation, judge_settings
 from evaluation.worker.lifecycle import (
     RunConfig,
@@ -127,7 +127,7 @@ def plan_run(source: AnswerSet | CollectionRequest, spec: RunSpec, by: User | No
     """Estimate a run; nothing is stored.
 
     :raises UnknownName: see :func:`draft_run`.
-    :raises Refused: see :func:`draft_run`."""
+    :raises DomainError: see :func:`draft_run`."""
     with transaction.atomic():
         plan = plan_draft(draft_run(source, spec, by))
         transaction.set_rollback(True)

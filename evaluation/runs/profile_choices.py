@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.judges.shipping import declared_metrics, default_profile
+from evaluation.judges.shipped import declared_metrics, default_profile
 from evaluation.models import AnswerSet, ProfileVersion
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.runs.making import CollectionRequest
+from evaluation.runs.creation import CollectionRequest
 
 
 @dataclass(frozen=True, slots=True)

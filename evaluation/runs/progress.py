@@ -16,8 +16,8 @@ from django.utils import timezone
 from evaluation.extensions import OpenBatches, batch_hooks
 from evaluation.models import Attempt, Endpoint, Preflight, Reply, Run, System, WorkUnit
 from evaluation.models.judges import PreflightRow
+from evaluation.worker.endpoint_quota import active_quota_leases
 from evaluation.worker.lifecycle import RunConfig, collects_answers
-from evaluation.worker.shares import active_quota_leases
 from evaluation.worker.units import HELD_STATES
 
 # Used instead of a rubric's name for the cost of embeddings.

@@ -21,14 +21,14 @@ from django.utils import timezone
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluation.accounts import audit
-from evaluation.accounts.logging_in import MAX_TOKEN_LIFETIME, new_token, password_link
+from evaluation.accounts.login import MAX_TOKEN_LIFETIME, new_token, password_link
 from evaluation.connectors.catalogue import InvalidSettings
-from evaluation.core.described import read_yaml
 from evaluation.core.errors import ConcordError, DomainError, InvalidFile, Problem, UnknownName
 from evaluation.core.roles import Role
+from evaluation.core.yaml_models import read_yaml
 from evaluation.judges.secrets import may_hold_key, store_key
-from evaluation.judges.shipping import BASELINE, judge_names, profile_names, save_judge
-from evaluation.messages.sentences import explain_refusal
+from evaluation.judges.shipped import BASELINE, judge_names, profile_names, save_judge
+from evaluation.messages.explanations import explain_refusal
 from evaluation.messages.system_settings import explain_setting
 from evaluation.models import ApiToken, Endpoint, JudgeVersion, Project, RoleGrant, System, User
 from evaluation.network.origins import AllowList, parse_origin

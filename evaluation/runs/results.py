@@ -26,7 +26,7 @@ from evaluation.models import (
     Score,
     WorkUnit,
 )
-from evaluation.scoring.writing import IMPORTED, counting_scores, current_scores, metric_coverage
+from evaluation.scoring.scores import IMPORTED, counting_scores, current_scores, metric_coverage
 
 #: Names of the generation kind for the means of a run and for the values of an answer.
 FAITHFULNESS, RELEVANCY = "generation_faithfulness", "answer_relevancy"

@@ -11,7 +11,7 @@ from evaluation.models.run_spec import RunSpec
 def selected_questions(questions: QuestionSet, spec: RunSpec) -> tuple[str, ...]:
     """External ids of the questions of a run, in the order of the set; empty if nothing restricts them.
 
-    :raises Refused: ``no_question_selected`` if the options leave none."""
+    :raises DomainError: ``no_question_selected`` if the options leave none."""
     if not (spec.categories or spec.tags or spec.question_ids or spec.limit):
         return ()
     ids, tags = frozenset(map(normalize_nfc, spec.question_ids)), set(map(normalize_nfc, spec.tags))
@@ -33,7 +33,7 @@ def get_project(name: str = "") -> Project:
     """The named project, or the only one.
 
     :raises UnknownName: for an unknown name.
-    :raises Refused: ``project_needed`` if several projects exist and none is named, ``no_project`` if none exists."""
+    :raises DomainError: ``project_needed`` if several projects exist and none is named, ``no_project`` if none exists."""
     projects = list(Project.objects.order_by("id"))
     if name:
         for project in projects:
@@ -65,7 +65,7 @@ def newest_answers(question_set: QuestionSet, system: str) -> AnswerSet:
     """The newest answers of a system to a question set.
 
     :raises UnknownName: for an unknown system.
-    :raises Refused: ``no_answers`` if the system has not answered this version of the set."""
+    :raises DomainError: ``no_answers`` if the system has not answered this version of the set."""
     system = normalize_nfc(system)
     systems = System.objects.filter(project_id=question_set.project_id)
     if not systems.filter(name=system).exists():
@@ -81,7 +81,7 @@ def answers_of_run(run_id: int, project: str = "", questions: str = "") -> Answe
     """The answers of an earlier run, to be judged again. A named project or question set must be the run's.
 
     :raises UnknownName: for an unknown project or question set.
-    :raises Refused: ``no_run`` if the project has no such run, ``other_questions`` if it answered another question set.
+    :raises DomainError: ``no_run`` if the project has no such run, ``other_questions`` if it answered another question set.
     """
     rows = Run.objects.select_related("answer_set__question_set__project")
     run = rows.filter(pk=run_id, **({"project": get_project(project)} if project else {})).first()

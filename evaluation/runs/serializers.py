@@ -26,7 +26,7 @@ from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.connectors.protocol import FULL_RAG
 from evaluation.extensions import batch_hooks
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, BatchState, Run
 from evaluation.runs.planning import JudgeCalls, Plan
 from evaluation.runs.progress import Progress, Spending, progress, progress_by_run, spending_by_rubric

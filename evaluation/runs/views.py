@@ -24,10 +24,11 @@ from evaluation.datasets.pages import FileProblems
 from evaluation.datasets.uploads import ANSWERS
 from evaluation.datasets.views import fetch_upload
 from evaluation.extensions import features
-from evaluation.messages.sentences import explain, explain_refusal
+from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import AnswerSet, ImportBatch, ImportWork, QuestionSet, Run, User
 from evaluation.runs.answer_files import ImportedAnswers
 from evaluation.runs.answer_uploads import confirm_answers, preview_answers, store_answers
+from evaluation.runs.creation import CollectionRequest, launch_run, resume_run
 from evaluation.runs.forms import AnswerFileForm, CollectionForm, ExistingAnswersForm, PreviewForm, ResumeForm, RunForm
 from evaluation.runs.large_uploads import (
     CHUNK_BYTES,
@@ -38,10 +39,9 @@ from evaluation.runs.large_uploads import (
     process_upload,
     store_large_file,
 )
-from evaluation.runs.making import CollectionRequest, launch_run, resume_run
 from evaluation.runs.planning import Plan, plan_run, plan_sentences
 from evaluation.runs.profile_choices import ProfileChoice, profile_choices
-from evaluation.systems.trying import preview_question
+from evaluation.systems.preview import preview_question
 from evaluation.worker import lifecycle
 
 

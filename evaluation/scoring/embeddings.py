@@ -18,7 +18,7 @@ from evaluation.core.canonical import content_hash
 from evaluation.core.samples import AnswerSpec, Result, Status
 from evaluation.judges.embeddings import cache_vectors, cached_vectors
 from evaluation.judges.prices import price_table
-from evaluation.judges.shipping import definitions
+from evaluation.judges.shipped import definitions
 from evaluation.judging.calls import JudgeReply, call_cost
 from evaluation.judging.embedding.similarity import (
     BERT_SCORE,
@@ -38,11 +38,11 @@ from evaluation.judging.families import asked_back
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import Defer, GiveUp, NeedsAction, decide
-from evaluation.scoring import writing
+from evaluation.scoring import scores
 from evaluation.worker import units
 from evaluation.worker.database import retry_on_db_error
+from evaluation.worker.endpoint_quota import SingleCalls
 from evaluation.worker.lifecycle import RunConfig, pause
-from evaluation.worker.shares import SingleCalls
 from evaluation.worker.unit_calls import BudgetLimit
 
 # One text may be at fault, so the others of its batch are retried without it.
@@ -163,7 +163,7 @@ class EmbeddingSession:
             # The units were given back.
             return 0
         outcomes = [self._outcome(task) for task in tasks]
-        retry_on_db_error(lambda: writing.write_scores(outcomes))
+        retry_on_db_error(lambda: scores.write_scores(outcomes))
         return len(outcomes)
 
     def _extend_leases(self, claimed: list[WorkUnit]) -> None:
@@ -298,7 +298,7 @@ class EmbeddingSession:
 
         self._request_vectors(task, asked_back.METRIC, (question, *generated.questions), finish)
 
-    def _outcome(self, task: EmbeddingTask) -> writing.UnitOutcome:
+    def _outcome(self, task: EmbeddingTask) -> scores.UnitOutcome:
         results = dict(task.results)
         for name, (texts, finish) in task.pending.items():
             reason = next((self._failures[text] for text in texts if text in self._failures), "")
@@ -307,4 +307,4 @@ class EmbeddingSession:
             # The vectors cannot be compared, for example because their lengths differ.
             except ValueError:
                 results[name] = Result.failed("embedding_space")
-        return writing.UnitOutcome(task.unit, {self.metrics[name]: result for name, result in results.items()})
+        return scores.UnitOutcome(task.unit, {self.metrics[name]: result for name, result in results.items()})

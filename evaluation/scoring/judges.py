@@ -15,7 +15,7 @@ from django.db.models import prefetch_related_objects
 
 from evaluation.core.metric_specs import MetricSpec, RuleSettings
 from evaluation.core.samples import Result
-from evaluation.judges.shipping import metric_row
+from evaluation.judges.shipped import metric_row
 from evaluation.judging.baseline import unsupported_metrics
 from evaluation.judging.calls import (
     Family,
@@ -29,14 +29,14 @@ from evaluation.judging.calls import (
 )
 from evaluation.judging.catalogue import family_for
 from evaluation.judging.formulas import apply_caps, apply_score_maps
-from evaluation.judging.gates import applicability, rule_results
+from evaluation.judging.prechecks import applicability, rule_results
 from evaluation.judging.prompt import judge_call, parse_reply, request_hash
 from evaluation.judging.rubric import Rubric
 from evaluation.models import JudgeVersion, MetricDefinition, Reply, Run, RunEvent, RunJudge, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.retrying import TRANSIENT
 from evaluation.profiles.spec import ProfileSpec, rule_settings
-from evaluation.scoring import writing
+from evaluation.scoring import scores
 from evaluation.scoring.first_values import FIRST_VALUES_FAIL_ALIKE, first_values
 from evaluation.scoring.replies import JudgeConversationCall
 from evaluation.scoring.sessions import RECENT_REPLIES, CallSession
@@ -186,7 +186,7 @@ class JudgeUnitCall(JudgeConversationCall):
     metrics: Mapping[str, MetricDefinition]
 
     @property
-    def outcome(self) -> writing.UnitOutcome:
+    def outcome(self) -> scores.UnitOutcome:
         return _unit_outcome(self.unit, self.conversation, self.metrics)
 
     @property
@@ -257,7 +257,7 @@ class JudgeSession(UnitCalls, CallSession[JudgeUnitCall]):
             earlier_replies([unit for unit in claimed if unit.fence > 1]),
         )
         unit_calls: list[JudgeUnitCall] = []
-        outcomes: list[writing.UnitOutcome] = []
+        outcomes: list[scores.UnitOutcome] = []
         unsent: list[int] = []
         now = time.monotonic()
         for unit in claimed:
@@ -275,7 +275,7 @@ class JudgeSession(UnitCalls, CallSession[JudgeUnitCall]):
         if unsent:
             with transaction.atomic():
                 units.mark_unsent(unsent)
-                self.ended_conversations += writing.write_scores(outcomes)
+                self.ended_conversations += scores.write_scores(outcomes)
         self.load_earlier_outcomes(unit_calls)
         return unit_calls
 
@@ -319,12 +319,12 @@ class JudgeSession(UnitCalls, CallSession[JudgeUnitCall]):
         )
 
     def end(self, flights: Sequence[JudgeUnitCall]) -> None:
-        writing.write_scores([flight.outcome for flight in flights])
+        scores.write_scores([flight.outcome for flight in flights])
 
 
 def _unit_outcome(
     unit: WorkUnit, conversation: UnitConversation, metrics: Mapping[str, MetricDefinition]
-) -> writing.UnitOutcome:
-    return writing.UnitOutcome(
+) -> scores.UnitOutcome:
+    return scores.UnitOutcome(
         unit, {metrics[name]: result for name, result in conversation.results.items()}, conversation.reason
     )

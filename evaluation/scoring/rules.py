@@ -9,12 +9,12 @@ from operator import itemgetter
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, ContextSpec, QuestionSpec, Result, Status
 from evaluation.core.samples import Finding as ResultFinding
-from evaluation.judges.shipping import definitions
+from evaluation.judges.shipped import definitions
 from evaluation.metrics.catalogue import rule_metric_named
 from evaluation.metrics.normalise import analysis
 from evaluation.models import Answer, Context, Finding, MetricDefinition, Run, Score, WorkUnit
 from evaluation.profiles.spec import ProfileSpec, rule_settings
-from evaluation.scoring.writing import FINDING_FIELDS, UnitOutcome, write_scores
+from evaluation.scoring.scores import FINDING_FIELDS, UnitOutcome, write_scores
 from evaluation.worker.lifecycle import RunConfig
 
 RULE_BATCH = 200

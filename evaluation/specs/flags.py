@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, cre
 from pydantic_core import PydanticCustomError
 
 from evaluation.core.errors import DomainError
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.specs.setting import Flag, Setting
 
 _SEVERAL = BeforeValidator(lambda values: values if isinstance(values, list) else [values])

@@ -88,7 +88,7 @@ class Setting:
     def check(self, value: Any) -> None:
         """Validate a value.
 
-        :raises Refused: ``setting_range`` for a number out of range, ``text_too_long``.
+        :raises DomainError: ``setting_range`` for a number out of range, ``text_too_long``.
         :raises UnknownName: for an unknown choice."""
         low, high = self.limits
         if self.choices and value not in (*self.choices, self.default):

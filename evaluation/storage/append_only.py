@@ -30,8 +30,7 @@ class AppendOnly(TimestampedModel):
     """Row that is inserted and never changed or deleted, enforced by database triggers.
 
     The audit log holds digests of tables with ``is_digested``, over all columns except the ``erasable`` ones. These
-    hold personal
-    text of the user at the path ``author_path``; ``erasure_filter`` restricts the rows to erase."""
+    hold personal text of the user at the path ``author_path``; ``erasure_filter`` restricts the rows to erase."""
 
     is_digested: ClassVar[bool] = False
     erasable: ClassVar[tuple[str, ...]] = ()

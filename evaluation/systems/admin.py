@@ -22,7 +22,7 @@ from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.judges.admin import VersionAdmin, VersionForm
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.messages.system_settings import CONNECTOR_TITLES, explain_setting, setting_help, setting_label
 from evaluation.models import Project, System, SystemVersion
 from evaluation.systems.services import check_allowed, connectors, get_connector, save_system

@@ -17,7 +17,7 @@ from evaluation.connectors.protocol import RECORDED, Connector, OperatorPolicy, 
 from evaluation.core.canonical import clean_name, content_hash, normalize_nfc
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.extensions import FEATURE_OFF, features
-from evaluation.judges.shipping import get_or_create_version
+from evaluation.judges.shipped import get_or_create_version
 from evaluation.models import Project, System, SystemVersion, User
 
 
@@ -55,7 +55,7 @@ def save_system(
 
     :raises BadSettings: with every invalid field.
     :raises UnknownName: for an unknown connector.
-    :raises Refused: ``bad_name``; see also :func:`open_client`."""
+    :raises DomainError: ``bad_name``; see also :func:`open_client`."""
     name = clean_name(name)
     connector_settings = read_settings(get_connector(connector), raw_settings)
     check_allowed(connector, connector_settings, project)
@@ -69,7 +69,7 @@ def save_system(
 def check_allowed(connector: str, connector_settings: Settings, project: Project) -> None:
     """Check the settings against the operator's policy. An unset variable is accepted, because workers may have it.
 
-    :raises Refused: if the policy does not allow the settings."""
+    :raises DomainError: if the policy does not allow the settings."""
     try:
         open_client(connector, connector_settings, project)
     except DomainError as refused:
@@ -113,7 +113,7 @@ def connected_systems(project: Project) -> list[str]:
 def version_settings(version: SystemVersion) -> Settings:
     """The typed settings of a version.
 
-    :raises Refused: ``not_asked`` if its answers are imported; ``feature_off`` without the connector's feature."""
+    :raises DomainError: ``not_asked`` if its answers are imported; ``feature_off`` without the connector's feature."""
     if version.adapter == RECORDED:
         raise DomainError("not_asked", system=str(version))
     if version.adapter not in connectors():
@@ -124,7 +124,7 @@ def version_settings(version: SystemVersion) -> Settings:
 def client_of(version: SystemVersion) -> SystemClient:
     """A client, ready for questions, as an asynchronous context manager.
 
-    :raises Refused: ``not_asked``, ``feature_off``; ``system_origin_not_allowed``, ``variable_missing`` and other
+    :raises DomainError: ``not_asked``, ``feature_off``; ``system_origin_not_allowed``, ``variable_missing`` and other
         refusals of its connector."""
     client = open_client(version.adapter, version_settings(version), version.system.project)
     client.prepare()
@@ -134,7 +134,7 @@ def client_of(version: SystemVersion) -> SystemClient:
 def open_client(connector: str, connector_settings: Settings, project: Project) -> SystemClient:
     """A client with these settings, within the operator's policy.
 
-    :raises Refused: ``system_origin_not_allowed``, ``variable_missing`` and other refusals of its connector."""
+    :raises DomainError: ``system_origin_not_allowed``, ``variable_missing`` and other refusals of its connector."""
     try:
         return get_connector(connector).open(connector_settings, operator_policy(project))
     except DomainError as refused:

@@ -10,7 +10,7 @@ from django.utils.translation import get_language, gettext
 from evaluation.core.metric_specs import Bilingual
 from evaluation.core.samples import QuestionSpec
 from evaluation.messages import markdown
-from evaluation.messages.sentences import category_name, explain, explain_reason
+from evaluation.messages.explanations import category_name, explain, explain_reason
 from evaluation.models import MetricDefinition
 
 MAX_CELL_LENGTH = 300

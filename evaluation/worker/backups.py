@@ -56,7 +56,7 @@ class Manifest(BaseModel):
 def create_backup(target: Path) -> Manifest:
     """Write and verify a backup, readable by its owner only; a failed one leaves nothing behind.
 
-    :raises Refused: if the file exists, a tool is missing or the copy cannot be read.
+    :raises DomainError: if the file exists, a tool is missing or the copy cannot be read.
     :raises OSError: if it cannot be written."""
     if target.exists():
         raise DomainError("backup_exists", file=str(target))
@@ -89,7 +89,7 @@ def create_backup(target: Path) -> Manifest:
 def restore_backup(source: Path) -> Manifest:
     """Restore a backup into an empty database, completely or not at all.
 
-    :raises Refused: if the database is not empty, or the backup is damaged, of another engine, or newer than this code.
+    :raises DomainError: if the database is not empty, or the backup is damaged, of another engine, or newer than this code.
     """
     manifest = read_manifest(source)
     if manifest.engine != connection.vendor:
@@ -120,7 +120,7 @@ def restore_backup(source: Path) -> Manifest:
 def read_manifest(source: Path) -> Manifest:
     """Read the manifest of a backup.
 
-    :raises Refused: ``backup_unreadable`` for a file that is no backup."""
+    :raises DomainError: ``backup_unreadable`` for a file that is no backup."""
     try:
         with zipfile.ZipFile(source) as archive:
             return Manifest.model_validate_json(archive.read(MANIFEST_NAME))

@@ -146,14 +146,14 @@ def set_statement_timeouts() -> None:
 
 
 def is_short_of_space() -> bool:
-    """Whether the disk of an SQLite database has less free space than ``CONCORD_RESERVE_MEGABYTES``. Unknown for
+    """Whether the disk of an SQLite database has less free space than ``CONCORD_MIN_FREE_DISK_MB``. Unknown for
     database servers."""
     file = Path(str(connection.settings_dict["NAME"]))
-    if connection.vendor != "sqlite" or not settings.CONCORD_RESERVE_MEGABYTES or not file.is_file():
+    if connection.vendor != "sqlite" or not settings.CONCORD_MIN_FREE_DISK_MB or not file.is_file():
         # An in-memory database has no file.
         return False
     free = shutil.disk_usage(file.parent).free
-    return free < settings.CONCORD_RESERVE_MEGABYTES * _MEGABYTE
+    return free < settings.CONCORD_MIN_FREE_DISK_MB * _MEGABYTE
 
 
 T = TypeVar("T")
@@ -166,7 +166,7 @@ def retry_on_db_error(action: Callable[[], T], *, seconds: float = 90.0) -> T:
     Only for whole transactions: inside one, the error is raised at once.
 
     :raises OperationalError: if the database stays away longer than ``seconds``.
-    :raises Refused: ``database_read_only`` or ``database_full`` if it refuses writes for so long."""
+    :raises DomainError: ``database_read_only`` or ``database_full`` if it refuses writes for so long."""
     end = time.monotonic() + seconds
     pause = 0.1
     while True:

@@ -91,7 +91,7 @@ def requeue_stalled() -> list[int]:
 
 def heartbeat_is_fresh(host: str = "") -> bool:
     """Whether a cluster (of the host, if named) recently executed its heartbeat task."""
-    since = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    since = Now() - timedelta(seconds=settings.CONCORD_WORKER_TIMEOUT_SECONDS)
     beats = Heartbeat.objects.filter(seen_at__gte=since)
     return (beats.filter(host=host) if host else beats).exists()
 
@@ -112,8 +112,9 @@ class Watchdog:
             # The supervisor already knows and will restart it.
             return
         try:
-            silent = time.monotonic() - self.started_at > settings.CONCORD_WEDGED_SECONDS and not heartbeat_is_fresh(
-                settings.CONCORD_HOST
+            silent = (
+                time.monotonic() - self.started_at > settings.CONCORD_WORKER_TIMEOUT_SECONDS
+                and not heartbeat_is_fresh(settings.CONCORD_HOST)
             )
             enqueue_heartbeat()
             requeue_stalled()
@@ -124,7 +125,7 @@ class Watchdog:
         finally:
             connection.close()
         if silent:
-            silence = f"gave no sign of life for {settings.CONCORD_WEDGED_SECONDS} s"
+            silence = f"gave no sign of life for {settings.CONCORD_WORKER_TIMEOUT_SECONDS} s"
             log.error("the cluster %s, restarting it", silence)
             self.cluster.restart()
             self.on_restart(self.cluster.name, silence)

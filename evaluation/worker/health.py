@@ -60,7 +60,7 @@ def find_issues(host: str = "", *, probe_interval: float = 0) -> list[HealthIssu
         if not issues:
             issues += [issue for check in CHECKS for issue in check()]
             if not heartbeat_is_fresh(host):
-                silence = f"no heartbeat of a cluster in the last {settings.CONCORD_WEDGED_SECONDS} s"
+                silence = f"no heartbeat of a cluster in the last {settings.CONCORD_WORKER_TIMEOUT_SECONDS} s"
                 issues.append(HealthIssue("no_cluster", silence))
     except DatabaseError as error:
         issues.append(_database_failure(error))
@@ -83,7 +83,7 @@ def _database_issues(probe_interval: float) -> Iterator[HealthIssue]:
 
 def _disk_issues() -> Iterator[HealthIssue]:
     if is_short_of_space():
-        least = settings.CONCORD_RESERVE_MEGABYTES
+        least = settings.CONCORD_MIN_FREE_DISK_MB
         yield HealthIssue("disk_short", f"less than {least} MB are free where the database is; runs pause")
 
 
@@ -95,7 +95,7 @@ def _run_issues() -> Iterator[HealthIssue]:
 
 
 def _job_issues() -> Iterator[HealthIssue]:
-    quiet = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    quiet = Now() - timedelta(seconds=settings.CONCORD_WORKER_TIMEOUT_SECONDS)
     for job in jobs.due().filter(Q(until=None) | Q(until__lt=quiet), next_at__lt=quiet):
         yield HealthIssue("job_stalled", f"job {job} is due and nobody works on it")
     for job in Job.objects.filter(state=Job.State.STOPPED, problem=jobs.FAILED):
@@ -156,7 +156,7 @@ CHECKS: tuple[Callable[[], Iterator[HealthIssue]], ...] = (
 def stalled_runs() -> list[int]:
     """Runs with claimable units that no worker has been working on for too long."""
     units_of_run = WorkUnit.objects.filter(run_id=OuterRef("pk"))
-    quiet_since = Now() - timedelta(seconds=settings.CONCORD_WEDGED_SECONDS)
+    quiet_since = Now() - timedelta(seconds=settings.CONCORD_WORKER_TIMEOUT_SECONDS)
     runs = Run.objects.filter(state=Run.State.RUNNING, started_at__lt=quiet_since)
     runs = runs.filter(Exists(units_of_run.filter(claimable()).exclude(on_resting_endpoint())))
     runs = runs.exclude(Exists(units_of_run.filter(state=State.LEASED).exclude(units.lease_expired())))

@@ -23,7 +23,7 @@ from evaluation.extensions import features
 from evaluation.models import Job
 from evaluation.worker import leases
 from evaluation.worker.dispatch import enqueue_task
-from evaluation.worker.shares import ENDPOINT_BUSY
+from evaluation.worker.endpoint_quota import ENDPOINT_BUSY
 
 FAILED = "job_failed"
 MOST_ATTEMPTS = 8
@@ -157,7 +157,7 @@ def enqueue_due() -> None:
 def work_on(job_id: int) -> None:
     """Work on a job for one turn, unless another worker has it or it is not due."""
     kind = job_kinds()[Job.objects.values_list("kind", flat=True).get(pk=job_id)]
-    lease = _claim(due().filter(pk=job_id), time.monotonic() + (kind.seconds or settings.CONCORD_BUDGET_SECONDS))
+    lease = _claim(due().filter(pk=job_id), time.monotonic() + (kind.seconds or settings.CONCORD_TASK_SECONDS))
     if lease is None:
         return
     try:

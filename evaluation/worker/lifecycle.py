@@ -253,7 +253,7 @@ def make_run(
 
     The caller chooses ``start_token``, so that a repeated request does not create two runs.
 
-    :raises Refused: ``answers_unfinished`` while another run collects the answers; ``rubric_needs_answers`` if an
+    :raises DomainError: ``answers_unfinished`` while another run collects the answers; ``rubric_needs_answers`` if an
         unproven version is to judge answers not collected yet, because it is unknown which of them are sealed."""
     if answer_set.content_hash is None and answer_set.runs.exists():
         raise DomainError("answers_unfinished")
@@ -355,7 +355,7 @@ def cancel(run: Run, by: User | None = None) -> bool:
 def retry_failed(run: Run, by: User | None = None) -> int:
     """Retry every failed unit in the next round; their number.
 
-    :raises Refused: ``nothing_failed``, or ``run_not_retryable`` for a draft or cancelled run."""
+    :raises DomainError: ``nothing_failed``, or ``run_not_retryable`` for a draft or cancelled run."""
     with transaction.atomic():
         failed = WorkUnit.objects.filter(run=run, state=State.FAILED)
         # A failed unit whose predecessor failed too has to wait for it again.

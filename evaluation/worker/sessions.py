@@ -22,9 +22,9 @@ from evaluation.network.outcomes import Outcome
 from evaluation.network.pacing import expected_free_slots
 from evaluation.network.pool import CallPool, CallT, PacedReplyT, ReplyT
 from evaluation.network.retrying import MAX_WORKER_WAIT_SECONDS
-from evaluation.worker.collector import paused_gc
 from evaluation.worker.database import STORAGE_FULL, is_short_of_space, retry_on_db_error
-from evaluation.worker.shares import RENEW_SECONDS, RETRY_RENEW_SECONDS, Quota, QuotaLease
+from evaluation.worker.endpoint_quota import RENEW_SECONDS, RETRY_RENEW_SECONDS, Quota, QuotaLease
+from evaluation.worker.gc_pause import paused_gc
 
 # Leases are extended after a third of their time.
 HEARTBEATS_PER_LEASE = 3

@@ -42,7 +42,7 @@ class UnitCalls:
     checked before each claim."""
 
     run: Run
-    down: bool
+    is_down: bool
     budget_guard: BudgetLimit | None = None
 
     def load_earlier_outcomes(self, flights: Sequence[U]) -> None:

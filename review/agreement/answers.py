@@ -42,12 +42,9 @@ class HistoryEvent:
     """Line of an answer's history.
 
     ``metric`` is ``None`` for events about the whole item. ``status`` is the score's, or ``cannot_judge``. ``code`` is
-    a
-    failure's reason, a change's reason code or a flag's kind. ``text`` is the explanation, reason or comment. ``blind``
-    is
-    ``None`` if not applicable. ``run_id`` is set for scores, ``user_id`` for events by a user, and ``carried`` for a
-    rating of
-    an equal answer."""
+    a failure's reason, a change's reason code or a flag's kind. ``text`` is the explanation, reason or comment.
+    ``blind`` is ``None`` if not applicable. ``run_id`` is set for scores, ``user_id`` for events by a user, and
+    ``carried`` for a rating of an equal answer."""
 
     at: datetime
     kind: EventKind
@@ -151,8 +148,7 @@ class AnswerFilter:
     """Filter of answers.
 
     ``low`` and ``high`` are inclusive limits of the metric's effective value, ``label`` a class, ``source`` the source
-    of the
-    value, and ``words`` a text in the question."""
+    of the value, and ``words`` a text in the question."""
 
     metric: str = ""
     low: float | None = None

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.core.metric_specs import Bilingual
 from evaluation.core.scales import Scale
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Run
 from review.agreement.plots import FIRST_STATISTICS, STATISTICS, JudgePlots, judge_plots, over_time
 from review.agreement.run_agreement import Breakdown, cached_agreement
@@ -147,8 +147,7 @@ class ScorerColumn(NamedTuple):
     """Scorer: a judge, the best constant guess, or the experts among themselves.
 
     ``n`` counts the compared answers, and ``detail`` describes the scorer. ``values`` are its figures of the first
-    rows, for
-    the transposed table."""
+    rows, for the transposed table."""
 
     title: str
     detail: str
@@ -192,8 +191,7 @@ class AgreementPage:
     """Metrics of a run that experts have rated.
 
     ``summary`` and ``rows`` are the verdict on its own judge, empty without one. ``waiting``: intervals are loaded
-    later.
-    ``anchoring`` shows, by metric, how first ratings changed after the reveal of the judge."""
+    later. ``anchoring`` shows, by metric, how first ratings changed after the reveal of the judge."""
 
     run: Run
     summary: str

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import Scale, ScaleKind
 from evaluation.messages import numbers
-from evaluation.messages.sentences import category_name, explain_reason
+from evaluation.messages.explanations import category_name, explain_reason
 from review.charts.axis import Plane
 from review.charts.forest import Difference, Differences, Moment, Timeline, differences, timeline
 from review.charts.judge_against_expert import (
@@ -96,8 +96,7 @@ class JudgePlots(NamedTuple):
     """Plots of one judge; ``None`` for those that its scale does not have.
 
     They are the confusion matrix, the judge's values against the experts' means, the reliability curve, and the bias
-    overall
-    and by category. ``is_open``: the plots are expanded at first."""
+    overall and by category. ``is_open``: the plots are expanded at first."""
 
     title: str
     is_open: bool
@@ -229,8 +228,7 @@ def _difference(label: str, figures: Figures) -> Difference:
 
 def over_time(trends: Trends) -> dict[str, Any]:
     """Context of ``review/agreement/_over_time.html``: a line for every metric with at least two points, and the number
-    of runs
-    left out."""
+    of runs left out."""
     trends_with_points = {metric: trend for metric, trend in sorted(trends.by_metric.items()) if len(trend.points) > 1}
     language = get_language() or "en"
     lines = [_trend_line(trend.title.in_language(language), trend) for trend in trends_with_points.values()]

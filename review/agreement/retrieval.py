@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.metrics.depths import means_by_depth
+from evaluation.metrics.depth_curves import means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
 from evaluation.models import Answer, Context, Run
 from review.evidence.answers import RunAnswer, run_answers
@@ -32,8 +32,7 @@ class RetrievalByDepth:
     """Curves of a run; ``overall`` is ``None`` if no question has a ranking.
 
     ``unlabelled`` questions name no relevant passage; ``missing`` ones have no answer, or one without passages. Neither
-    is
-    in any figure."""
+    is in any figure."""
 
     depth: int
     overall: DepthCurves | None

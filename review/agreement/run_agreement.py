@@ -75,12 +75,11 @@ class JudgeMeasure(AgreementMeasure):
 
     ``parts`` holds the comparison within each category or period, if requested. ``guess`` is the best constant guess;
     ``curve`` and ``scatter`` are the data of plots. ``ceiling`` and ``alternative_annotator`` exist if answers have
-    ratings of
-    several experts. ``by_length`` correlates judge minus experts with answer length.
+    ratings of several experts. ``by_length`` correlates judge minus experts with answer length.
 
     ``built_on`` counts rated answers that are left out because the scorer's prompt was developed on their labels.
-    ``sealed``
-    counts those whose ratings the reader may not see. ``trust`` is the verdict on a judge, ``None`` for rules."""
+    ``sealed`` counts those whose ratings the reader may not see. ``trust`` is the verdict on a judge, ``None`` for
+    rules."""
 
     scorer: Scorer
     agreement: PairAgreement

@@ -90,8 +90,7 @@ def variation_measures(evidence: RunEvidence) -> tuple[VariationMeasure, ...]:
     """Variance components of every numeric metric with blind ratings, by name; no query, no resampling.
 
     Overlap separates reviewers from answers, hidden repeats separate interaction from residual, and repeated judgements
-    show
-    the judge's noise."""
+    show the judge's noise."""
     repeats = _hidden_repeats(evidence.ratings, {row.pk for rows in evidence.blind.values() for row in rows})
     measures = []
     for pk, ratings_by_answer in sorted(
@@ -143,8 +142,7 @@ class Consistency:
     """Consistency of one reviewer on one metric.
 
     ``peers`` and ``oneself`` are ``None`` without a comparable answer. Leniency is ``peers.statistics["bias"]``, in
-    levels of
-    the scale."""
+    levels of the scale."""
 
     reviewer_id: int
     metric: MetricDefinition

@@ -12,7 +12,7 @@ from evaluation.models import Run
 from review.agreement.pages import agreement_page
 from review.agreement.plots import over_time
 from review.comparisons.trend import load_trends
-from review.figure_cache.reading import agreement_figures, agreement_without_waiting
+from review.figure_cache.selectors import agreement_figures, agreement_without_waiting
 
 
 @signed_in_get
@@ -21,7 +21,7 @@ def run_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     run = access.fetch(Run.objects.all(), request.user, Action.VIEW, pk)
     cached, waiting = agreement_without_waiting(run)
     if cached.value is None:
-        return render(request, "review/reports/in_making.html", {"title": run})
+        return render(request, "review/reports/computing.html", {"title": run})
     page = agreement_page(run, cached.value.figures, examples=cached.value.examples, waiting=waiting)
     return render(request, "review/agreement/agreement.html", {"page": page, "kept": cached})
 

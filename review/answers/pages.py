@@ -14,13 +14,13 @@ from evaluation.core.errors import UnknownName
 from evaluation.core.graph import Graph, Relation, read_graph
 from evaluation.core.samples import QuestionSpec, Status
 from evaluation.criteria.services import rubric_for_metric
-from evaluation.judges.shipping import BASELINE
+from evaluation.judges.shipped import BASELINE
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, Finding, MetricDefinition, Run, Score
 from review.agreement.answers import EventKind, HistoryEvent, SelectedAnswer
-from review.charts.path import Drawing, draw_path
+from review.charts.graph_path import Drawing, draw_path
 from review.evidence.answers import RunAnswer
 from review.evidence.carried import RatingOrigin
 from review.evidence.effective import RunValues, ValueSource

@@ -18,9 +18,9 @@ from evaluation.core.canonical import normalize_nfc, parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import Answer, Run, Score, User
-from evaluation.scoring.writing import current_scores
+from evaluation.scoring.scores import current_scores
 from review.agreement.answers import (
     AnswerFilter,
     AnswerSelection,
@@ -34,7 +34,7 @@ from review.answers.pages import SOURCES, answer_page, answer_row, decision_choi
 from review.decisions.overrides import may_override, override, override_many, preview_overrides, revert
 from review.evidence.answers import record_answer_exposure, record_exposure
 from review.evidence.effective import RunValues, ValueSource, effective_values
-from review.figure_cache.reading import listed_answers
+from review.figure_cache.selectors import listed_answers
 from review.queues.access import answer_to_override
 from review.queues.forms import posted_ids
 from review.ratings.forms import DecisionInput, finite_number, read_decision
@@ -253,7 +253,7 @@ def _list(request: HttpRequest, run: Run, data: QueryDict, error: str = "") -> H
     number = parse_int(data.get("page", "1"), 6) or 1
     cached_listing = listed_answers(run, answer_filter, (number - 1) * LISTED, LISTED)
     if (listing := cached_listing.value) is None:
-        return render(request, "review/reports/in_making.html", {"title": run})
+        return render(request, "review/reports/computing.html", {"title": run})
     more = listing.count > number * LISTED
     record_answer_exposure(request.user, [row.answer.answer_id for row in listing.rows], "run answers")
     page = {

@@ -25,8 +25,8 @@ from evaluation.core.samples import Result
 from evaluation.criteria.rubrics import rubric_scope, version_statuses
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion, User
 from evaluation.worker.jobs import AT_ONCE, Lease, job
-from review.calibration.accepting import hold_out_items, judging_versions, sealed_verdicts
-from review.calibration.turns import RemainingWork, judge_remaining, recorded_models
+from review.calibration.holdout_rules import hold_out_items, judging_versions, sealed_verdicts
+from review.calibration.judge_budget import RemainingWork, judge_remaining, recorded_models
 from review.calibration.workbench import Workbench
 from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import verdict_shift
@@ -40,8 +40,8 @@ PROOFS = LookResult.objects.filter(outcome=LookResult.Outcome.ACCEPTED).select_r
 
 
 def active_proofs(proofs: QuerySet[LookResult] = PROOFS) -> list[LookResult]:
-    """Return the accepted tests of active versions that are not older than ``CONCORD_LICENCE_DAYS``."""
-    since = timezone.now() - timedelta(days=settings.CONCORD_LICENCE_DAYS)
+    """Return the accepted tests of active versions that are not older than ``CONCORD_APPROVAL_DAYS``."""
+    since = timezone.now() - timedelta(days=settings.CONCORD_APPROVAL_DAYS)
     newest: dict[tuple[int, str, int], LookResult] = {}
     for proof in proofs.filter(created_at__gte=since).order_by("pk"):
         newest[proof.look.project_id, proof.look.judge_version.name, proof.look.candidate_id] = proof
@@ -70,7 +70,7 @@ def is_proven(judge: JudgeVersion, workbench: Workbench) -> bool:
 def begin_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
     """Create the next check of an accepted test, or return the unfinished one.
 
-    :raises Refused: ``anchors_not_in_force`` if another version is active; ``anchors_too_few`` with fewer than 20
+    :raises DomainError: ``anchors_not_in_force`` if another version is active; ``anchors_too_few`` with fewer than 20
         answers with a verdict in the hold-out test."""
     test = proof.look
     lock_project(test.project_id)
@@ -146,7 +146,7 @@ def _anchor_items(proof: LookResult) -> list[GoldItem]:
 def run_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
     """Judge the anchors now, or continue an interrupted check.
 
-    :raises Refused: see :func:`begin_check`; ``judge_away``, which leaves the check open; ``look_in_hands``."""
+    :raises DomainError: see :func:`begin_check`; ``judge_away``, which leaves the check open; ``look_in_hands``."""
     check = begin_check(proof, by=by)
     with check_anchors.claimed(check.pk) as lease:
         if lease is None:
@@ -159,7 +159,7 @@ def run_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
 def request_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
     """Request a check from a worker, or resume a stalled one.
 
-    :raises Refused: see :func:`begin_check`."""
+    :raises DomainError: see :func:`begin_check`."""
     check = begin_check(proof, by=by)
     check_anchors.enqueue(check.pk)
     return check
@@ -172,9 +172,9 @@ def check_anchors(check_id: int, lease: Lease) -> timedelta | None:
 
 
 def begin_due_checks() -> None:
-    """Create the checks that are due; none if ``CONCORD_ANCHOR_DAYS`` is 0."""
-    if settings.CONCORD_ANCHOR_DAYS:
-        since = timezone.now() - timedelta(days=settings.CONCORD_ANCHOR_DAYS)
+    """Create the checks that are due; none if ``CONCORD_DRIFT_CHECK_DAYS`` is 0."""
+    if settings.CONCORD_DRIFT_CHECK_DAYS:
+        since = timezone.now() - timedelta(days=settings.CONCORD_DRIFT_CHECK_DAYS)
         due = PROOFS.annotate(newest=Max("checks__created_at")).filter(Q(newest=None) | Q(newest__lt=since))
         for proof in active_proofs(due):
             # The page reports a judge with too few anchors.

@@ -42,14 +42,14 @@ from evaluation.rest.endpoints import (
     serialize,
 )
 from evaluation.rest.requests import PagesOldestFirst
-from review.calibration.accepting import MAX_REPEATS, HoldoutForecast, forecast_holdout_test
 from review.calibration.anchors import PROOFS, CheckSummary, request_check, summarize_checks
-from review.calibration.freezing import MAX_NAME_CHARS, freeze, grow, secret_seed
-from review.calibration.looking import advance_holdout_test, request_holdout_test
-from review.calibration.opening import hold_out_openings, open_hold_outs
+from review.calibration.holdout_rules import MAX_REPEATS, HoldoutForecast, forecast_holdout_test
+from review.calibration.holdout_tests import advance_holdout_test, request_holdout_test
+from review.calibration.openings import hold_out_openings, open_hold_outs
 from review.calibration.overview import GoldOverview, labelled_families, overview, readable_labels
-from review.calibration.retiring import HoldoutResult, holdout_results, retire
-from review.calibration.searching import MAX_ROUNDS, advance_search, open_search, request_search
+from review.calibration.retirement import HoldoutResult, holdout_results, retire
+from review.calibration.search import MAX_ROUNDS, advance_search, open_search, request_search
+from review.calibration.versions import MAX_NAME_CHARS, freeze, grow, secret_seed
 from review.models import AnchorCheck, GoldSet, Look, Search
 from review.statistics.acceptance import Claim
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from evaluation.core.errors import DomainError
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.drafting import visible_json
+from evaluation.judging.draft_checks import visible_json
 from evaluation.judging.prompt import data_blocks
 from evaluation.judging.rubric import Rubric
 from evaluation.models import Answer
@@ -111,7 +111,7 @@ def rubric_with_examples(workbench: Workbench, kind: str, count: int = MAX_EXAMP
     """Return the active version with up to ``count`` examples of one kind, one for each group; ``None`` where none
     fits.
 
-    :raises Refused: ``examples_of_steps`` for a rubric that asks about parts of an answer, which have no labels."""
+    :raises DomainError: ``examples_of_steps`` for a rubric that asks about parts of an answer, which have no labels."""
     rubric = workbench.active.rubric
     if rubric.steps:
         raise DomainError("examples_of_steps", family=rubric.family)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from evaluation.core.errors import UnknownName
 from evaluation.judging.catalogue import families, family_named
-from review.calibration.freezing import find_changes, is_retired, lineage_versions
+from review.calibration.versions import find_changes, is_retired, lineage_versions
 from review.evidence.seals import LabelForm, fixed_label_form, readable
 from review.models import GoldItem, GoldSet, Look, LookResult
 from review.statistics.acceptance import holdout_shortage, remaining_error
@@ -58,8 +58,7 @@ class GoldMetric:
     """A metric of a gold set.
 
     ``lacks_groups`` and ``lacks_answers`` are missing from the hold-out before a test is possible. ``expert_loss`` is
-    the
-    mean squared distance of one expert to the mean of the others, over examples and validation: a bound for judges.
+    the mean squared distance of one expert to the mean of the others, over examples and validation: a bound for judges.
     It is ``None`` where no answer has two ratings."""
 
     metric: str

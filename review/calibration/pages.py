@@ -14,17 +14,17 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.canonical import parse_int
 from evaluation.core.samples import Result
-from evaluation.judges.shipping import shipped_rubric_row
-from evaluation.judging.drafting import rubric_yaml, unified_diff
+from evaluation.judges.shipped import shipped_rubric_row
+from evaluation.judging.draft_checks import rubric_yaml, unified_diff
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, RubricVersion
 from review.agreement.plots import STATISTICS, Plot, PlotTable, TrendLine
-from review.calibration.accepting import HoldoutForecast, forecast_holdout_test
 from review.calibration.anchors import CheckSummary, is_proven, latest_proof, summarize_checks
-from review.calibration.looking import advance_holdout_test
+from review.calibration.holdout_rules import HoldoutForecast, forecast_holdout_test
+from review.calibration.holdout_tests import advance_holdout_test
 from review.calibration.overview import GoldOverview, overview
-from review.calibration.searching import advance_search
+from review.calibration.search import advance_search
 from review.calibration.workbench import (
     Disagreement,
     DisagreementFilter,

@@ -9,14 +9,14 @@ from typing import Any
 
 from evaluation.core.errors import DomainError
 from evaluation.judging.catalogue import family_for
-from evaluation.judging.drafting import check_draft
+from evaluation.judging.draft_checks import check_draft
 from evaluation.judging.prompt import data_blocks
 from evaluation.judging.rewriting import apply_rewriting, rewriting_call
 from evaluation.judging.rubric import Rubric
 from evaluation.models import RubricVersion, Run
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.draining import response_format_of
-from evaluation.scoring.side_calls import CallLedger, run_calls
+from evaluation.runs.execution import response_format_of
+from evaluation.scoring.recorded_calls import CallLedger, run_calls
 from review.calibration.workbench import Disagreement, DisagreementFilter, Workbench, disagreements, ratings_behind
 from review.models import Search, SearchCall, SearchReply
 from review.statistics.gold_split import Split
@@ -31,7 +31,7 @@ def rewrite(search: Search, phase: int, workbench: Workbench, version: RubricVer
 
     Return ``None`` without disagreements, without a readable reply, or if the reply is no valid draft.
 
-    :raises Refused: ``judge_away`` if the model cannot be reached."""
+    :raises DomainError: ``judge_away`` if the model cannot be reached."""
     cases = _disagreement_cases(workbench, version)
     if not cases:
         return None

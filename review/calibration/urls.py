@@ -16,8 +16,8 @@ urlpatterns: list[URLPattern] = [
     path("calibration/<int:pk>/draft/", views.calibration_draft, name="calibration-draft"),
     path("calibration/<int:pk>/try/", views.calibration_try, name="calibration-try"),
     path("calibration/<int:pk>/run/", views.calibration_run, name="calibration-run"),
-    path("calibration/<int:pk>/offer/", views.calibration_offer, name="calibration-offer"),
+    path("calibration/<int:pk>/propose/", views.calibration_offer, name="calibration-propose"),
     path("calibration/<int:pk>/search/", views.calibration_search, name="calibration-search"),
     path("calibration/<int:pk>/check/", views.calibration_check, name="calibration-check"),
-    path("calibration/<int:pk>/look/", views.calibration_look, name="calibration-look"),
+    path("calibration/<int:pk>/holdout-test/", views.calibration_look, name="calibration-holdout-test"),
 ]

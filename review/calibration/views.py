@@ -23,16 +23,16 @@ from evaluation.core.errors import DomainError, InvalidFile, UnknownName
 from evaluation.core.roles import Action
 from evaluation.criteria.rubrics import draft, opened_lineage, propose
 from evaluation.judging.rubric import parse_rubric
-from evaluation.messages.sentences import explain, explain_refusal, translate_parser_message
+from evaluation.messages.explanations import explain, explain_refusal, translate_parser_message
 from evaluation.models import JudgeVersion, RubricVersion, Run
 from review.calibration.anchors import latest_proof, request_check
-from review.calibration.freezing import freeze, grow, is_retired, secret_seed
-from review.calibration.looking import request_holdout_test
-from review.calibration.opening import hold_out_openings, open_hold_outs
+from review.calibration.holdout_tests import request_holdout_test
+from review.calibration.openings import hold_out_openings, open_hold_outs
 from review.calibration.overview import labelled_families, overview
 from review.calibration.pages import EMPTY_DRAFT, DraftInput, TrialResult, trial_result, workbench_page
-from review.calibration.retiring import HoldoutResult, holdout_results, retire
-from review.calibration.searching import MAX_ROUNDS, open_search, request_search
+from review.calibration.retirement import HoldoutResult, holdout_results, retire
+from review.calibration.search import MAX_ROUNDS, open_search, request_search
+from review.calibration.versions import freeze, grow, is_retired, secret_seed
 from review.calibration.workbench import Workbench, load_workbench, start_validation_runs, try_version
 from review.evidence.answers import record_answer_exposure
 from review.evidence.scorers import metric_titles

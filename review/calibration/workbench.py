@@ -17,9 +17,9 @@ from evaluation.accounts.access import lock_project
 from evaluation.core.errors import DomainError
 from evaluation.core.samples import Result
 from evaluation.criteria.rubrics import RubricScope, VersionStatuses, rubric_scope, usable_rubrics, version_statuses
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.drafting import visible_json
+from evaluation.judging.draft_checks import visible_json
 from evaluation.judging.rubric import Rubric
 from evaluation.models import (
     Answer,
@@ -35,7 +35,7 @@ from evaluation.models import (
 )
 from evaluation.runs.budgets import check_budget
 from evaluation.runs.progress import CACHED, UNSENT
-from evaluation.scoring.aside import find_response_format, judge_without_storing
+from evaluation.scoring.adhoc import find_response_format, judge_without_storing
 from evaluation.worker.lifecycle import RunConfig, make_run, seal_key, sealed_answers, start
 from review.models import GoldItem, GoldSet, Rating
 from review.statistics.acceptance import mean_difference, squared_losses
@@ -302,7 +302,7 @@ def ratings_behind(items: Collection[GoldItem]) -> dict[AnswerMetricKey, list[Ra
 def try_version(workbench: Workbench, version: RubricVersion, answer_id: int) -> Mapping[str, Result]:
     """Judge one open answer by the version without storing anything.
 
-    :raises Refused: ``answer_not_open`` for an answer outside examples and validation; ``judge_away``."""
+    :raises DomainError: ``answer_not_open`` for an answer outside examples and validation; ``judge_away``."""
     answer = next((item.answer for item in workbench.items if item.answer_id == answer_id), None)
     if answer is None:
         raise DomainError("answer_not_open")
@@ -318,7 +318,7 @@ def try_version(workbench: Workbench, version: RubricVersion, answer_id: int) ->
 def start_validation_runs(workbench: Workbench, version: RubricVersion, *, by: User | None) -> list[Run]:
     """Start runs of the version and the active version over the open answers, one for each answer set.
 
-    :raises Refused: ``rubric_of_baseline`` for a judge that reads no rubric; ``nothing_open``."""
+    :raises DomainError: ``rubric_of_baseline`` for a judge that reads no rubric; ``nothing_open``."""
     if workbench.judge.is_baseline or workbench.judge.is_jury:
         raise DomainError("rubric_of_baseline")
     lock_project(workbench.gold_set.project_id)

@@ -61,12 +61,10 @@ class MetricDifference:
     """Difference of one metric between two runs.
 
     ``paired`` is this run minus the baseline in the metric's units; its wins are questions on which this run is better.
-    It
-    is ``None`` without a common question. ``p_family`` is adjusted over all tests of the comparison, and ``None`` if
-    the
-    metric is not tested. ``passes`` counts changes of yes/no metrics. ``differs`` names versions by which the metric
-    differs. ``judge_shift`` is the judge's part of the change, from anchors. With ``labels_missing``, relevant passages
-    without a label count as misses in ``paired``, and ``corrected`` comes from expert ratings of passages."""
+    It is ``None`` without a common question. ``p_family`` is adjusted over all tests of the comparison, and ``None`` if
+    the metric is not tested. ``passes`` counts changes of yes/no metrics. ``differs`` names versions by which the
+    metric differs. ``judge_shift`` is the judge's part of the change, from anchors. With ``labels_missing``, relevant
+    passages without a label count as misses in ``paired``, and ``corrected`` comes from expert ratings of passages."""
 
     name: str
     title: Bilingual
@@ -115,13 +113,11 @@ class RunDifference:
 
     ``overall`` compares judge-only scores over ``parts``, which hold the share ``weight`` of the profile's weight.
     ``p_family`` is as for metrics. ``corrected`` is the difference of corrected overall scores for questions like
-    these,
-    or why there is none; ``corrected_this_run`` is the same for these answers alone. ``rated_blind`` tells whether
-    either
-    run has blind ratings. ``passes`` counts questions that pass in one run only, for profiles with a pass rule.
-    ``worse``
-    and ``better`` are the largest changes. ``retrieval`` holds label-based metrics corrected by a repair of both runs.
-    ``margin`` is the largest difference of overall scores that does not matter, ``None`` if not stated."""
+    these, or why there is none; ``corrected_this_run`` is the same for these answers alone. ``rated_blind`` tells
+    whether either run has blind ratings. ``passes`` counts questions that pass in one run only, for profiles with a
+    pass rule. ``worse`` and ``better`` are the largest changes. ``retrieval`` holds label-based metrics corrected by a
+    repair of both runs. ``margin`` is the largest difference of overall scores that does not matter, ``None`` if not
+    stated."""
 
     run_id: int
     baseline_id: int

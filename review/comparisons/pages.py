@@ -17,10 +17,10 @@ from evaluation.messages import numbers
 from evaluation.models import Run
 from review.calibration.drift import JudgeShift
 from review.charts.forest import Difference, Differences, differences
+from review.comparisons.comparison import ComparisonSummary
 from review.comparisons.difference import MetricDifference, QuestionChange, RunDifference, RunOrder
 from review.comparisons.values import differing_versions
 from review.comparisons.verdict import family_sentence, lead_sentence, next_sentence, other_sentence
-from review.comparisons.whole import ComparisonSummary
 from review.reports.category_cards import profile_card
 from review.reports.figure import Figure
 from review.reports.profile_section import ClassShare, ClassTable, Spread
@@ -136,9 +136,8 @@ class PairCard(NamedTuple):
     """A run against the baseline.
 
     ``lead`` is the most trustworthy verdict, ``secondary`` the judge-only one and why it does not lead, ``next_step``
-    the
-    advice. ``weight`` is that of the common parts, empty if all parts are common. ``shifts`` state the judge's part of
-    metric changes. ``worse`` and ``better`` are questions with the URL of their answers."""
+    the advice. ``weight`` is that of the common parts, empty if all parts are common. ``shifts`` state the judge's part
+    of metric changes. ``worse`` and ``better`` are questions with the URL of their answers."""
 
     run_difference: RunDifference
     title: str

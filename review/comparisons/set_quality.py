@@ -1,7 +1,7 @@
 """Quality of a question set: similar questions, leaked answers, disagreeing references, and difficulty.
 
-Similarity is ``evaluation.datasets.checks.alike``. Only pairs that share a third of their words are compared, so that
-a thousand questions take a second."""
+Similarity is ``evaluation.datasets.question_checks.alike``. Only pairs that share a third of their words are compared,
+so that a thousand questions take a second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from django.db.models import OuterRef, Subquery
 
 from evaluation.core.samples import QuestionSpec
-from evaluation.datasets.checks import SIMILARITY_THRESHOLD, find_leak, trigram_similarity
+from evaluation.datasets.question_checks import SIMILARITY_THRESHOLD, find_leak, trigram_similarity
 from evaluation.extensions import features
 from evaluation.judging.catalogue import judge_metrics
 from evaluation.metrics.normalise import content_tokens
@@ -100,8 +100,7 @@ class SetQuality:
     """Findings about a question set.
 
     ``leaks`` are questions with the words that give the answer away; ``divergent_references`` those whose references
-    are
-    least similar, out of ``referenced`` with several. ``compared`` is false if the set is too large to search for
+    are least similar, out of ``referenced`` with several. ``compared`` is false if the set is too large to search for
     duplicates. ``difficulties`` cover questions answered by two systems or more."""
 
     questions: int
@@ -228,16 +227,7 @@ def _reference_review(questions: QuestionSet, specs: Mapping[int, QuestionSpec])
             expert_gaps[question_of[answer]] = max(gap, expert_gaps.get(question_of[answer], 0.0))
     return ReferenceReview(
         len(raters),
-        tuple(
-            sorted(
-                doubted,
-                key=lambda doubted_reference: (
-                    -doubted_reference.upheld,
-                    -doubted_reference.rejections,
-                    doubted_reference.question.id,
-                ),
-            )
-        ),
+        tuple(sorted(doubted, key=lambda reference: (-reference.upheld, -reference.rejections, reference.question.id))),
         tuple(_reference_agreement(metrics[pk], ratings) for pk, ratings in sorted(by_metric.items())),
         tuple(
             sorted(

@@ -23,9 +23,8 @@ class Headline:
     """The most trustworthy overall figure of a run.
 
     ``kind`` names the figure; it has a ``value`` with its interval, or the reason code ``withheld``. ``worst`` is the
-    least
-    trustworthy of ``judged`` rated metrics of the run's judge, ``None`` without ratings. Experts rated ``rated`` of
-    ``answers`` answers. ``label`` is ``overall_score`` unless the figure covers some parts only."""
+    least trustworthy of ``judged`` rated metrics of the run's judge, ``None`` without ratings. Experts rated ``rated``
+    of ``answers`` answers. ``label`` is ``overall_score`` unless the figure covers some parts only."""
 
     kind: str
     value: float | None
@@ -85,8 +84,7 @@ class OpenWork:
     """Open work of a user.
 
     ``todos`` come from features. ``disputed`` are queues with their number of disputes, for leads. Drafts and
-    incomplete
-    runs are for users who may run evaluations."""
+    incomplete runs are for users who may run evaluations."""
 
     queues: tuple[WaitingQueue, ...]
     todos: tuple[TodoItem, ...]

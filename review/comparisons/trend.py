@@ -32,9 +32,8 @@ class TrendPoint:
     """Agreement of a run's primary judge on one metric.
 
     ``method`` describes how its values are computed; ``served`` is the model that answered the preflight, empty if
-    unknown.
-    ``value`` is ``None`` where undefined; ``low`` and ``high`` are ``None`` if the interval is not computed or does not
-    exist. ``period`` is set if the points are rating periods within one run."""
+    unknown. ``value`` is ``None`` where undefined; ``low`` and ``high`` are ``None`` if the interval is not computed or
+    does not exist. ``period`` is set if the points are rating periods within one run."""
 
     run_id: int
     name: str
@@ -173,8 +172,7 @@ class JudgeRecord:
     ``measured`` is its newest run with cached agreement (``has_agreement``), otherwise its newest run with ratings.
     ``newer`` is the newest version of its name, if another. ``preflight_failure`` is the outcome of its last preflight,
     empty if that succeeded or there was none. ``model_change`` holds the models that answered before the measured run
-    and
-    last, if they differ."""
+    and last, if they differ."""
 
     judge: JudgeVersion
     runs: int

@@ -12,7 +12,7 @@ from evaluation.profiles.arithmetic import PassVerdict, has_passing
 from evaluation.profiles.spec import OVERALL, OverallUnit, ProfilePart, ProfileSpec
 from evaluation.runs.selectors import get_project, get_question_set
 from review.evidence.answers import RunAnswer
-from review.reports.gathering import ReportInputs, load_inputs
+from review.reports.inputs import ReportInputs, load_inputs
 from review.reports.lines import answer_scores
 from review.reports.profile_section import answer_verdicts, flags_of
 from review.reports.provenance import JudgeUsed
@@ -44,7 +44,7 @@ def runs_to_compare(project_name: str, questions: str) -> list[Run]:
     """Return the newest runs of a project, oldest first, optionally of one question set version.
 
     :raises UnknownName: for a project or set that does not exist.
-    :raises Refused: if there are several projects and none is named."""
+    :raises DomainError: if there are several projects and none is named."""
     project = get_project(project_name)
     runs = Run.objects.filter(project=project).exclude(state__in=[Run.State.DRAFT, Run.State.CANCELLED])
     if questions:

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from review.comparisons.difference import RunDifference
 from review.reports.figure import Figure, Withheld
 from review.reports.gate import GateScore, margin_text
@@ -31,10 +31,8 @@ class RunVerdict:
     """Verdict on one score.
 
     ``reason`` is a code if the score has no difference or no interval. ``settling`` is the amount of evidence that
-    would
-    exclude no difference if the value stays. ``alike_within`` is the stated margin if the whole interval lies inside
-    it,
-    also for a run that is better or worse by less."""
+    would exclude no difference if the value stays. ``alike_within`` is the stated margin if the whole interval lies
+    inside it, also for a run that is better or worse by less."""
 
     verdict: DifferenceVerdict
     reason: str = ""

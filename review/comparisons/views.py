@@ -12,12 +12,12 @@ from evaluation.core.roles import Action
 from evaluation.messages.markdown import language_of
 from evaluation.models import QuestionSet, Run
 from review.comparisons.answers import answer_pairs
+from review.comparisons.comparison import with_margin
 from review.comparisons.forms import MarginForm
 from review.comparisons.pages import compare_page
 from review.comparisons.set_quality import set_quality
-from review.comparisons.whole import with_margin
 from review.evidence.answers import record_answer_exposure, record_exposure
-from review.figure_cache.reading import cached_comparison
+from review.figure_cache.selectors import cached_comparison
 from review.reports.pages.run_list import RUN_ROW_RELATIONS
 
 MAX_COMPARED = 10
@@ -30,7 +30,7 @@ def run_compare(request: HttpRequest) -> HttpResponse:
     runs = _requested_runs(request)
     cached = cached_comparison(runs)
     if cached.value is None:
-        return render(request, "review/reports/in_making.html", {"title": gettext("Compare runs")})
+        return render(request, "review/reports/computing.html", {"title": gettext("Compare runs")})
     form = MarginForm(request.GET)
     margin = form.cleaned_data["margin"] if form.is_valid() else None
     page = compare_page(with_margin(cached.value, margin), _comparable_runs(request, runs))

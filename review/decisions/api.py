@@ -12,8 +12,8 @@ from evaluation.core.roles import Action
 from evaluation.models import Answer
 from evaluation.rest.endpoints import ViewSet, detail_action, request_user, responds_with, serialize
 from evaluation.rest.requests import Pages
+from review.decisions.adjudication import adjudicate, rule_on
 from review.decisions.cases import RELATED, load_cases, possible_cases
-from review.decisions.deciding import adjudicate, rule_on
 from review.decisions.overrides import find_metric, override, revert
 from review.decisions.serializers import (
     AdjudicateBody,

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from evaluation.accounts import audit
 from evaluation.models import AuditEvent, Run, User
-from review.evidence.changes import invalidate_run_figures
+from review.evidence.invalidation import invalidate_run_figures
 
 ACCEPTED, WITHDRAWN = "unrated_like_rated_accepted", "unrated_like_rated_withdrawn"
 

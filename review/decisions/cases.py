@@ -31,8 +31,8 @@ from review.models import (
     SuggestedAnswer,
 )
 from review.ratings.card import CardMetric, Claim, Passage, answer_passages, card_claims, card_metrics
+from review.ratings.item_state import PASSED, RATED
 from review.ratings.reveals import JudgeComparison, comparisons_for_item
-from review.ratings.settling import PASSED, RATED
 from review.ratings.submitting import item_metrics
 
 EVENT_VERBS = ("flag", "escalate")
@@ -221,10 +221,8 @@ class CaseDetail:
     """A case with its texts.
 
     ``decisions`` and ``adjudicated`` are by metric. ``is_decided``: nothing is open and something was adjudicated;
-    until
-    then reviewers stay anonymous and ``judge_comparisons`` is empty. A lead who may still rate the item (``to_rate``)
-    does
-    not see the ratings."""
+    until then reviewers stay anonymous and ``judge_comparisons`` is empty. A lead who may still rate the item
+    (``to_rate``) does not see the ratings."""
 
     case: Case
     metrics: tuple[tuple[int, CardMetric], ...]

@@ -14,14 +14,14 @@ from evaluation.accounts.access import may
 from evaluation.core.canonical import content_hash
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
-from evaluation.judges.shipping import definitions, metric_names
+from evaluation.judges.shipped import definitions, metric_names
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
-from review.evidence.changes import invalidate_figures
 from review.evidence.effective import standing_decision
+from review.evidence.invalidation import invalidate_figures
 from review.evidence.rating_input import check_value
 from review.evidence.seals import sealed_answers
 from review.models import Assignment, Override, Rating
-from review.ratings.settling import RATED
+from review.ratings.item_state import RATED
 
 MAX_REASON_CHARS = 10_000  # characters
 OverrideKind = Override.Kind
@@ -39,7 +39,7 @@ def override(
     """Store an expert's value that overrides all earlier ones. Rule metrics can be overridden, too.
 
     :raises PermissionDenied: for users who are neither a lead nor an assigned expert of the answer.
-    :raises Refused: ``reason_required``, ``reason_too_long`` (more than 10,000 characters), ``one_value``,
+    :raises DomainError: ``reason_required``, ``reason_too_long`` (more than 10,000 characters), ``one_value``,
         ``off_scale``, ``adjudicated`` (only a lead overrides an adjudication), or ``changed_meanwhile``."""
     text = clean_reason(reason)
     check_value(metric.name, metric.read_scale(), value, label)
@@ -55,7 +55,7 @@ def revert(answer: Answer, metric: MetricDefinition, *, reason: str, by: User) -
     """Take back the newest current override or adjudication; the one before it applies again.
 
     :raises PermissionDenied: as for :func:`override`.
-    :raises Refused: ``nothing_to_revert``, and the reason codes of :func:`override`."""
+    :raises DomainError: ``nothing_to_revert``, and the reason codes of :func:`override`."""
     text = clean_reason(reason)
     with transaction.atomic():
         rows = _check_and_load(answer, metric, by)
@@ -118,7 +118,7 @@ def insert_decision(
 def clean_reason(reason: str) -> str:
     """Return the reason without surrounding white space.
 
-    :raises Refused: ``reason_required`` or ``reason_too_long`` (more than 10,000 characters)."""
+    :raises DomainError: ``reason_required`` or ``reason_too_long`` (more than 10,000 characters)."""
     text = reason.strip()
     if not text:
         raise DomainError("reason_required")
@@ -136,8 +136,7 @@ class OverrideEffect:
     """Effect of a bulk override.
 
     ``answers`` get the value. Of the others, ``same`` already have it by an override, ``adjudicated`` may be changed by
-    a
-    lead only, and ``forbidden`` are not the user's."""
+    a lead only, and ``forbidden`` are not the user's."""
 
     answers: tuple[int, ...]
     same: int
@@ -156,7 +155,7 @@ def preview_overrides(
 ) -> OverrideEffect:
     """Preview the override of these answers of the run. Five queries.
 
-    :raises Refused: ``no_answers_chosen``, ``too_many_answers``, ``one_value`` or ``off_scale``."""
+    :raises DomainError: ``no_answers_chosen``, ``too_many_answers``, ``one_value`` or ``off_scale``."""
     check_value(metric.name, metric.read_scale(), value, label)
     if len(answer_ids) > MAX_ANSWERS:
         raise DomainError("too_many_answers", count=len(answer_ids), limit=MAX_ANSWERS)
@@ -191,7 +190,7 @@ def override_many(
     """Override these answers with one value, all or nothing.
 
     :raises PermissionDenied: if the user may override none of them.
-    :raises Refused: the codes of :func:`preview_overrides`, ``reason_required``, ``reason_too_long`` or
+    :raises DomainError: the codes of :func:`preview_overrides`, ``reason_required``, ``reason_too_long`` or
         ``changed_meanwhile``."""
     text = clean_reason(reason)
     try:

@@ -12,5 +12,5 @@ urlpatterns: list[URLPattern] = [
     path("adjudication/<int:pk>/decide/", views.decide, name="adjudication-decide"),
     path("adjudication/<int:pk>/question/", views.question, name="adjudication-question"),
     path("adjudication/<int:pk>/rubric/<str:metric>/", views.rubric, name="adjudication-rubric"),
-    path("adjudication/raised/<int:pk>/", views.rule, name="ruling"),
+    path("adjudication/flags/<int:pk>/", views.rule, name="ruling"),
 ]

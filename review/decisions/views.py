@@ -13,10 +13,10 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import DomainError
-from evaluation.messages.sentences import explain, explain_refusal
+from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import User
+from review.decisions.adjudication import adjudicate, amend_question, amend_rubric, rule_on
 from review.decisions.cases import open_cases, show_case
-from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
 from review.decisions.pages import EnteredDecisions, case_page, case_rows, rubric_lines
 from review.models import ReviewItem
 from review.queues.access import cases_for_lead, event_for_lead, item_to_adjudicate

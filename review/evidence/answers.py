@@ -26,9 +26,8 @@ class RunAnswer:
     """Answer of a run.
 
     ``group`` names answers that are not independent: the question's group, or the question itself, so that several
-    answers
-    to one question belong together. ``failed``: the system gave no answer. ``hops``: number of facts to link for the
-    answer, if the question states it."""
+    answers to one question belong together. ``failed``: the system gave no answer. ``hops``: number of facts to link
+    for the answer, if the question states it."""
 
     answer_id: int
     question_pk: int
@@ -132,8 +131,7 @@ def spaced_order(questions: Sequence[str]) -> list[int]:
     """Order of a shuffled list in which answers to one question are spaced out.
 
     A reviewer who has just read one answer would compare the next one with it. Each conflicting position is swapped
-    with the
-    nearest later one that fits, or stays if none does."""
+    with the nearest later one that fits, or stays if none does."""
     order = list(range(len(questions)))
     for i in range(1, len(order)):
         recent_questions = {questions[position] for position in order[max(0, i - MIN_SPACING) : i]}
@@ -171,8 +169,8 @@ def record_exposure(user: User | AnonymousUser, subject: Answer | Run, via: str)
     """Record that a person has seen the judge's value of an answer, or of a whole run as in an export.
 
     Call it before any page, endpoint or export shows a judge's value; ``via`` names that place in a word. Only members
-    of an
-    open queue that holds such an answer or an equal one are recorded, and leads who may decide on it, once each."""
+    of an open queue that holds such an answer or an equal one are recorded, and leads who may decide on it, once
+    each."""
     if isinstance(subject, Answer):
         record_answer_exposure(user, [subject.pk], via)
     elif isinstance(user, User):

@@ -47,11 +47,9 @@ def carried_ratings(run: Run, answer_ids: Collection[int] | None = None) -> dict
     One query, a second one if there are any.
 
     Equal answers have the same question in the same version of the question set, the same text, and the same passages
-    in the
-    same order (id, source and text); the source lies in an earlier answer set. Ratings are left out if they use another
-    rubric version than a judge of the run, were withdrawn by their rater, come from an example queue, belong to an
-    answer
-    excluded from all means, or are hidden repeats."""
+    in the same order (id, source and text); the source lies in an earlier answer set. Ratings are left out if they use
+    another rubric version than a judge of the run, were withdrawn by their rater, come from an example queue, belong to
+    an answer excluded from all means, or are hidden repeats."""
     ratings = _valid_ratings(_equal_answer_ratings(run, answer_ids), run)
     columns = ("twin", "answer__answer_set_id", "answer__retrieved_ids", "twin_ids")
     rows_by_key: dict[Key, dict[tuple[int, int], list[ExpertRating]]] = {}

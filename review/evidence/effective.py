@@ -90,13 +90,11 @@ class RunEvidence:
     """Evidence on the answers of a run.
 
     ``metrics`` holds every metric with a value, by primary key. ``scored`` has the values of rules and primary judges
-    by
-    metric and answer, ``computed`` their metrics. ``excluded`` are answers that a lead excluded from all means.
+    by metric and answer, ``computed`` their metrics. ``excluded`` are answers that a lead excluded from all means.
 
     ``carried`` are ratings of equal answers, for answers that nobody rated; they are not in ``ratings``. ``sealed`` are
     answers whose labels are hidden from the reader (:mod:`review.evidence.seals`). ``withheld`` holds their ratings
-    without
-    values, because the sampling of answers does not depend on the reader."""
+    without values, because the sampling of answers does not depend on the reader."""
 
     answers: dict[int, RunAnswer]
     scorers: list[Scorer]
@@ -224,8 +222,7 @@ def _without_sealed(run: Run, equal: Mapping[Key, CarriedRatings]) -> dict[Key, 
     """Leave out ratings of sealed answers.
 
     An answer without a text has ratings of an equal one, but is not sealed with it. One query if there are any ratings,
-    and
-    more if the project has a gold set."""
+    and more if the project has a gold set."""
     origins = {carried.origin.answer_id for carried in equal.values()}
     sealed = sealed_answers(run.project_id, None, origins) if origins else frozenset()
     return {key: carried for key, carried in equal.items() if carried.origin.answer_id not in sealed}
@@ -240,8 +237,7 @@ def _valid_carried(
     """Keep the carried ratings that are valid for the run.
 
     The answer has no ratings of its own, no decision on the equal answer takes precedence, the raters were not tied,
-    and the
-    run computes no other version of the metric. One query if there are any."""
+    and the run computes no other version of the metric. One query if there are any."""
     if not equal:
         return {}
     effective = effective_ratings(ratings)
@@ -280,8 +276,7 @@ class EffectiveValue(NamedTuple):
     """Effective value of one metric for one answer, with the scored value; equal ones share one object.
 
     ``value`` or ``label`` is set unless ``source`` is none. ``status`` then distinguishes failed, not applicable and
-    pending
-    (``None``), and ``reason`` explains it. ``raters`` counts the experts behind the value, or the tied ones.
+    pending (``None``), and ``reason`` explains it. ``raters`` counts the experts behind the value, or the tied ones.
 
     ``unresolved``: experts are tied on a yes/no or class metric; the judge's value is used until a lead adjudicates.
     ``judged`` is ``None`` without a score. ``carried`` is the origin of a value from an equal answer."""
@@ -307,8 +302,7 @@ class RunValues:
     """Effective values of a run by metric and answer, and their metrics by primary key.
 
     ``human_values`` holds those with any rating or decision. ``computed`` are the metrics with scores of the run; the
-    others
-    were only rated."""
+    others were only rated."""
 
     values: dict[int, dict[int, EffectiveValue]]
     human_values: dict[int, dict[int, EffectiveValue]]
@@ -327,8 +321,7 @@ def effective_values(run: Run, answer_ids: Collection[int] | None = None) -> Run
     """Effective values of a run, or of some of its answers, in a fixed number of queries.
 
     A metric that the run computes has a value for every answer; a metric that was only rated has one for each rated
-    answer.
-    For a whole run, answers with an upheld flag of a bad question or reference are left out."""
+    answer. For a whole run, answers with an upheld flag of a bad question or reference are left out."""
     return effective_values_from(load_evidence(run, answer_ids))
 
 

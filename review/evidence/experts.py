@@ -22,8 +22,7 @@ class ExpertRating(NamedTuple):
     """Row of the table of ratings.
 
     ``rater`` is a pseudonym (imported: the author's label). ``occasion`` is above 1 for hidden repeats. ``queue_id`` is
-    0 for
-    imported ratings; ``at`` is the time of the rating."""
+    0 for imported ratings; ``at`` is the time of the rating."""
 
     pk: int
     answer_id: int
@@ -158,8 +157,7 @@ def agreement_ratings(rows: Iterable[ExpertRating]) -> dict[Key, list[ExpertRati
     """Each rater's blind first rating: the last initial row of the first occasion, if it is blind and a judgement.
 
     Later initial rows supersede earlier ones until the reveal. Imported ratings count as one occasion per rater: the
-    newest
-    row of the initial phase."""
+    newest row of the initial phase."""
     first: dict[tuple[int, int, str], int] = {}
     last: dict[tuple[int, int, str], ExpertRating] = {}
     initial = [row for row in rows if row.phase == "initial"]
@@ -192,8 +190,7 @@ class Anchoring:
     """Anchoring of a metric's ratings that have an initial and a final value and a judge value.
 
     ``towards``, ``away`` and ``kept`` count how ratings moved relative to the judge. The means are on the metric's
-    scale: of
-    the initial, final and judge values, and of the distance to the judge before and after."""
+    scale: of the initial, final and judge values, and of the distance to the judge before and after."""
 
     n: int
     kept: int

@@ -1,8 +1,8 @@
 """Rating input: a value, a label or "cannot judge", on the metric's scale or by its parts.
 
 Claims and statements are those that the judge found, in the order of the text and without its verdicts. Nuggets are
-those
-of the question, or else of the profile; passages are those of the answer. The metric's own formula gives the score."""
+those of the question, or else of the profile; passages are those of the answer. The metric's own formula gives the
+score."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evaluation.judging.formulas import (
 )
 from evaluation.models import Answer, Finding, MetricDefinition
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.scoring.writing import counting_scores
+from evaluation.scoring.scores import counting_scores
 from review.models import Rating, RatingPart, ReviewItem
 
 COMMENT_LIMIT = 10_000
@@ -103,8 +103,7 @@ class RatingInput:
     """Rating input for one metric: exactly one of value, label and ``cannot_judge``.
 
     ``cannot_judge`` may have a reason code of :class:`CannotJudgeReason`. Metrics rated by parts have ``parts``; the
-    formula
-    sets their value later."""
+    formula sets their value later."""
 
     value: float | None = None
     label: str | None = None
@@ -116,7 +115,7 @@ class RatingInput:
     def check(self, metric: str, scale: Scale) -> None:
         """Refuse input that is not on the scale.
 
-        :raises Refused: ``one_value``, ``off_scale``, ``comment_too_long`` or ``unknown_why_not``, naming the metric.
+        :raises DomainError: ``one_value``, ``off_scale``, ``comment_too_long`` or ``unknown_why_not``, naming the metric.
         """
         check_comment(self.comment)
         if self.reason_code and (not self.cannot_judge or self.reason_code not in set(CannotJudgeReason)):
@@ -160,7 +159,7 @@ class RatingUpdate:
 def check_value(metric: str, scale: Scale, value: float | None, label: str | None) -> None:
     """Refuse input other than exactly one value or label of the scale.
 
-    :raises Refused: ``one_value`` or ``off_scale``."""
+    :raises DomainError: ``one_value`` or ``off_scale``."""
     if (value is None) == (label is None):
         raise DomainError("one_value", metric=metric)
     on_scale = label in scale.labels if value is None else scale.contains(value)
@@ -171,7 +170,7 @@ def check_value(metric: str, scale: Scale, value: float | None, label: str | Non
 def check_comment(text: str) -> None:
     """Refuse a comment that is too long. A line break counts as one character, as in browsers, although they send two.
 
-    :raises Refused: ``comment_too_long`` beyond 10,000 characters."""
+    :raises DomainError: ``comment_too_long`` beyond 10,000 characters."""
     length = len(text.replace("\r\n", "\n"))
     if length > COMMENT_LIMIT:
         raise DomainError("comment_too_long", length=length, limit=COMMENT_LIMIT)
@@ -180,7 +179,7 @@ def check_comment(text: str) -> None:
 def check_reason_code(code: str) -> None:
     """Refuse an unknown reason code; an empty code passes.
 
-    :raises Refused: ``unknown_reason``."""
+    :raises DomainError: ``unknown_reason``."""
     if code and code not in set(OverrideReason):
         raise DomainError("unknown_reason", reason=code, known=[reason.value for reason in OverrideReason])
 
@@ -189,8 +188,7 @@ def scale_distance(scale: Scale, first: HasValue, second: HasValue) -> float:
     """Distance between two values, in levels of the scale; 0 if either has none.
 
     Level scales count their own steps. A continuous scale is measured as if it had five levels. Yes/no and classes have
-    no
-    steps: different values are infinitely far apart."""
+    no steps: different values are infinitely far apart."""
     if scale.kind is ScaleKind.CLASS:
         differs = None not in (first.label, second.label) and first.label != second.label
         return math.inf if differs else 0.0
@@ -235,8 +233,7 @@ class OfferedPart:
     """Part to be decided, numbered from 1.
 
     ``context`` is the position of its passage, from 0. ``start`` and ``end`` are its place in the answer,
-    ``approximate`` if
-    that was found by similarity."""
+    ``approximate`` if that was found by similarity."""
 
     number: int
     kind: str
@@ -290,7 +287,7 @@ def with_part_scores(
 ) -> dict[str, RatingInput]:
     """Add the formula's score to every metric that was rated by its parts.
 
-    :raises Refused: ``parts_undecided``, ``unknown_verdict``, ``unknown_part`` for one that was not offered or may not
+    :raises DomainError: ``parts_undecided``, ``unknown_verdict``, ``unknown_part`` for one that was not offered or may not
         be added, ``no_parts`` if there is nothing to decide, ``parts_needed`` for a bare value, or ``too_many_parts``.
     """
     inputs = dict(values)
@@ -310,7 +307,7 @@ def decided_parts(
 ) -> list[tuple[OfferedPart, str]]:
     """Every offered part with its verdict, then the added ones.
 
-    :raises Refused: as :func:`with_part_scores`."""
+    :raises DomainError: as :func:`with_part_scores`."""
     offered = offered_parts(item, metric)
     known = allowed_verdicts(metric)
     by_number = {part.number: part for part in verdicts if part.number}

@@ -44,8 +44,7 @@ class Samples:
     """Samples behind the ratings of a run's answers.
 
     ``unanswered`` are answers that were served in a queue and skipped or flagged, by queue. ``withheld`` are ratings
-    without
-    values that the reader may not see. Their answers count as served, and as neither rated nor unanswered."""
+    without values that the reader may not see. Their answers count as served, and as neither rated nor unanswered."""
 
     draws: Sequence[_QueueDraw]
     queues_by_metric: Mapping[int, frozenset[int]]
@@ -160,11 +159,9 @@ def _current_draws(draws: Sequence[_QueueDraw], served: Collection[int]) -> Sequ
     """Draws whose weights are used. Weights are never pooled across draws that were planned after results were seen.
 
     Such a draw takes earlier answers as certain and is used without the draws before it. It replaces them only once
-    every
-    stratum has served answers. Until then its certain answers would represent all others, and opening a queue would
-    remove
-    the figures of the earlier draws. The decision depends on the number of answers ``served``, never on their ratings.
-    """
+    every stratum has served answers. Until then its certain answers would represent all others, and opening a queue
+    would remove the figures of the earlier draws. The decision depends on the number of answers ``served``, never on
+    their ratings."""
     starts = [position for position, draw in enumerate(draws) if draw.planned_after_results]
     if not starts:
         return draws
@@ -218,8 +215,7 @@ def _can_represent(inclusions: Inclusions, size: int) -> bool:
     """Return whether a sample with known probabilities of its members only can represent all ``size`` answers.
 
     The sum of 1 / p estimates their number (D. G. Horvitz, D. J. Thompson, 1952, JASA 47). It must lie within four
-    standard
-    deviations of it, assuming independent draws. The probabilities of the other answers are not needed."""
+    standard deviations of it, assuming independent draws. The probabilities of the other answers are not needed."""
     probabilities = [inclusion.probability for inclusion in inclusions.values() if inclusion.probability]
     deviation = math.sqrt(math.fsum((1.0 - p) / p**2 for p in probabilities))
     return abs(math.fsum(1.0 / p for p in probabilities) - size) <= MAX_DEVIATIONS * deviation + size * EQUAL_TOLERANCE
@@ -264,8 +260,7 @@ class Weighting:
     """Rated answers that are used together, with their weights; ``None`` if all are equal.
 
     ``sampling`` is ``weighted``, ``equal`` (one probability for all) or ``unknown``. ``left_out`` counts rated answers
-    of
-    unknown sampling, which are never mixed with a sample that has probabilities."""
+    of unknown sampling, which are never mixed with a sample that has probabilities."""
 
     answers: tuple[int, ...]
     weights: tuple[float, ...] | None

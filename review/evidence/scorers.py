@@ -15,7 +15,7 @@ from django.db.models import Min
 from evaluation.core.metric_specs import Bilingual
 from evaluation.core.samples import Status
 from evaluation.models import ImportedJudge, MetricDefinition, RubricEvent, Run, RunJudge, Score
-from evaluation.scoring.writing import counting_scores, current_scores
+from evaluation.scoring.scores import counting_scores, current_scores
 from review.models import GoldItem
 from review.models.statements import ANSWER_SCORES
 from review.statistics.gold_split import Split
@@ -30,8 +30,7 @@ class JudgedValue(NamedTuple):
     """Scorer's value of one metric for one answer: the mean over scored repeats (classes: the majority).
 
     ``value`` or ``label`` is set exactly if ``status`` is scored, otherwise ``reason``. ``repeat_values`` holds the
-    values of
-    several repeats."""
+    values of several repeats."""
 
     status: Status
     value: float | None = None
@@ -109,12 +108,9 @@ class Scorer:
     """Scorer with its values.
 
     ``author`` is ``name@version``, an imported judge's label, or ``rules``. ``rubric`` is the rubric version and
-    ``method``
-    the derivation of values; both are empty unless a judge of the run. ``primary``: its values are the run's. An
-    imported
-    judge that counts for some metrics only is two scorers of one name. ``values`` is by metric and answer, and equal
-    values
-    share one object. ``prompt_labels`` are the labels that its prompt was developed on, see
+    ``method`` the derivation of values; both are empty unless a judge of the run. ``primary``: its values are the
+    run's. An imported judge that counts for some metrics only is two scorers of one name. ``values`` is by metric and
+    answer, and equal values share one object. ``prompt_labels`` are the labels that its prompt was developed on, see
     :func:`prompt_labels_by_rubric`."""
 
     author: str
@@ -180,10 +176,8 @@ def prompt_labels_by_rubric(run: Run, judges: Iterable[RunJudge]) -> dict[int, f
     """Labels of the run's answers that each rubric version was developed on.
 
     These are labels of examples and validation in gold sets that existed before the version was first activated.
-    Agreement
-    on them is optimistic: agreement leaves them out, and in a correction they represent no other answers. Shipped
-    prompts
-    have none. No query if there are only shipped prompts, else two."""
+    Agreement on them is optimistic: agreement leaves them out, and in a correction they represent no other answers.
+    Shipped prompts have none. No query if there are only shipped prompts, else two."""
     written_versions = {judge.rubric_version_id for judge in judges if judge.rubric_version.project_id}
     if not written_versions:
         return {}
@@ -258,10 +252,8 @@ class CombinedScore:
     """Value of one metric for one answer: the mean over repeats (classes: the most common label).
 
     ``status`` is ``failed`` if every repeat failed. ``spread`` is the standard deviation over repeats, or over the
-    members of
-    a jury; 0 with a single one. ``by`` is the judge version, empty for a rule, and ``rubric`` its rubric version.
-    ``reason``
-    is the first repeat's explanation, or the code of the failure."""
+    members of a jury; 0 with a single one. ``by`` is the judge version, empty for a rule, and ``rubric`` its rubric
+    version. ``reason`` is the first repeat's explanation, or the code of the failure."""
 
     status: str
     value: float | None

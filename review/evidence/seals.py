@@ -2,7 +2,7 @@
 
 Labels of locked answers (the hold-out of an active gold set) are sealed by content, in every run of the project.
 Figures exist in two forms. *Open*: locked answers count as unrated. *Full*: nothing is left out. Readers get the open
-form, except leads who opened every hold-out of the project (:mod:`review.calibration.opening`), which is recorded.
+form, except leads who opened every hold-out of the project (:mod:`review.calibration.openings`), which is recorded.
 
 All code that reads labels for a person uses :func:`sealed_answers` or :func:`readable`.
 ``tests/review/evidence/test_seals.py`` lists the modules that may read the tables directly, with the reasons."""

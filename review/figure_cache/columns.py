@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from review.evidence.effective import EffectiveValue, ValueSource
-from review.reports.gathering import ReportInputs
+from review.reports.inputs import ReportInputs
 from review.reports.lines import AnswerLine, lowest_scored
 
 # Columns of all metrics, and of each by primary key: ``values 12``.

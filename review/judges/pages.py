@@ -9,7 +9,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.extensions import JudgeAttacks, features
 from evaluation.judging.criteria.spec import CriterionSpec
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import CriterionEvent, CriterionVersion, JudgeVersion
 from review.comparisons.trend import JudgeRecord, MetricRecord
 from review.reports.verdict import MetricTrust

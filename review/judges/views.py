@@ -17,13 +17,13 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action
 from evaluation.criteria.services import active_criteria_in
 from evaluation.judging.probing import ProbeResult
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import JudgeVersion
-from evaluation.scoring.aside import probe_judge
+from evaluation.scoring.adhoc import probe_judge
 from review.comparisons.trend import judge_records
 from review.evidence.scorers import metric_titles
+from review.judges.card import as_markdown, load_judge_card
 from review.judges.pages import attacks_of, criterion_line, judge_card
-from review.judges.prompts import as_markdown, load_judge_card
 
 PER_PAGE = 10
 OF_PROJECT = "project_id"

@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 
 from evaluation.core.errors import DomainError, InvalidFile, UnknownName
 from evaluation.core.roles import Role
-from evaluation.messages.sentences import explain, explain_refusal
+from evaluation.messages.explanations import explain, explain_refusal
 from evaluation.models import RoleGrant, Run, User
 from evaluation.specs.flags import add_flags, option_values
 from review.models.queue_spec import ASKED_SETTINGS, Distribution, QueueSpec
-from review.queues.sharing import NamedReviewers, parse_tag_lines
+from review.queues.distribution import NamedReviewers, parse_tag_lines
 from review.reports.gate import GATE_SETTINGS, Gate, GateRequest, gate_line, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
 
@@ -61,7 +61,7 @@ def read_gate_request(options: dict[str, Any], baseline: Run | None = None) -> G
 
     :raises CommandError: with exit code 2 for inconsistent options or an unknown baseline."""
     # Importing it costs 0.5 s.
-    from review.comparisons.gating import check_request
+    from review.comparisons.gates import check_request
 
     if baseline is None and options.get("baseline") is not None:
         baseline = find_run(options["baseline"])
@@ -111,14 +111,14 @@ def add_queue_options(parser: CommandParser) -> None:
 def read_queue_spec(options: Mapping[str, Any]) -> QueueSpec:
     """Read the queue settings.
 
-    :raises Refused: ``setting_range`` for a number out of range."""
+    :raises DomainError: ``setting_range`` for a number out of range."""
     return QueueSpec(**option_values(ASKED_SETTINGS, options))
 
 
 def read_sharing(options: Mapping[str, Any], people: Sequence[User]) -> NamedReviewers:
     """Read how items are distributed to reviewers.
 
-    :raises Refused: ``no_fields`` for a field not written as TAG:NAMES.
+    :raises DomainError: ``no_fields`` for a field not written as TAG:NAMES.
     :raises UnknownName: for a name that is not among the reviewers."""
     by_name = {person.get_username(): person for person in people}
     fields: dict[str, list[User]] = {}

@@ -10,16 +10,16 @@ from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
 
 from evaluation.connectors.protocol import RETRIEVAL_ONLY
-from evaluation.management.working import exit_code, print_pause_reason
-from evaluation.messages.sentences import explain_judge_warning
+from evaluation.management.output import exit_code, print_pause_reason
+from evaluation.messages.explanations import explain_judge_warning
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import FigureLabel
 from review.agreement.run_agreement import cached_agreement
 from review.charts.forest import Shape
+from review.comparisons.comparison import Comparison
 from review.comparisons.difference import MetricDifference, RunDifference, RunOrder
 from review.comparisons.values import differing_versions
 from review.comparisons.verdict import p_text
-from review.comparisons.whole import Comparison
 from review.management.options import print_gate, warn_undecided_gate
 from review.management.profile_tables import profile_sheets
 from review.management.sheets import DASH, Sheet, number, write
@@ -28,7 +28,7 @@ from review.reports.as_json import summary_json
 from review.reports.entries import Entry, Output
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import Gate
-from review.reports.gathering import ReportInputs, load_inputs
+from review.reports.inputs import ReportInputs, load_inputs
 from review.reports.licence_words import licence_reason, licence_state
 from review.reports.lines import MetricLine
 from review.reports.report import Report, build_report
@@ -300,8 +300,7 @@ def show_results(
     """Print the gate and the figures, then exit.
 
     Exit codes: 0; 100 for a gate that is not passed or a run that lacks results; 1 for a run that is paused, cancelled
-    or
-    unfinished. ``basis`` avoids loading the run's data again."""
+    or unfinished. ``basis`` avoids loading the run's data again."""
     basis = basis or load_inputs(run)
     plan = next_review(basis)
     report = dataclasses.replace(

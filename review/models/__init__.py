@@ -1,5 +1,6 @@
 """Tables of this app, one file per domain, and the database guards. Import tables from here."""
 
+from review.models.figure_cache import Kept, Revision, Touched
 from review.models.gold import (
     AnchorCheck,
     AnchorShift,
@@ -12,7 +13,6 @@ from review.models.gold import (
     LookResult,
     SealedVerdict,
 )
-from review.models.kept import Kept, Revision, Touched
 from review.models.queues import (
     Assignment,
     Draft,

@@ -143,8 +143,8 @@ class Licence(AppendOnly):
     """Approval of a prompt version for a metric and the questions of a set.
 
     It holds the number of hold-out answers and groups, how many answers were ``seen``, the categories of the labels,
-    and the model that answered. Rows never change: ``review/calibration/licences.py`` decides whether an approval holds
-    for a run."""
+    and the model that answered. Rows never change: ``review/calibration/approvals.py`` decides whether an approval
+    holds for a run."""
 
     result = models.ForeignKey(LookResult, on_delete=PROTECT, related_name="licences")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")

@@ -55,7 +55,7 @@ class QueueSpec(Spec):
 
     Without a ``seed`` a random one is used. ``fail_below`` and ``share`` belong to the strategy ``fails_plus_share``.
 
-    :raises Refused: ``setting_range`` for a number out of range.
+    :raises DomainError: ``setting_range`` for a number out of range.
     :raises UnknownName: for an unknown choice."""
 
     size: int = setting(

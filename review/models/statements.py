@@ -9,7 +9,7 @@ from django.db.models import CharField, DateTimeField, JSONField, TextField
 from evaluation.accounts.access import project_access_sql
 from evaluation.core.roles import Action
 from evaluation.models import Answer, JudgeVersion, MetricDefinition, Question, RubricVersion, Score
-from evaluation.scoring.writing import COUNTING
+from evaluation.scoring.scores import COUNTING
 from evaluation.storage.statements import Columns, Statement
 from review.models.queues import Assignment, Draft, QueueMember, ReviewItem, ReviewQueue
 

@@ -18,8 +18,8 @@ from review.evidence.answers import has_same_text
 from review.evidence.seals import readable
 from review.models import Assignment, Draw, ItemEvent, QueueMember, Rating, ReviewItem, ReviewQueue
 from review.models.statements import OWN_ASSIGNMENT, OWN_CARD, QUEUE_FOR_RATING, assemble_assignment
+from review.ratings.item_state import PASSED, RATED
 from review.ratings.leases import available_to
-from review.ratings.settling import PASSED, RATED
 
 
 def visible_queues(user: Person) -> QuerySet[ReviewQueue]:

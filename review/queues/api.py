@@ -22,7 +22,7 @@ from rest_framework.serializers import (
 from evaluation.accounts import access
 from evaluation.core.errors import UnknownName
 from evaluation.core.roles import Action
-from evaluation.judges.shipping import metric_names
+from evaluation.judges.shipped import metric_names
 from evaluation.models import RoleGrant, Run, User
 from evaluation.rest.endpoints import StrictSerializer, ViewSet, detail_action, detail_view, request_user, responds_with
 from evaluation.rest.fields import RATE_LIMIT_RESPONSE, id_field, rate_limited_view
@@ -41,12 +41,13 @@ from review.queues.access import (
     visible_draws,
     visible_queues,
 )
+from review.queues.creation import close_queue, make_queue, reopen_queue
 from review.queues.criteria import named_metrics, select_criteria
 from review.queues.design import DEFAULT_GUESS, design_samples, draw_params_by_run
-from review.queues.directing import MoveCounts, extend_all, reassign, release_all, set_deadline, set_item_reviewers
+from review.queues.distribution import NamedReviewers, pick_answers
 from review.queues.draws import make_draw
-from review.queues.making import close_queue, make_queue, reopen_queue
 from review.queues.progress import own_progress, queue_progress, reviewer_paces
+from review.queues.reassignment import MoveCounts, extend_all, reassign, release_all, set_deadline, set_item_reviewers
 from review.queues.serializers import (
     DrawBody,
     DrawShown,
@@ -56,7 +57,6 @@ from review.queues.serializers import (
     QueueShown,
     draw_params_from,
 )
-from review.queues.sharing import NamedReviewers, pick_answers
 from review.ratings.api import card_in_language
 from review.ratings.card import Card
 from review.ratings.leases import next_assignment

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 from evaluation.core.errors import DomainError
 from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.core.samples import Status
-from evaluation.judges.shipping import definitions
+from evaluation.judges.shipped import definitions
 from evaluation.models import MetricDefinition, Run, Score
 from evaluation.profiles.spec import ProfileSpec
 from review.models.queue_spec import CRITERIA_PER_ANSWER, Coverage, QueueSpec
@@ -20,7 +20,7 @@ def select_criteria(runs: Sequence[Run], spec: QueueSpec, names: Sequence[str] =
     """Return the named metrics, else the judged metrics of the first run's overall score, all or the few of most
     weight.
 
-    :raises Refused: ``no_metrics`` if there is none.
+    :raises DomainError: ``no_metrics`` if there is none.
     :raises UnknownName: for an undefined name."""
     if names:
         return named_metrics(runs, names)
@@ -49,7 +49,7 @@ def metric_weights(run: Run) -> dict[str, float]:
 def named_metrics(runs: Sequence[Run], names: Sequence[str]) -> list[MetricDefinition]:
     """Return the named metrics in the versions the runs were scored with, others in their newest version.
 
-    :raises Refused: ``no_metrics``.
+    :raises DomainError: ``no_metrics``.
     :raises UnknownName: for an undefined name."""
     if not names:
         raise DomainError("no_metrics")

@@ -13,15 +13,15 @@ from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.models import MetricDefinition, Run
 from evaluation.profiles.arithmetic import FigureLabel
 from review.models.queue_spec import QueueSpec
+from review.queues.creation import split_size
 from review.queues.draws import earlier_answers, sampling_frame, steering_metrics
-from review.queues.making import split_size
-from review.reports.gathering import ReportInputs, load_inputs
+from review.reports.inputs import ReportInputs, load_inputs
 from review.statistics.correction.corrected import ComponentFit, fit_component
 from review.statistics.correction.frame import AnswerKey, Component
 from review.statistics.precision import PlannedStratum, expected_half_width, pilot_deviations, standard_deviation
 from review.statistics.sampling.draw import CERTAIN
 from review.statistics.sampling.member import DrawnAnswer, DrawParams, Member, stratify
-from review.statistics.sampling.turns import MIN_ASKED
+from review.statistics.sampling.rotation import MIN_ASKED
 
 # Assumed error of the judge without ratings, as a share of the scale: one level of five.
 DEFAULT_GUESS = 0.25

@@ -17,16 +17,16 @@ from evaluation.core.errors import DomainError
 from evaluation.core.samples import Status
 from evaluation.core.scales import ScaleKind
 from evaluation.models import Answer, MetricDefinition, Run, Score, User
-from evaluation.scoring.writing import counting_scores
+from evaluation.scoring.scores import counting_scores
 from evaluation.worker.lifecycle import RunConfig
 from review.evidence.answers import new_seed
-from review.evidence.changes import invalidate_figures
+from review.evidence.invalidation import invalidate_figures
 from review.evidence.scorers import CombinedScore, combined_scores
 from review.models import Draw, FrameMember, Rating, ReviewItem, ReviewQueue
 from review.models.queue_spec import CRITERIA_PER_ANSWER, QueueSpec
 from review.statistics.sampling.draw import CERTAIN, draw
 from review.statistics.sampling.member import DrawnAnswer, DrawParams, Member, Strategy
-from review.statistics.sampling.turns import min_stratum_size, rotate_criteria
+from review.statistics.sampling.rotation import min_stratum_size, rotate_criteria
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def make_draw(
     draw over these answers has ratings, the draw is stored as planned after looking: answers of that draw are certain,
     and the rest is drawn on its own. Hand-picked answers correct nothing and leave earlier draws unchanged.
 
-    :raises Refused: as :func:`review.statistics.sampling.draw.draw`, or ``size_below_one``."""
+    :raises DomainError: as :func:`review.statistics.sampling.draw.draw`, or ``size_below_one``."""
     strategy = Strategy(strategy)
     if size < 1 and strategy not in {Strategy.ALL, Strategy.HAND_PICKED}:
         raise DomainError("size_below_one", size=size)
@@ -96,7 +96,7 @@ def make_rotated_draws(
     Returns answer -> primary keys of the metrics to rate. Where an earlier draw for a metric has ratings, the draw is
     stored as planned after looking; answers that it left unrated are included again.
 
-    :raises Refused: as :func:`review.statistics.sampling.draw.draw`."""
+    :raises DomainError: as :func:`review.statistics.sampling.draw.draw`."""
     metrics = [row.metric for row in queue.metrics.select_related("metric").order_by("position", "pk")]
     rotated_draw = draw_rotated(run, metrics, spec.strategy, size, seed, params)
     metrics_by_answer: dict[int, list[int]] = {}

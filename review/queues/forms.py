@@ -17,13 +17,13 @@ from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import MetricDefinition, Run, User
 from evaluation.specs.form_fields import form_fields, form_values
 from review.models.queue_spec import ASKED_SETTINGS, Distribution, QueueSpec
 from review.queues.criteria import metric_weights, select_criteria
 from review.queues.design import DEFAULT_GUESS
-from review.queues.sharing import NamedReviewers, parse_tag_lines, split_list
+from review.queues.distribution import NamedReviewers, parse_tag_lines, split_list
 
 MAX_IDS = 5_000
 
@@ -37,7 +37,7 @@ def posted_ids(data: QueryDict, field: str) -> set[int]:
 def parse_moment(text: str) -> datetime | None:
     """Parse a time in the site's time zone; ``None`` for empty text.
 
-    :raises Refused: ``no_moment`` for anything else."""
+    :raises DomainError: ``no_moment`` for anything else."""
     if not text.strip():
         return None
     try:
@@ -200,7 +200,7 @@ class QueueForm(forms.Form):
     def chosen_metrics(self, spec: QueueSpec) -> list[MetricDefinition]:
         """Selected criteria of a valid form, else those that its settings require.
 
-        :raises Refused: ``no_metrics``."""
+        :raises DomainError: ``no_metrics``."""
         ticked_metrics = [self._metrics[name] for name in self.cleaned_data["metrics"]]
         return ticked_metrics or select_criteria(self.chosen_runs, spec)
 

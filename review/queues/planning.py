@@ -22,7 +22,7 @@ from review.queues.design import (
 )
 from review.queues.preview import estimated_seconds, measured_seconds
 from review.reports.figure import stratum_in_words
-from review.reports.gathering import ReportInputs
+from review.reports.inputs import ReportInputs
 from review.statistics.correction.frame import MIN_LABELS
 from review.statistics.correction.outcome import Target
 from review.statistics.precision import (

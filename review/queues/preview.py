@@ -13,9 +13,9 @@ from evaluation.core.errors import DomainError
 from evaluation.models import MetricDefinition, Run
 from review.models import Rating
 from review.models.queue_spec import CRITERIA_PER_ANSWER, QueueSpec
+from review.queues.creation import ParamsByRun, contributes_answers, params_for_run, split_size
+from review.queues.distribution import repeat_window, reviews_per_item
 from review.queues.draws import RotatedDraw, draw_rotated, pending_answers, sampling_frame, steering_metrics
-from review.queues.making import ParamsByRun, contributes_answers, params_for_run, split_size
-from review.queues.sharing import repeat_window, reviews_per_item
 from review.statistics.correction.frame import MIN_LABELS
 from review.statistics.sampling.draw import CERTAIN, draw
 from review.statistics.sampling.member import DrawnAnswer, DrawParams, Strategy, union_probability
@@ -85,7 +85,7 @@ def queue_preview(
     """Draw without storing anything and count the items. Answers that ``params`` marks as certain, because earlier
     draws took them, count only if they still lack ratings.
 
-    :raises Refused: as :func:`review.statistics.sampling.draw.draw`, ``nothing_picked`` or ``too_few_for_repeats``."""
+    :raises DomainError: as :func:`review.statistics.sampling.draw.draw`, ``nothing_picked`` or ``too_few_for_repeats``."""
     metric_ids = [metric.pk for metric in metrics]
     probabilities: dict[int, list[float]] = {}
     strata, by_run, rotated_draws = 0, {}, []
@@ -111,14 +111,8 @@ def queue_preview(
         {drawn_answer.key for sample in by_run.values() for drawn_answer in sample if drawn_answer.stratum == CERTAIN},
         metric_ids,
     )
-    new_items = round(
-        math.fsum(
-            union_probability(answer_probabilities) or 0.0
-            for key, answer_probabilities in probabilities.items()
-            if key not in pending_keys
-        )
-    )
-    items = new_items + len(pending_keys)
+    new = [union_probability(values) or 0.0 for key, values in probabilities.items() if key not in pending_keys]
+    items = round(math.fsum(new)) + len(pending_keys)
     if not items and spec.strategy == Strategy.HAND_PICKED:
         raise DomainError("nothing_picked")
     ratings = sum(reviews_per_item(items, spec.reviews_needed, spec.overlap_share, 0))

@@ -22,7 +22,7 @@ from review.models import Assignment, ItemEvent, Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.models.statements import LAST_RATED, OUTSIDE_POOL, OWN_PROGRESS, RESERVED_FOR_USER
 from review.queues.draws import share_of_scale
-from review.ratings.settling import RATED
+from review.ratings.item_state import RATED
 
 # Limit of queues on the start page, newest first.
 MAX_ACTIVE_QUEUES = 5

@@ -25,7 +25,7 @@ from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.rest.endpoints import StrictSerializer
 from evaluation.rest.fields import id_field, optional_text
 from evaluation.specs.rest_fields import SettingsSerializer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from review.queues import views
-from review.queues.making import close_queue, reopen_queue
+from review.queues.creation import close_queue, reopen_queue
 
 urlpatterns: list[URLPattern] = [
     path("queues/", views.queue_list, name="queue-list"),

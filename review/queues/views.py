@@ -18,7 +18,7 @@ from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Action, Role
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import MetricDefinition, RoleGrant, Run, Score, User
 from evaluation.runs.exports import count_export, download_response
 from review.agreement.variation import reviewer_consistency
@@ -29,17 +29,10 @@ from review.models import QueueMember, ReviewQueue
 from review.models.queue_spec import QueueSpec
 from review.models.queues import FIRST_OCCASION
 from review.queues.access import cases_for_lead, leads, queue_for_lead, queue_for_reading, visible_queues
+from review.queues.creation import make_queue
 from review.queues.design import SampleDesign, design_samples, draw_params_by_run, expected_interval
-from review.queues.directing import (
-    extend_all,
-    invite_reviewers,
-    reassign,
-    release_all,
-    set_deadline,
-    set_item_reviewers,
-)
+from review.queues.distribution import answers_to_questions
 from review.queues.forms import QueueForm, parse_moment, posted_ids
-from review.queues.making import make_queue
 from review.queues.planning import ExpectedCard, GoalRow, ReviewStaff, expected_card, goal_rows, precision_goals
 from review.queues.preview import QueuePreview, queue_preview
 from review.queues.progress import (
@@ -50,7 +43,14 @@ from review.queues.progress import (
     rating_counts,
     reviewer_paces,
 )
-from review.queues.sharing import answers_to_questions
+from review.queues.reassignment import (
+    extend_all,
+    invite_reviewers,
+    reassign,
+    release_all,
+    set_deadline,
+    set_item_reviewers,
+)
 from review.ratings.submitting import queue_metrics
 from review.reports.item_export import ITEM_EXPORTS, export_items
 from review.reports.provenance_facts import strategy_title
@@ -274,7 +274,7 @@ def _newcomers(queue: ReviewQueue) -> QuerySet[User]:
 def _posted_user(request: HttpRequest, field: str) -> User:
     """The person selected in a form field.
 
-    :raises Refused: ``nobody_named``."""
+    :raises DomainError: ``nobody_named``."""
     user = User.objects.filter(pk__in=posted_ids(request.POST, field)).first()
     if user is None:
         raise DomainError("nobody_named")

@@ -19,7 +19,7 @@ from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.accounts.access import MAX_ID, fetch
 from evaluation.core.roles import Action
-from evaluation.judges.shipping import metrics_matching
+from evaluation.judges.shipped import metrics_matching
 from evaluation.models import Run
 from evaluation.rest.endpoints import (
     FILE_BODY,

@@ -33,8 +33,8 @@ from review.evidence.rating_input import (
 )
 from review.models import Assignment, QueueMetric, ReviewItem, ReviewQueue
 from review.models.statements import EXPOSED, PASSAGES, SCORED_BY
+from review.ratings.item_state import RATED
 from review.ratings.reveals import JudgeComparison, judge_comparisons
-from review.ratings.settling import RATED
 from review.ratings.submitting import item_metrics, last_suggestion, stored_inputs
 
 CLAIM_METRIC = "claim_support"
@@ -398,7 +398,7 @@ def keys_from(stored: object) -> dict[KeyAction, str]:
 def checked_keys(keymap: Mapping[str, str]) -> dict[str, str]:
     """Return the keys to store: those that differ from the defaults.
 
-    :raises Refused: ``unknown_key_action`` or ``unknown_key`` for values outside the lists, ``key_used_twice``."""
+    :raises DomainError: ``unknown_key_action`` or ``unknown_key`` for values outside the lists, ``key_used_twice``."""
     if unknown_names := sorted(set(keymap) - set(KeyAction)):
         raise DomainError("unknown_key_action", actions=unknown_names)
     if unknown_names := sorted(set(keymap.values()) - set(KEY_LABELS)):

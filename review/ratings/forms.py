@@ -12,7 +12,7 @@ from django.utils.translation import get_language
 
 from evaluation.core.canonical import parse_int
 from evaluation.core.errors import DomainError
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import MetricDefinition
 from review.evidence.rating_input import PartVerdict, RatingInput, RatingUpdate, is_rated_by_parts
 from review.models import QueueMetric

@@ -22,11 +22,11 @@ from evaluation.core.scales import Scale, ScaleKind, default_review_form
 from evaluation.criteria.services import active_criteria
 from evaluation.formats.rating_rows import Rater, RatingRow, read_definitions
 from evaluation.formats.reading import display_name, read_label_studio, read_ratings
-from evaluation.judges.shipping import declared_metrics, metric_row, report_names
+from evaluation.judges.shipped import declared_metrics, metric_row, report_names
 from evaluation.models import Criterion, ImportedJudge, MetricDefinition, Run, Score, User
-from evaluation.scoring.writing import Row, derive_scores, insert_scores, score_row
+from evaluation.scoring.scores import Row, derive_scores, insert_scores, score_row
 from evaluation.worker.database import analyze_tables
-from review.evidence.changes import invalidate_figures
+from review.evidence.invalidation import invalidate_figures
 from review.models import Rating
 from review.ratings.importing import FileSampling, PlacedRow, place_rows, store_ratings
 
@@ -37,7 +37,7 @@ def known_metrics(run: Run, scales: Mapping[str, Scale]) -> tuple[dict[str, Metr
     An imported metric with a new scale becomes the next version of its name. Without a definition, the version with
     values for the run's answers is used, else the newest. Names that the run's reports show are accepted too.
 
-    :raises Refused: ``metric_known`` for a scale that contradicts a shipped metric or a criterion,
+    :raises DomainError: ``metric_known`` for a scale that contradicts a shipped metric or a criterion,
     ``criterion_name_taken`` for the name of an inactive criterion."""
     shipped = declared_metrics()
     criteria = {event.metric.name: event.metric for event in active_criteria(run.project_id) if event.metric}
@@ -202,7 +202,7 @@ def import_ratings(
     unknown metrics. ``sampling`` says how the rated answers were chosen.
 
     :raises InvalidFile: with every problem of every row; nothing is stored.
-    :raises Refused: ``bad_definition``, or ``metric_known`` for a definition that contradicts a shipped metric."""
+    :raises DomainError: ``bad_definition``, or ``metric_known`` for a definition that contradicts a shipped metric."""
     sampling = FileSampling(sampling)
     with transaction.atomic():
         # Lock the run, so that two imports into it run one after the other.

@@ -18,7 +18,7 @@ from evaluation.formats.rating_rows import Phase, RatingFile, RatingRow
 from evaluation.judging.formulas import FORMULAS, score_from_parts
 from evaluation.models import MetricDefinition, Run
 from review.evidence.answers import run_answers
-from review.evidence.changes import invalidate_figures
+from review.evidence.invalidation import invalidate_figures
 from review.evidence.seals import sealed_answers
 from review.models import Rating
 

@@ -32,7 +32,7 @@ from review.models.statements import (
     SLOTS,
     assemble_assignment,
 )
-from review.ratings.settling import due_repeats
+from review.ratings.item_state import due_repeats
 
 
 def candidate_items(queue: ReviewQueue, member: Any, lost_ids: Sequence[int]) -> Iterator[tuple[ReviewItem, bool]]:
@@ -67,7 +67,7 @@ def next_assignment(queue: ReviewQueue, user: User) -> Assignment | None:
     is available to the user, has a free slot and was never theirs; items whose lease they let expire; an item that
     another reviewer's browser prefetched and never showed.
 
-    :raises Refused: ``queue_closed`` or ``not_a_member``."""
+    :raises DomainError: ``queue_closed`` or ``not_a_member``."""
     if queue.state != ReviewQueue.State.OPEN:
         raise DomainError("queue_closed")
 
@@ -122,7 +122,7 @@ def _retry_lost_slots(attempt: Callable[[Sequence[int]], Assignment | None]) -> 
 def extend_lease(assignment: Assignment) -> Assignment:
     """Extend the lease from now; an expired lease too, as long as nobody took the slot.
 
-    :raises Refused: ``slot_taken``, or ``not_held`` if the item was rated or skipped."""
+    :raises DomainError: ``slot_taken``, or ``not_held`` if the item was rated or skipped."""
     if not renew_lease(assignment) and not regain_lease(assignment):
         raise DomainError("not_held")
     return load_assignment(assignment.pk)
@@ -131,7 +131,7 @@ def extend_lease(assignment: Assignment) -> Assignment:
 def regain_lease(assignment: Assignment, from_state: State = State.EXPIRED) -> bool:
     """Lease the item again after its slot was lost; false if the assignment is not in ``from_state``.
 
-    :raises Refused: ``slot_taken`` if no slot is free."""
+    :raises DomainError: ``slot_taken`` if no slot is free."""
     row = Assignment.objects.filter(pk=assignment.pk, state=from_state)
     if not row.exists():
         return False

@@ -15,8 +15,8 @@ from evaluation.core.errors import DomainError
 from evaluation.models import MetricDefinition, User
 from evaluation.profiles.spec import ProfileSpec
 from review.evidence.answers import is_sampled, record_item_exposure
-from review.evidence.changes import invalidate_figures
 from review.evidence.effective import adjudicated_metrics_by_answer
+from review.evidence.invalidation import invalidate_figures
 from review.evidence.rating_input import (
     REASON_DISTANCE,
     RatingInput,
@@ -35,7 +35,7 @@ from review.evidence.rating_input import (
 from review.evidence.scorers import CombinedScore, answer_scores
 from review.models import Assignment, ItemEvent, QueueMetric, Rating, RatingPart, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
-from review.ratings.settling import lock_item
+from review.ratings.item_state import lock_item
 
 State = Assignment.State
 KEY_LIMIT = 200
@@ -89,7 +89,7 @@ def reveal_is_due(assignment: Assignment, metrics: Sequence[QueueMetric], values
 def reveal(assignment: Assignment) -> list[JudgeComparison]:
     """Reveal the judge after the rating; repeated calls return equal results.
 
-    :raises Refused: ``not_rated_yet``, or ``not_revealed`` if the queue does not show the judge for this item."""
+    :raises DomainError: ``not_rated_yet``, or ``not_revealed`` if the queue does not show the judge for this item."""
     with transaction.atomic():
         submitted_assignments = Assignment.objects.filter(
             pk=assignment.pk, state=State.SUBMITTED, revealed_at__isnull=True
@@ -131,7 +131,7 @@ def finalise(
     """Store a ``final`` rating of every metric, unchanged if ``changes`` has no new value for it. Repeating a decision
     has no effect.
 
-    :raises Refused: ``not_yours``, ``not_rated_yet``, ``not_revealed``, ``already_final`` (with another decision),
+    :raises DomainError: ``not_yours``, ``not_rated_yet``, ``not_revealed``, ``already_final`` (with another decision),
     ``metrics_unknown``, ``reason_needed`` if a value moved two levels or crossed the threshold, ``unknown_reason``, or
     a value off the scale."""
     if by.pk != assignment.reviewer_id:
@@ -161,7 +161,7 @@ def checked_changes(
 ) -> dict[str, RatingUpdate]:
     """Check the changes by metric, and compute the values of those made by parts.
 
-    :raises Refused: as :func:`finalise`."""
+    :raises DomainError: as :func:`finalise`."""
     thresholds = ProfileSpec.model_validate(assignment.item.run.profile_version.spec).thresholds
     completed_changes = {
         name: _with_figure(assignment, ratings_by_name[name].metric, change) for name, change in changes.items()
@@ -277,7 +277,7 @@ def _compare(
 def check_sender(assignment: Assignment, by: User, key: str) -> None:
     """Check that the assignment is the user's own and that the idempotency key is usable.
 
-    :raises Refused: ``not_yours`` or ``bad_key``."""
+    :raises DomainError: ``not_yours`` or ``bad_key``."""
     if by.pk != assignment.reviewer_id:
         raise DomainError("not_yours")
     if not 0 < len(key) <= KEY_LIMIT:
@@ -323,7 +323,7 @@ def rate_again(
 ) -> FinaliseResult:
     """Store new final ratings for values that differ from the current ones. Agreement still uses the first ratings.
 
-    :raises Refused: ``not_yours``, ``not_finished``, ``queue_closed``, ``metrics_unknown``, ``adjudicated_already``,
+    :raises DomainError: ``not_yours``, ``not_finished``, ``queue_closed``, ``metrics_unknown``, ``adjudicated_already``,
     ``bad_key``, or as :func:`finalise` for a change."""
     check_sender(assignment, by, idempotency_key)
     with transaction.atomic():

@@ -24,7 +24,7 @@ from rest_framework.serializers import (
 from rest_framework_dataclasses.serializers import DataclassSerializer
 
 from evaluation.core.samples import Status
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.rest.endpoints import StrictSerializer
 from evaluation.rest.fields import DAY_MILLISECONDS, label_field, optional_text
 from review.evidence.rating_input import MAX_PART_LENGTH, FlagKind, PartVerdict, RatingInput, RatingUpdate

@@ -39,9 +39,9 @@ from review.models import (
     SuggestedAnswer,
 )
 from review.models.statements import CLAIM, SUBMIT_STATE
+from review.ratings.item_state import RATED, lock_item, needs_repeat, plan_repeat, update_item_state
 from review.ratings.leases import lease_end, load_assignment, regain_lease, renew_lease
 from review.ratings.reveals import KEY_LIMIT, check_sender, reveal_is_due
-from review.ratings.settling import RATED, lock_item, needs_repeat, plan_repeat, update_item_state
 
 State = Assignment.State
 # In characters of JSON.
@@ -54,7 +54,7 @@ def save_draft(assignment: Assignment, payload: Mapping[str, Any]) -> None:
     ``payload`` is ``{"values": {metric: {value, label, cannot_judge, comment, reason_code, parts}}, "comment": text,
     "suggestion": text}``.
 
-    :raises Refused: ``already_rated``, or ``draft_too_large`` beyond 200,000 characters."""
+    :raises DomainError: ``already_rated``, or ``draft_too_large`` beyond 200,000 characters."""
     if Assignment.objects.filter(pk=assignment.pk, state__in=RATED).exists():
         raise DomainError("already_rated")
     if len(json.dumps(payload, ensure_ascii=False)) > MAX_DRAFT_LENGTH:
@@ -82,7 +82,7 @@ def draft_from_inputs(values: Mapping[str, RatingInput], comment: str = "", sugg
 def release(assignment: Assignment) -> None:
     """Release the item. The draft stays, and the person may get the item again after all others.
 
-    :raises Refused: ``not_held`` if it was rated or skipped."""
+    :raises DomainError: ``not_held`` if it was rated or skipped."""
     with transaction.atomic():
         lock_item(assignment.item_id)
         _leave(assignment, State.EXPIRED, from_states=[State.LEASED])
@@ -93,7 +93,7 @@ def skip(assignment: Assignment, comment: str = "") -> None:
     """Skip the item: it goes to another reviewer and never returns to this one. Three skips by different people put it
     in dispute.
 
-    :raises Refused: ``not_held`` or ``comment_too_long``."""
+    :raises DomainError: ``not_held`` or ``comment_too_long``."""
     check_comment(comment)
     with transaction.atomic():
         item = lock_item(assignment.item_id)
@@ -105,7 +105,7 @@ def skip(assignment: Assignment, comment: str = "") -> None:
 def flag(assignment: Assignment, kind: str, comment: str = "") -> None:
     """Flag a problem with the item itself. Before a rating this skips the item; after one the rating stays.
 
-    :raises Refused: ``not_held`` if it was skipped before, or ``comment_too_long``.
+    :raises DomainError: ``not_held`` if it was skipped before, or ``comment_too_long``.
     :raises UnknownName: for an unknown kind."""
     check_comment(comment)
     if kind not in set(FlagKind):
@@ -121,7 +121,7 @@ def flag(assignment: Assignment, kind: str, comment: str = "") -> None:
 def escalate(assignment: Assignment, comment: str = "") -> None:
     """Escalate the item to a lead: it is in dispute until they decide.
 
-    :raises Refused: ``not_held`` if it was skipped before, or ``comment_too_long``."""
+    :raises DomainError: ``not_held`` if it was skipped before, or ``comment_too_long``."""
     check_comment(comment)
     with transaction.atomic():
         lock_item(assignment.item_id)
@@ -178,7 +178,7 @@ def submit(
     every metric that has none of its own; ``suggestion`` is the expert's own answer. A submit after the lease expired
     counts unless another reviewer took the slot.
 
-    :raises Refused: ``slot_taken`` or ``queue_closed`` (the values are kept as draft), ``already_rated``, ``not_held``,
+    :raises DomainError: ``slot_taken`` or ``queue_closed`` (the values are kept as draft), ``already_rated``, ``not_held``,
     ``not_yours``, ``bad_key``, ``metrics_missing``, ``metrics_unknown``, or as
     :meth:`review.evidence.rating_input.RatingInput.check` and :func:`review.evidence.rating_input.with_figures`."""
     check_sender(assignment, by, idempotency_key)
@@ -208,7 +208,7 @@ def undo(assignment: Assignment, *, by: User) -> Assignment:
     """Reopen the user's last submitted item of the queue, or a skipped one, with the values entered before. The ratings
     stay; the next submit supersedes them.
 
-    :raises Refused: ``judge_already_seen`` after a reveal or any other view of the judge, ``not_the_last``,
+    :raises DomainError: ``judge_already_seen`` after a reveal or any other view of the judge, ``not_the_last``,
     ``nothing_to_undo``, ``queue_closed``, ``not_yours``, ``already_final`` for an item that was rated again,
     ``adjudicated_already``, or ``slot_taken`` for a skipped item."""
     if by.pk != assignment.reviewer_id:

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_safe
 
 from evaluation.accounts.access import person, signed_in_form, signed_in_get, signed_in_post
 from evaluation.core.errors import DomainError, UnknownName
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from review.evidence.rating_input import RatingUpdate
 from review.models import Assignment, ReviewQueue
 from review.queues.access import own_assignment, own_rated_assignments, queue_for_rating
@@ -101,7 +101,7 @@ def item(request: HttpRequest, pk: int) -> HttpResponse:
         item_card = build_card(assignment, get_language() or "en")
         return render(request, "review/ratings/finished.html", {"card": item_card, "ratings": own_ratings(item_card)})
     if assignment.state in {State.SKIPPED, State.FLAGGED}:
-        return render(request, "review/ratings/passed_on.html", {"assignment": assignment})
+        return render(request, "review/ratings/skipped.html", {"assignment": assignment})
     return _item_page(request, assignment)
 
 
@@ -257,7 +257,7 @@ def _rerate_page(request: HttpRequest, assignment: Assignment, **form_values: An
     """Render the form with the current ratings, or with ``form_values`` of a refused form."""
     item_card = build_card(assignment, get_language() or "en")
     page = rerate_page(item_card, current_ratings(assignment), adjudicated_metrics(assignment), **form_values)
-    return render(request, "review/ratings/again.html", {"page": page}, status=409 if form_values else 200)
+    return render(request, "review/ratings/rerate.html", {"page": page}, status=409 if form_values else 200)
 
 
 def _changed_parts(changes: Mapping[str, RatingUpdate]) -> EnteredParts:

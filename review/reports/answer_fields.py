@@ -15,8 +15,8 @@ from evaluation.models import Finding
 from evaluation.profiles.arithmetic import PassResult, PassVerdict, band_of
 from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import OVERALL, ProfileSpec
-from evaluation.scoring.writing import counting_scores
-from review.reports.gathering import ReportInputs
+from evaluation.scoring.scores import counting_scores
+from review.reports.inputs import ReportInputs
 from review.reports.profile_section import answer_verdicts, flags_of
 
 Fields = dict[str, Any]

@@ -35,14 +35,14 @@ from evaluation.runs.monitoring import exposition
 from evaluation.specs.rest_fields import SettingsSerializer
 from review.agreement.pages import render_agreement_plots
 from review.agreement.run_agreement import Breakdown, agreement_if_cached, cached_agreement
-from review.comparisons.gating import check_request
+from review.comparisons.comparison import comparison_json, with_margin
+from review.comparisons.gates import check_request
 from review.comparisons.values import MAX_RUNS
-from review.comparisons.whole import comparison_json, with_margin
 from review.decisions.assumptions import set_acceptance
 from review.decisions.overrides import OverrideEffect, find_run_metric, override_many, preview_overrides
 from review.decisions.serializers import ManyOverridesBody
 from review.evidence.answers import record_exposure
-from review.figure_cache.reading import (
+from review.figure_cache.selectors import (
     current_agreement,
     current_comparison,
     current_correction,
@@ -53,7 +53,7 @@ from review.figure_cache.reading import (
 )
 from review.queues.access import run_to_override
 from review.queues.planning import plan_json
-from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
+from review.reports.exports import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
 from review.reports.gate import GATE_SETTINGS, GateRequest
 from review.reports.records import export_records
 
@@ -153,8 +153,8 @@ class RunViewSet(ViewSet):
 
     @rate_limited_view(CorrectionQuery)
     def correction(self, request: Request, pk: int) -> Response:
-        """Return the three estimates of the overall score and each metric, as the ``correct`` command prints them, and
-        what more reviewing would bring."""
+        """Return the three estimates of the overall score and each metric, as the ``corrected_scores`` command prints
+        them, and what more reviewing would bring."""
         run, query = self._run(pk), self.validated_query(request.query_params.dict())
         with refund_if_later(count_figures(request_user(request))):
             entry = current_correction(run)

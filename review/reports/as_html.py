@@ -11,8 +11,8 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
+from evaluation.messages.explanations import category_name
 from evaluation.messages.markdown import language_of
-from evaluation.messages.sentences import category_name
 from review.reports.cards import report_cards
 from review.reports.entries import DASH, Output
 from review.reports.figure_cards import fact_text, facts

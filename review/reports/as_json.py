@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from review.reports.around import context_by_category
 from review.reports.entries import Output
 from review.reports.figure import plain
 from review.reports.report import Report
+from review.reports.row_context import context_by_category
 from review.reports.sections import ANSWERS, REPORT, AnswerDetail
 
 _TEXT: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}

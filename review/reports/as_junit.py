@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from django.utils.translation import gettext as _
 
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from review.reports.entries import Output
 from review.reports.figure import Figure
 from review.reports.gate import Gate, GateCheck, check_reason, check_title, gate_line, gate_reasons

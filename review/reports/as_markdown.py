@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
-from evaluation.messages.sentences import explain_judge_warning
+from evaluation.messages.explanations import explain_judge_warning
 from review.charts.forest import Shape
 from review.reports.entries import DASH, Entry, Output, Row
 from review.reports.figure import Figure, why_withheld

@@ -8,12 +8,12 @@ from typing import Any
 from django.utils.translation import get_language
 
 from evaluation.formats.export import CellValue
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from review.evidence.effective import EffectiveValue
-from review.reports.around import context_by_category
 from review.reports.entries import Entry, Output, Path
 from review.reports.figure import Figure, why_withheld
 from review.reports.report import Report
+from review.reports.row_context import context_by_category
 from review.reports.sections import ANSWERS, METRICS, OVERALL, REPORT, VALUES, AnswerDetail
 
 FIGURES = ("figure", "estimate", "value", "low", "high", "target", "n", "withheld")

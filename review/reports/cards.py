@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from django.utils.translation import get_language
 
 from evaluation.core.metric_specs import Bilingual
-from evaluation.messages.sentences import explain_judge_warning
-from review.calibration.licences import RunApproval
+from evaluation.messages.explanations import explain_judge_warning
+from review.calibration.approvals import RunApproval
 from review.reports.category_cards import CategoryCard, ProfileCard, category_card, profile_card
 from review.reports.entries import Output
 from review.reports.figure_cards import DISAGREEMENT_COUNT, MetricTable, OverallCard, metric_table, overall_card

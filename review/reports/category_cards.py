@@ -9,7 +9,7 @@ from django.utils.translation import get_language, gettext
 
 from evaluation.core.metric_specs import JUDGED_KINDS
 from evaluation.messages import numbers
-from evaluation.messages.sentences import category_name
+from evaluation.messages.explanations import category_name
 from evaluation.profiles.spec import OVERALL, ScoreBand
 from evaluation.profiles.spec import TableCell as DiagnosisCell
 from review.charts.forest import Forest, Shape, forest

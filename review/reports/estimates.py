@@ -17,7 +17,7 @@ from evaluation.profiles.per_answer import count_reweighted
 from review.evidence.carried import RatingOrigin
 from review.evidence.effective import EffectiveValue, RunEvidence, ValueSource
 from review.reports.figure import Figure, Withheld, day_and_age, plain, withheld
-from review.reports.gathering import ReportInputs, load_inputs
+from review.reports.inputs import ReportInputs, load_inputs
 from review.reports.lines import CategoryLine, MetricLine, category_lines, corrected_category_score, metric_lines
 from review.reports.scores import SideScore, places_by_category, score_side
 from review.statistics.correction.outcome import Target

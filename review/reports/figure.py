@@ -16,12 +16,12 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from evaluation.messages.sentences import category_name, explain_reason
+from evaluation.messages.explanations import category_name, explain_reason
 from review.statistics.agreement.statistic import Undefined
 from review.statistics.correction.outcome import CorrectionOutcome, Estimate, Target
 from review.statistics.sampling.draw import ALL, CERTAIN, FAILS, REST
 from review.statistics.sampling.member import FAILED
-from review.statistics.sampling.turns import STRATUM_JOINER
+from review.statistics.sampling.rotation import STRATUM_JOINER
 
 # Rounding that keeps values readable: 0.762 instead of 0.7619999999999999.
 DIGITS = 12

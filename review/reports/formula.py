@@ -9,7 +9,7 @@ from django.utils.translation import get_language, gettext
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
 from evaluation.profiles.arithmetic import FigureLabel
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from review.reports.gathering import ReportInputs
+from review.reports.inputs import ReportInputs
 from review.reports.lines import MetricLine
 from review.reports.scores import score_side
 

@@ -10,7 +10,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from pydantic import ConfigDict
 
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
 from evaluation.models import Run
 from evaluation.specs.setting import Flag, Spec, setting, settings_of

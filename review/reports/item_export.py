@@ -22,7 +22,7 @@ from evaluation.formats.export import (
     xlsx_bytes,
 )
 from evaluation.formats.label_studio import Control, build_task, labelling_config
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Answer, Run, User
 from review.evidence.effective import EffectiveValue, effective_values
 from review.evidence.scorers import Key
@@ -30,9 +30,9 @@ from review.evidence.seals import readable
 from review.models import Rating, ReviewItem, ReviewQueue
 from review.models.queues import FIRST_OCCASION
 from review.ratings.card import card_metrics
-from review.ratings.settling import RATED
+from review.ratings.item_state import RATED
 from review.ratings.submitting import queue_metrics
-from review.reports.exporting import in_language
+from review.reports.exports import in_language
 from review.reports.figure import plain
 
 BATCH = 200

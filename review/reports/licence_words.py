@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.messages.sentences import explain_lapse
-from review.calibration.licences import ApprovalState, RunApproval
+from evaluation.messages.explanations import explain_lapse
+from review.calibration.approvals import ApprovalState, RunApproval
 
 STATES: dict[ApprovalState, str | Promise] = {
     ApprovalState.LICENSED: _("licensed"),

@@ -22,7 +22,7 @@ from review.evidence.answers import RunAnswer
 from review.evidence.effective import EffectiveValue, ValueSource
 from review.evidence.scorers import metric_title
 from review.reports.figure import Figure, Withheld, withheld
-from review.reports.gathering import ReportInputs
+from review.reports.inputs import ReportInputs
 from review.reports.scores import (
     NO_VALUE,
     MetricValues,

@@ -17,10 +17,10 @@ from evaluation.models import Run
 from evaluation.profiles.arithmetic import PassResult, PassVerdict, band_of, cell_of, has_passing, pass_or_fail
 from evaluation.profiles.per_answer import AnswerOverall
 from evaluation.profiles.spec import FLAGS, OVERALL, DiagnosisTable, ProfileSpec, ScoreBand, TableCell
-from evaluation.scoring.writing import counting_scores
+from evaluation.scoring.scores import counting_scores
 from review.evidence.answers import RunAnswer
 from review.reports.estimates import OverallScores
-from review.reports.gathering import ReportInputs
+from review.reports.inputs import ReportInputs
 from review.reports.scores import NEGATIVE, MetricValues, Side
 from review.statistics.agreement.bootstrap import clopper_pearson
 

@@ -29,7 +29,7 @@ from evaluation.judging.formulas import LengthBias, length_bias
 from evaluation.models import Endpoint, MetricDefinition, Preflight, Reply, Run, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.runs.progress import Spending, spending_by_rubric, total_spending
-from evaluation.scoring.writing import counting_scores
+from evaluation.scoring.scores import counting_scores
 from evaluation.worker.lifecycle import RunConfig
 from review.models import Draw
 

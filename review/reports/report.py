@@ -20,13 +20,13 @@ from evaluation.profiles.spec import OVERALL, ProfileSpec
 from evaluation.worker.units import HELD_STATES
 from review.agreement.run_agreement import agreement_from_evidence
 from review.agreement.variation import variation_measures
-from review.calibration.licences import RunApproval, run_approvals
+from review.calibration.approvals import RunApproval, run_approvals
 from review.evidence.answers import RunAnswer, answer_lengths
 from review.evidence.effective import RunEvidence
 from review.reports.estimates import OverallScores, overall_scores
 from review.reports.figure import Figure
 from review.reports.formula import Formula, formula_of
-from review.reports.gathering import ReportInputs
+from review.reports.inputs import ReportInputs
 from review.reports.lines import (
     AnswerLine,
     CategoryLine,
@@ -77,13 +77,13 @@ class Report:
 
     ``formula`` is ``None`` if the profile sums no parts. ``evaluation`` is the section of the ``graphrag`` source
     without details: rates, judge means, ``overall_score`` (judge-only; ``None`` unless it is a complete score) and
-    ``by_category``. ``by_profile`` is the profile's own section.
-    ``agreement`` has the form of the ``agreement`` command. Report files add its intervals. ``gate`` is ``None``
-    without a gate. ``next_review`` is the next worthwhile review, ``None`` if there is none or none was planned.
-    ``doubts`` list reasons to distrust the judge. ``licences`` list the approvals of its prompts; empty for the offline
-    baseline. ``retrieval`` corrects retrieval figures if the question set lacks labels that a repair added. ``worst``
-    are the lowest-scored answers, ``disagreements`` the largest differences of judge and experts. ``removed`` answers
-    count in no figure, because a lead upheld a flag of their question or reference."""
+    ``by_category``. ``by_profile`` is the profile's own section. ``agreement`` has the form of the ``agreement``
+    command. Report files add its intervals. ``gate`` is ``None`` without a gate. ``next_review`` is the next worthwhile
+    review, ``None`` if there is none or none was planned. ``doubts`` list reasons to distrust the judge. ``licences``
+    list the approvals of its prompts; empty for the offline baseline. ``retrieval`` corrects retrieval figures if the
+    question set lacks labels that a repair added. ``worst`` are the lowest-scored answers, ``disagreements`` the
+    largest differences of judge and experts. ``removed`` answers count in no figure, because a lead upheld a flag of
+    their question or reference."""
 
     header: RunHeader
     overall: OverallScores

@@ -11,7 +11,7 @@ from django.utils.translation import get_language, gettext, ngettext
 
 from evaluation.core.metric_specs import Bilingual
 from evaluation.extensions import Feature, features
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.metrics.catalogue import is_rule_metric, rule_metric_named
 from evaluation.models import Run
 from review.reports.figure import Figure, withheld

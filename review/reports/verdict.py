@@ -19,7 +19,7 @@ from evaluation.connectors.protocol import RETRIEVAL_ONLY
 from evaluation.core.metric_specs import JUDGED_KINDS, Bilingual
 from evaluation.core.scales import Scale
 from evaluation.messages import numbers
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Run
 from evaluation.profiles.arithmetic import FigureLabel
 from review.evidence.scorers import RULES

@@ -22,12 +22,12 @@ from review.agreement.retrieval import retrieval_by_depth
 from review.comparisons.summaries import load_open_work
 from review.decisions.assumptions import set_acceptance
 from review.evidence.answers import record_answer_exposure, record_exposure
-from review.figure_cache.keeping import MIN_RETRY_SECONDS
-from review.figure_cache.reading import agreement_figures, headlines_of, listed_lines, report_file, run_figures
+from review.figure_cache.selectors import agreement_figures, headlines_of, listed_lines, report_file, run_figures
+from review.figure_cache.store import MIN_RETRY_SECONDS
 from review.queues.access import queues_led_by
 from review.queues.planning import plan_json
 from review.queues.progress import active_queues
-from review.reports.exporting import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
+from review.reports.exports import BRIEF, PICTURED, REPORT_EXPORTS, export_cached
 from review.reports.pages.retrieval import retrieval_page
 from review.reports.pages.run import progress_page, run_actions, run_page
 from review.reports.pages.run_list import (
@@ -87,7 +87,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     counts = progress(run)
     live_progress = None if run.state in Run.ENDED else progress_page(run, counts, call_status(run))
     if cached_figures.value is None:
-        return render(request, "review/reports/in_making.html", {"title": run, "progress": live_progress})
+        return render(request, "review/reports/computing.html", {"title": run, "progress": live_progress})
     actions = run_actions(run.state, access.roles_in(request.user, run.project_id), failed_units=bool(counts.failed))
     page = run_page(cached_figures.value.report, actions, live_progress, cached_figures.value.plan)
     record_answer_exposure(request.user, page.answers_shown, "run page")
@@ -131,7 +131,7 @@ def run_report(request: HttpRequest, pk: int) -> HttpResponseBase:
         with refund_if_later(export_use):
             export = _brief_report(run, format_name) if format_name in BRIEF else report_file(run, format_name)
     except NotReady:
-        return render(request, "review/reports/in_making.html", {"title": run, "file": True})
+        return render(request, "review/reports/computing.html", {"title": run, "file": True})
     record_exposure(request.user, run, "report")
     return download_response(export)
 

@@ -73,8 +73,7 @@ class MeanDifference:
         """One-sided p-values of the claim that the true mean is below zero.
 
         If all groups differ by the same amount, the variance is unknown. The p-value is then that of the sign test,
-        ``0.5^G``,
-        for a negative mean, and 1 otherwise."""
+        ``0.5^G``, for a negative mean, and 1 otherwise."""
         # Importing scipy takes 0.2 s.
         from scipy.special import stdtr
 
@@ -130,8 +129,7 @@ class VerdictShift:
     """Change of a judge's verdicts on the same answers.
 
     ``change`` is the mean change over ``n`` answers in ``groups`` groups. ``low`` and ``high`` bound its 95% interval
-    and
-    are ``None`` if nothing varies. ``moved`` tells whether the change is significant."""
+    and are ``None`` if nothing varies. ``moved`` tells whether the change is significant."""
 
     change: float
     low: float | None
@@ -147,8 +145,7 @@ def verdict_shift(
     """Test how far verdicts moved, on both sides.
 
     The level is that of test ``test_number``, divided by ``test_count`` metrics. Tests are numbered from 1 within a
-    year,
-    so an unchanged judge is reported as changed in at most 5% of all years."""
+    year, so an unchanged judge is reported as changed in at most 5% of all years."""
     difference = mean_difference(np.array(after) - np.array(before), np.ones(len(after)), factorize(groups))
     p = 2.0 * min(float(difference.p_below), float(difference.negated.p_below))
     low, high = difference.interval
@@ -235,8 +232,7 @@ class LossComparison:
     """Losses of candidate, active and best accepted version on one metric, over the same answers.
 
     ``weights``, ``groups`` and ``categories`` are those of the answers. A missing verdict costs the candidate the
-    squared
-    width of the scale, and the other versions 0 (:func:`squared_losses`)."""
+    squared width of the scale, and the other versions 0 (:func:`squared_losses`)."""
 
     candidate: Array
     active: Array
@@ -303,8 +299,7 @@ def is_accepted(metrics: Mapping[str, LossComparison], test_number: int, claim: 
     """Decide whether the candidate passes a test.
 
     *Better*: at least one metric is better by Holm's test within the level of the test. Every other metric is not worse
-    at
-    that level; all of them must pass, so this test shares no level. *Not worse*: every metric is not worse at the
+    at that level; all of them must pass, so this test shares no level. *Not worse*: every metric is not worse at the
     level.
 
     Both claims also require that no category is harmed and that no residual variance is shown to be larger than that of
@@ -345,12 +340,9 @@ class Forecast:
     """Forecast of a hold-out test, from the same comparison on validation answers.
 
     ``improvement`` is the loss of the active version minus that of the candidate. ``detectable`` is the improvement
-    that
-    the test finds in 4 of 5 cases. Both are in squared units of the scale. ``power`` is the chance that the test finds
-    the
-    improvement seen in validation. ``harm`` is the increase of the loss in a category of 20 answers that is noticed in
-    4 of
-    5 cases."""
+    that the test finds in 4 of 5 cases. Both are in squared units of the scale. ``power`` is the chance that the test
+    finds the improvement seen in validation. ``harm`` is the increase of the loss in a category of 20 answers that is
+    noticed in 4 of 5 cases."""
 
     improvement: float
     detectable: float
@@ -362,8 +354,8 @@ def forecast_test(comparison: LossComparison, groups: int, test_number: int, *, 
     """Forecast a test on a hold-out set of ``groups`` groups.
 
     The standard error is that of validation, scaled by the root of the number of groups. ``test_count`` metrics share
-    the
-    level (Bonferroni, the first step of Holm). ``None`` if validation has fewer than two groups, or nothing varies."""
+    the level (Bonferroni, the first step of Holm). ``None`` if validation has fewer than two groups, or nothing
+    varies."""
     from scipy.special import stdtr
 
     gain = comparison.gain

@@ -35,11 +35,9 @@ def split_groups(groups: Mapping[str, AnswerGroup], seed: int) -> dict[str, Spli
     """Assign each group to a split, with about 20, 30 and 50% of the answers.
 
     Groups are sorted by category, then by mean label, in a random direction. Equal labels are in random order. Each
-    group
-    goes to the split with the largest deficit within the category; ties go to the largest deficit overall. All splits
-    therefore cover every category and every level. Without the seed, nobody can tell from the splits which of two
-    labels
-    is the lower one."""
+    group goes to the split with the largest deficit within the category; ties go to the largest deficit overall. All
+    splits therefore cover every category and every level. Without the seed, nobody can tell from the splits which of
+    two labels is the lower one."""
     rng = random.Random(seed)
     shuffled = sorted(groups)
     rng.shuffle(shuffled)

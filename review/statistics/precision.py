@@ -24,8 +24,7 @@ def pilot_deviations(
     """Standard deviation of the residuals (expert minus b times judge) of each stratum in ``sizes``.
 
     A stratum with fewer than 5 ratings takes the deviation of all strata together. ``floor``, in units of the scale,
-    keeps
-    a stratum in the sample if its pilot showed no difference."""
+    keeps a stratum in the sample if its pilot showed no difference."""
     all_residuals = [value for values in residuals.values() for value in values]
     pooled = standard_deviation(all_residuals) if len(all_residuals) >= 2 else floor
     return {
@@ -61,9 +60,8 @@ class LabelPlan:
     """Number of labels and their expected effect.
 
     ``labels`` excludes the answers that are certain. ``half_width`` is that of the expected interval. ``difference`` is
-    the
-    difference between two runs, rated alike, that is found in 4 of 5 cases. ``minutes`` is the reviewers' time, if the
-    seconds per item are known."""
+    the difference between two runs, rated alike, that is found in 4 of 5 cases. ``minutes`` is the reviewers' time, if
+    the seconds per item are known."""
 
     labels: int
     half_width: float
@@ -81,10 +79,8 @@ def expected_half_width(
     """Expected half-width of the interval, in the units of the deviations.
 
     ``t sqrt(sum (N_h / N)^2 (1 - n_h / N_h) s_h^2 / n_h)`` with k - H - slopes degrees of freedom. ``certain`` answers
-    are
-    rated already and belong to no stratum: they count in N only. A fully drawn stratum adds neither variance nor
-    degrees of
-    freedom."""
+    are rated already and belong to no stratum: they count in N only. A fully drawn stratum adds neither variance nor
+    degrees of freedom."""
     standard_error = _standard_error(strata, counts, certain)
     return t_quantile(0.5 + confidence / 2.0, _degrees_of_freedom(strata, counts, slopes)) * standard_error
 
@@ -99,8 +95,7 @@ def expected_difference(
     """Smallest true difference between two corrected scores that is found with probability ``power``.
 
     Both runs are rated independently with these labels: ``(t_a + t_p) sqrt(2)`` times the error of one run (J. Cohen,
-    1988,
-    Statistical Power Analysis, 2). It is about these questions and ignores how other questions would differ."""
+    1988, Statistical Power Analysis, 2). It is about these questions and ignores how other questions would differ."""
     freedom = _degrees_of_freedom(strata, counts, 1)
     factor = t_quantile(0.5 + confidence / 2.0, freedom) + t_quantile(power, freedom)
     return factor * math.sqrt(2.0) * _standard_error(strata, counts, certain)
@@ -117,10 +112,9 @@ def labels_for_width(
     """Smallest number of labels with an expected half-width of at most ``half_width``, under Neyman allocation.
 
     With the ``certain`` answers the plan has at least the 20 labels that a corrected score needs, and at least 2 in
-    each
-    stratum. If no sample is enough, the plan covers the whole frame.
+    each stratum. If no sample is enough, the plan covers the whole frame.
 
-    :raises Refused: ``empty_frame``. :raises ValueError: for a half-width that is not positive."""
+    :raises DomainError: ``empty_frame``. :raises ValueError: for a half-width that is not positive."""
     if half_width <= 0:
         raise ValueError("a half-width is positive")
     return _smallest_plan(
@@ -144,7 +138,7 @@ def labels_for_difference(
 
     The minimum numbers are those of :func:`labels_for_width`.
 
-    :raises Refused: ``empty_frame``. :raises ValueError: for a difference that is not positive."""
+    :raises DomainError: ``empty_frame``. :raises ValueError: for a difference that is not positive."""
     if difference <= 0:
         raise ValueError("a difference to find is positive")
     return _smallest_plan(

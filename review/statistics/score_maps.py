@@ -27,10 +27,8 @@ def fit_score_map(scores: Array, labels: Array, weights: Array, levels: Sequence
     """Knots of the map by isotonic regression.
 
     With ``levels`` each level maps to a level: the isotonic fit is rounded, which gives the best such map. Levels that
-    the
-    judge never used keep their value as far as the map stays monotone. Without levels the ends of the isotonic steps
-    are
-    joined by straight lines."""
+    the judge never used keep their value as far as the map stays monotone. Without levels the ends of the isotonic
+    steps are joined by straight lines."""
     # Importing scipy takes 0.2 s.
     from scipy.optimize import isotonic_regression
 

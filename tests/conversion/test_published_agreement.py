@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, Score
-from review.figure_cache.making import build_requested
+from review.figure_cache.builders import build_requested
 from tests.conversion import klue, llmjudge, openqa, summeval
 from tests.factories import make_project, make_user
 

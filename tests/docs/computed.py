@@ -9,22 +9,23 @@ from itertools import starmap
 import numpy as np
 
 from config.environment import KNOWN
-from contrib.corpora import connector, documents, rechunking, searching
+from contrib.corpora import chunk_mapping, connector, documents
+from contrib.corpora import ranking as searching
 from contrib.corpora.documents import read_documents
 from contrib.corpora.importing import ID_LENGTH
-from contrib.corpora.searching import Retriever, WordIndex, rank_passages
+from contrib.corpora.ranking import Retriever, WordIndex, rank_passages
 from contrib.corpora.splitting import Splitting, split
-from contrib.generation import filters, working
+from contrib.generation import filters, runner
 from contrib.generation.kinds import KINDS
 from contrib.generation.models import DraftQuestion
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec
 from evaluation.core.scales import Scale
-from evaluation.datasets import checks
+from evaluation.datasets import question_checks
 from evaluation.formats.reading import read_questions
-from evaluation.metrics.depths import CURVES, means_by_depth
+from evaluation.metrics.depth_curves import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
-from evaluation.scoring import side_calls
+from evaluation.scoring import recorded_calls
 from review.statistics.acceptance import mean_difference, significance_level, squared_losses
 from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.agreement.pair import best_constant_guess, compare, reliability_curve
@@ -41,7 +42,7 @@ from review.statistics.precision import (
     labels_for_width,
     spending_advice,
 )
-from review.statistics.retrieval_truth import drawing, estimating
+from review.statistics.retrieval_truth import draw, estimates
 from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric
 from review.statistics.sampling.draw import allocate
 from tests.docs.figures import ROOT, Computed, Value, table
@@ -272,7 +273,7 @@ def corpora(text: str) -> Computed:
         "b": BM25().b,
         "fused": searching._FUSION_CONSTANT,
         "depth": searching._FUSION_DEPTH,
-        "least_share": rechunking.MIN_SHARE,
+        "least_share": chunk_mapping.MIN_SHARE,
         "quoted": connector._QUOTED_SENTENCES,
         "bench_chunks": bench.CHUNKS,
         "bench_length": bench.LENGTH,
@@ -286,11 +287,11 @@ def generation(text: str) -> Computed:
     low, high = clopper_pearson(9 / 11, 11)
     return {
         "kinds": {kind.name: kind.passages for kind in KINDS.values()},
-        "copied_characters": checks.MIN_COPIED_LENGTH,
-        "alike": checks.SIMILARITY_THRESHOLD,
+        "copied_characters": question_checks.MIN_COPIED_LENGTH,
+        "alike": question_checks.SIMILARITY_THRESHOLD,
         "trivial_ratio": filters.TRIVIAL_RATIO,
-        "others": working.DISTRACTORS,
-        "most_calls": side_calls.MAX_TRIES,
+        "others": runner.DISTRACTORS,
+        "most_calls": recorded_calls.MAX_TRIES,
         "rate": 9 / 11,
         "rate_low": low,
         "rate_high": high,
@@ -302,21 +303,21 @@ def retrieval_truth(text: str) -> Computed:
     n, nothing = 40, np.full(40, np.nan)
     pool = Pool(np.arange(n), np.ones((1, n), dtype=int), nothing, nothing, 1)
     sampled = np.arange(n) < 20
-    drawn = drawing.PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
+    drawn = draw.PassageDraw(guess=np.full(n, 0.5), probability=np.full(n, 0.5), sampled=sampled)
     rated = np.where(sampled, (np.arange(n) < 12).astype(float), np.nan)
-    result = estimating.estimate_for_similar_questions(pool, drawn, rated, range(n))[RetrievalMetric.PRECISION, 0, None]
+    result = estimates.estimate_for_similar_questions(pool, drawn, rated, range(n))[RetrievalMetric.PRECISION, 0, None]
     assert isinstance(result, tuple)
     assert result[1] is not None
     return {
-        "least_labels": drawing.MIN_LABELS,
-        "least_on_a_side": drawing.MIN_LABELS_PER_CLASS,
-        "caution_low": drawing.GUESS_LIMITS[0],
-        "caution_high": drawing.GUESS_LIMITS[1],
-        "uniform_share": drawing.UNIFORM_SHARE,
-        "importance_of_recall": drawing.METRIC_WEIGHTS[RetrievalMetric.RECALL],
-        "unseen": estimating.UNSEEN_SHARE,
-        "least_rated": estimating.MIN_RATED,
-        "most_unanswered": estimating.MAX_UNJUDGEABLE_SHARE,
+        "least_labels": draw.MIN_LABELS,
+        "least_on_a_side": draw.MIN_LABELS_PER_CLASS,
+        "caution_low": draw.GUESS_LIMITS[0],
+        "caution_high": draw.GUESS_LIMITS[1],
+        "uniform_share": draw.UNIFORM_SHARE,
+        "importance_of_recall": draw.METRIC_WEIGHTS[RetrievalMetric.RECALL],
+        "unseen": estimates.UNSEEN_SHARE,
+        "least_rated": estimates.MIN_RATED,
+        "most_unanswered": estimates.MAX_UNJUDGEABLE_SHARE,
         "half_width": result[1].half_width(0.95),
         "t": result[1].half_width(0.95) / result[1].error,
     }

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Endpoint, Reply, Run
 from tests.evaluation.runs.remote import answers_to
 from tests.judge_server import JudgeServer
@@ -61,6 +61,6 @@ def test_no_cache_makes_every_call(judge: JudgeServer, named: list[str]) -> None
 def test_a_budget_pauses_and_a_larger_one_goes_on(judge: JudgeServer, named: list[str]) -> None:
     run = evaluate(*named, "--budget=0")
     assert (run.state, run.budget, judge.calls) == (Run.State.PAUSED, Decimal(0), 0)
-    call_command("resume", str(run.pk), "--budget=1", stdout=StringIO(), stderr=StringIO())
+    call_command("resume_run", str(run.pk), "--budget=1", stdout=StringIO(), stderr=StringIO())
     run.refresh_from_db()
     assert (run.state, run.budget) == (Run.State.COMPLETED, Decimal(1))

@@ -85,7 +85,7 @@ def test_the_first_day_a_site_by_a_file_and_what_is_taken_out_as_printed(tmp_pat
     head = re.search(r"\b\d+:[0-9a-f]{64}", said)
     assert head is not None
     do("purge --person kim")
-    assert "0 calls" in do("CONCORD_REPLY_DAYS=90")
+    assert "0 calls" in do("CONCORD_REPLY_RETENTION_DAYS=90")
     again = command("verify_audit --head").replace("812:5f0c…", head[0])
     assert "(code 0)" in run(again, tmp_path, **here)
     assert "(code 1)" in run(again.replace(head[0], f"1:{'0' * 64}"), tmp_path, **here)

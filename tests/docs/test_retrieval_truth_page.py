@@ -10,7 +10,7 @@ import pytest
 
 from review.reports.gate import GateScore
 from review.reports.retrieval import UNRATED
-from review.statistics.retrieval_truth import estimating
+from review.statistics.retrieval_truth import estimates
 from review.statistics.retrieval_truth.pool import RetrievalMetric
 from tools.simulations.retrieval_truth import (
     CASES,
@@ -69,7 +69,7 @@ def test_the_table_of_questions_with_few_known_relevant_passages(case: str) -> N
 @pytest.mark.endurance
 @pytest.mark.skipif(not DATA, reason="CONCORD_TEST_DATA names no folder")
 def test_a_smaller_allowance_covers_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimating, "UNSEEN_SHARE", 0.5)
+    monkeypatch.setattr(estimates, "UNSEEN_SHARE", 0.5)
     data, least = labelled(Path(DATA)), []
     for case in CASES:
         alone = simulate(data, case, None, 200, 201, 0)

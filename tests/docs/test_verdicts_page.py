@@ -14,14 +14,14 @@ from django.utils.translation import override
 
 from evaluation.core.samples import QuestionSpec
 from evaluation.criteria.rubrics import activate
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import Run
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from review.comparisons.comparison import compare, with_margin
 from review.comparisons.verdict import lead_sentence, next_sentence, other_sentence
-from review.comparisons.whole import compare, with_margin
 from review.models import GoldItem
 from review.queues.planning import next_review_json
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from review.reports.report import build_report
 from review.reports.verdict import verdict_of
 from tests.docs.figures import DOCS, LANGUAGES, part

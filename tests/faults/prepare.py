@@ -12,10 +12,10 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from evaluation.judges.shipping import profile_row, save_judge
+from evaluation.judges.shipped import profile_row, save_judge
 from evaluation.models import Endpoint
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
 from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec
 

@@ -13,9 +13,9 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import System
-from evaluation.runs.making import CollectionRequest, prepare_run
+from evaluation.runs.creation import CollectionRequest, prepare_run
 from evaluation.systems.services import save_system
 from evaluation.worker.lifecycle import start
 from tests.factories import make_question_set, question_spec

@@ -13,9 +13,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
 from evaluation.criteria.rubrics import draft
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Endpoint, Project
-from review.calibration.freezing import freeze
+from review.calibration.versions import freeze
 from tests.review.calibration.labelled import rated_run, reworded
 
 

@@ -11,7 +11,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
+from evaluation.judges.shipped import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Answer, Context, Endpoint
 from evaluation.worker.lifecycle import RunConfig, make_run, start
 from tests.factories import make_answer_set, make_question_set, question_spec

@@ -50,7 +50,9 @@ def test_after_kills_only_questions_that_were_out_are_asked_again(site: Site, ki
         service.seconds = 0.05
         run = prepared(site, service, kind)
         for killed in range(1, KILLS + 1):
-            worker = subprocess.Popen([sys.executable, "manage.py", "drain", str(run)], cwd=ROOT, env=site.environment)
+            worker = subprocess.Popen(
+                [sys.executable, "manage.py", "work", "--once", str(run)], cwd=ROOT, env=site.environment
+            )
             due = QUESTIONS * killed // (KILLS + 1)
             while len(service.asked) < due and worker.poll() is None:
                 time.sleep(0.02)
@@ -58,7 +60,7 @@ def test_after_kills_only_questions_that_were_out_are_asked_again(site: Site, ki
             worker.wait()
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            site.manage("drain", str(run), "--seconds", "20")
+            site.manage("work", "--once", str(run), "--seconds", "20")
             if site.rows(f"SELECT state FROM evaluation_run WHERE id = {run}") == [("completed",)]:
                 break
             time.sleep(1)
@@ -79,7 +81,7 @@ def test_limits_of_a_system_hold_over_eight_workers_and_a_wait_it_asks_for_too(s
         service.seconds = 0.1
         service.fault_of = lambda question, times: "limit" if times == 1 and question.endswith("7?") else ""
         run = prepared(site, service)
-        for worker in [site.start("manage.py", "drain", str(run), "--seconds", "90") for _ in range(8)]:
+        for worker in [site.start("manage.py", "work", "--once", str(run), "--seconds", "90") for _ in range(8)]:
             worker.wait(120)
         site.wait_for(run, "completed", seconds=30)
         limited = {question for question in service.asked if question.endswith("7?")}

@@ -57,7 +57,7 @@ def test_a_backup_of_a_run_in_work_is_restored_and_goes_on(site: Site, judge: Ju
         done = other.rows(f"SELECT COUNT(*) FROM evaluation_workunit WHERE run_id = {run} AND state = 'done'")[0][0]
         assert 0 < done < 2 * ANSWERS
         judge.latency = 0.01
-        other.manage("drain", str(run))
+        other.manage("work", "--once", str(run))
         other.wait_for(run, "completed", seconds=60)
         assert_each_score_once(other, run, ANSWERS)
         with pytest.raises(AssertionError, match="an empty place only"):

@@ -51,7 +51,7 @@ def test_a_search_goes_on_and_pays_nothing_twice(site: Site, judge: JudgeServer)
 def test_a_look_goes_on_and_asks_nothing_twice(site: Site, judge: JudgeServer) -> None:
     judge.behave(judging(learning))
     version = site.python("-m", "tests.faults.prepare_calibration", judge.base_url)
-    command = ("manage.py", "accept", f"answer_quality@{version}", *ASKED)
+    command = ("manage.py", "test_prompt", f"answer_quality@{version}", *ASKED)
     killed_at(site, judge, command, 50, 150)
     assert site.python(*command).splitlines()[0] == "accepted"
     assert site.rows("SELECT COUNT(*) FROM review_look") == [(1,)]

@@ -65,7 +65,7 @@ def test_t7_a_database_that_is_away_for_seconds_costs_no_call_and_loses_no_reply
     site.environment["SITE_LEASE_SECONDS"] = "60"
     judge.latency = 0.2
     run = prepared(site, judge, 200)
-    worker = site.start("manage.py", "drain", str(run))
+    worker = site.start("manage.py", "work", "--once", str(run))
     wait_until(lambda: judge.stats()["calls"] >= 40)
     take_away(site, 3)
     assert worker.wait(120) == 0
@@ -82,8 +82,8 @@ def test_t8_a_run_pauses_before_the_disk_is_full_and_goes_on_when_there_is_room(
     filler = site.folder / "filler"
     free = shutil.disk_usage(site.folder).free // 1_000_000
     # The disk counts as full when 300 of the megabytes that are free now are gone.
-    site.environment["CONCORD_RESERVE_MEGABYTES"] = str(free - 300)
-    worker = site.start("manage.py", "drain", str(run))
+    site.environment["CONCORD_MIN_FREE_DISK_MB"] = str(free - 300)
+    worker = site.start("manage.py", "work", "--once", str(run))
     wait_until(lambda: judge.stats()["calls"] >= PLACES)
     with filler.open("wb") as taken:
         os.posix_fallocate(taken.fileno(), 0, 600_000_000)
@@ -94,9 +94,9 @@ def test_t8_a_run_pauses_before_the_disk_is_full_and_goes_on_when_there_is_room(
     sent = site.rows("SELECT COUNT(*) FROM evaluation_reply WHERE outcome = 'ok'")[0][0]
     assert sent == seen < 60  # whatever was paid for is there
     filler.unlink()
-    site.environment["CONCORD_RESERVE_MEGABYTES"] = "0"
+    site.environment["CONCORD_MIN_FREE_DISK_MB"] = "0"
     act(site, run, "resume")
-    site.manage("drain", str(run))
+    site.manage("work", "--once", str(run))
     assert_each_score_once(site, run, 60)
     assert judge.stats()["calls"] == 60
 
@@ -106,7 +106,7 @@ def test_t9_a_clock_that_jumps_ahead_repeats_at_most_what_was_in_hands(site: Sit
     site.environment |= {"SITE_LEASE_SECONDS": "120", "CONCORD_CALL_SECONDS": "60"}
     judge.latency = 0.5
     run = prepared(site, judge, 200)
-    workers = [site.start("manage.py", "drain", str(run)) for _ in range(2)]
+    workers = [site.start("manage.py", "work", "--once", str(run)) for _ in range(2)]
     wait_until(lambda: judge.stats()["calls"] >= 2 * PLACES and judge.stats()["in_flight"] > 0, seconds=120)
     # Seen from leases, an hour passes at once.
     hour = moved(site, "lease_until", "-1")
@@ -122,7 +122,7 @@ def test_t9_a_clock_that_is_set_back_strands_no_unit_of_a_dead_worker(site: Site
     site.environment["CONCORD_CALL_SECONDS"] = "60"
     judge.latency = 0.3
     run = prepared(site, judge, 100)
-    worker = site.start("manage.py", "drain", str(run))
+    worker = site.start("manage.py", "work", "--once", str(run))
     wait_until(lambda: judge.stats()["calls"] >= PLACES, seconds=120)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
@@ -132,6 +132,6 @@ def test_t9_a_clock_that_is_set_back_strands_no_unit_of_a_dead_worker(site: Site
         f"UPDATE evaluation_endpointshare SET seen_at = {moved(site, 'seen_at', '+1')}",
     )
     assert stranded > 0
-    site.manage("drain", str(run))
+    site.manage("work", "--once", str(run))
     assert site.state(run) == "completed"
     assert_each_score_once(site, run, 100)

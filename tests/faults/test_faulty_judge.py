@@ -31,9 +31,9 @@ def test_ten_thousand_answers_with_two_percent_of_each_fault(site: Site, judge: 
     run = int(
         site.python("-m", "tests.faults.prepare_many", str(ANSWERS), judge.base_url, str(PLACES)).splitlines()[-1]
     )
-    first = site.start("manage.py", "drain", str(run))
+    first = site.start("manage.py", "work", "--once", str(run))
     site.wait_for(run, "running", seconds=60)  # two would try the judge out beforehand, and one row tells of it
-    workers = [first, site.start("manage.py", "drain", str(run))]
+    workers = [first, site.start("manage.py", "work", "--once", str(run))]
     # A worker that finds nothing left to do ends; units that wait to be tried again are done by the last one.
     site.wait_for(run, "completed", "incomplete", seconds=600)
     for worker in workers:

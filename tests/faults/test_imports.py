@@ -20,19 +20,19 @@ FINISHED = (
 #: Ends the process as the kernel does when memory is short: behind the first batch that was stored, or in the check.
 DIES = """
 import os, signal
-from evaluation.runs.answer_files import Checked
+from evaluation.runs.answer_files import CheckedAnswers
 
-def store(self, answers, real=Checked.store):
+def store(self, answers, real=CheckedAnswers.store):
     for stored in real(self, answers):
         os.kill(os.getpid(), signal.SIGKILL)
         yield stored
 
-def count(self, found, real=Checked._count):
+def count(self, found, real=CheckedAnswers._count):
     real(self, found)
     if self.rows == 600:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Checked.{method} = {function}
+CheckedAnswers.{method} = {function}
 """
 IMPORT = """
 from django.core.management import call_command
@@ -40,15 +40,15 @@ call_command("import_answers", {path!r}, "--questions", "places", "--system", "r
 """
 KEEP = """
 from evaluation.models import QuestionSet
-from evaluation.runs.large_uploads import keep_large
+from evaluation.runs.large_uploads import store_large_file
 data = open({path!r}, "rb").read()
 pieces = (data[at : at + 524288] for at in range(0, len(data), 524288))
-keep_large(QuestionSet.objects.get(), "rag", "answers.jsonl", pieces, None, map_text="")
+store_large_file(QuestionSet.objects.get(), "rag", "answers.jsonl", pieces, None, map_text="")
 """
 CONFIRM = """
 from evaluation.models import ImportBatch
-from evaluation.runs.large_uploads import confirm_large
-assert confirm_large(ImportBatch.objects.get(), None)
+from evaluation.runs.large_uploads import confirm_large_file
+assert confirm_large_file(ImportBatch.objects.get(), None)
 """
 WORK = """
 from evaluation.models import ImportBatch

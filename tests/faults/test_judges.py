@@ -23,7 +23,7 @@ ANSWERS = 20
 
 def drained(site: Site, run: int) -> str:
     """The run's state after a worker process has drained it."""
-    site.manage("drain", str(run), "--seconds", "60")
+    site.manage("work", "--once", str(run), "--seconds", "60")
     return site.state(run)
 
 
@@ -35,7 +35,7 @@ def test_c1_a_wait_of_300_seconds_frees_the_worker_and_the_unit_keeps_it(site: S
     judge.enqueue(actions.status(429, retry_after="300"))
     run = prepared(site, judge, ANSWERS)
     started = time.monotonic()
-    site.manage("drain", str(run), "--seconds", "5")
+    site.manage("work", "--once", str(run), "--seconds", "5")
     assert time.monotonic() - started < 60  # it did not sit the wait out
     assert site.state(run) == "running"
     assert outcomes(site)["rate_limited"] == 1
@@ -68,7 +68,7 @@ def test_c4_a_key_that_expires_pauses_the_run_at_once_and_it_goes_on_after_a_per
     assert drained(site, run) == "paused"
     assert site.rows(f"SELECT reason FROM evaluation_run WHERE id = {run}") == [("unauthorised",)]
     assert judge.calls < 60  # not five tries for each of two hundred answers
-    site.manage("resume", str(run))
+    site.manage("resume_run", str(run))
     assert site.state(run) == "completed"
 
 
@@ -139,9 +139,9 @@ def test_a_budget_stops_three_workers_with_at_most_the_calls_in_flight_beyond_it
     all_at_work = threading.Event()
     judge.when(lambda request: not request.is_preflight, held(all_at_work))
     if workers == "clusters":
-        rings = f"from evaluation.worker.dispatch import ring; [ring({run}) for _ in range(9)]"
+        rings = f"from evaluation.worker.dispatch import enqueue_run; [enqueue_run({run}) for _ in range(9)]"
         site.manage("shell", "--no-imports", "-c", rings)
-    arguments = ["qcluster"] if workers == "clusters" else ["drain", str(run), "--seconds", "90"]
+    arguments = ["qcluster"] if workers == "clusters" else ["work", "--once", str(run), "--seconds", "90"]
     for _ in range(3):
         site.start("manage.py", *arguments)
     wait_until(lambda: site.rows(SHARES) == [(3,)], 80)
@@ -153,6 +153,6 @@ def test_a_budget_stops_three_workers_with_at_most_the_calls_in_flight_beyond_it
     assert judge.peak == 32  # places, shared by the three
     spent = float(site.rows("SELECT SUM(cost) FROM evaluation_reply")[0][0]) + judge.preflights * call
     assert 0.1920 - 32 * call <= spent <= 0.1920 + 32 * call + 1e-9
-    site.manage("resume", str(run), "--budget", "10", check=False)
+    site.manage("resume_run", str(run), "--budget", "10", check=False)
     site.wait_for(run, "completed", seconds=60)
     assert judge.calls <= 400  # nothing was asked twice

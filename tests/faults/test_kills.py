@@ -95,12 +95,12 @@ def test_the_same_doorbell_ten_times_at_once_doubles_nothing(site: Site, judge: 
         f"""
 from evaluation.models import Run
 from evaluation.worker.lifecycle import start
-from evaluation.worker.dispatch import ring
+from evaluation.worker.dispatch import enqueue_run
 start(Run.objects.get(pk={run}))
-[ring({run}) for _ in range(10)]
+[enqueue_run({run}) for _ in range(10)]
 """,
     )
-    drains = [site.start("manage.py", "drain", str(run)) for _ in range(4)]
+    drains = [site.start("manage.py", "work", "--once", str(run)) for _ in range(4)]
     site.serve()
     site.wait_for(run, "completed", seconds=60)
     for drain in drains:

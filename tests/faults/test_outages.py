@@ -60,7 +60,7 @@ def test_an_outage_of_the_judge_is_waited_out(site: Site, kind: str, seconds: in
     try:
         parent = site.serve()
         site.wait_for(runs[0], "running", seconds=240)
-        site.start("manage.py", "drain", str(runs[0]))
+        site.start("manage.py", "work", "--once", str(runs[0]))
         wait_until(lambda: judge.calls > 100 and judge.in_flight >= PLACES / 2, seconds=120)
         out = judge.in_flight
         away(judge)

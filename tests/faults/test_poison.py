@@ -18,7 +18,7 @@ def test_an_answer_that_crashes_its_worker_is_parked_after_five_tries(site: Site
     run = prepared(site, judge, 30)
     end = time.monotonic() + 120
     while site.state(run) in {"preflight", "running"} and time.monotonic() < end:
-        worker: subprocess.Popen[bytes] = site.start("-m", "tests.faults.crashing_cluster", "drain", str(run))
+        worker: subprocess.Popen[bytes] = site.start("-m", "tests.faults.crashing_cluster", "work", "--once", str(run))
         worker.wait(60)
         time.sleep(0.5)
     assert site.state(run) == "completed"  # one answer in thirty is below the limit of 10 %

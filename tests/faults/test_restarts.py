@@ -83,7 +83,7 @@ OCCUPIED = "import socket, sys, time; s = socket.socket(); s.bind(('127.0.0.1', 
 QUICKLY_HOPELESS = """
 import sys
 from evaluation.worker import serving
-serving.MOST_ENDS = 2
+serving.MAX_QUICK_EXITS = 2
 child = serving.Child("the server", serving.web_command("127.0.0.1", int(sys.argv[1]), 1))
 sys.exit(serving.Supervisor([child], lambda name, why: None, lambda: None, 60).run())
 """

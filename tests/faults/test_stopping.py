@@ -30,7 +30,7 @@ def act(site: Site, run: int, verb: str) -> None:
 def test_at_most_the_calls_in_flight_still_come_in_after_a_stop(site: Site, judge: JudgeServer, verb: str) -> None:
     judge.latency = 0.5
     run = prepared(site, judge, 200)
-    worker = site.start("manage.py", "drain", str(run))
+    worker = site.start("manage.py", "work", "--once", str(run))
     wait_until(lambda: judge.stats()["calls"] >= IN_FLIGHT * 2)
     act(site, run, verb)
     seen = judge.stats()["calls"]
@@ -47,7 +47,7 @@ def test_at_most_the_calls_in_flight_still_come_in_after_a_stop(site: Site, judg
     if verb == "pause":
         judge.latency = 0.01
         act(site, run, "resume")
-        site.manage("drain", str(run))
+        site.manage("work", "--once", str(run))
         assert_each_score_once(site, run, 200)
 
 
@@ -68,7 +68,7 @@ def test_two_people_press_start_and_one_run_starts(site: Site, judge: JudgeServe
 def test_a_worker_that_slept_past_its_lease_writes_nothing_but_its_attempt(site: Site, judge: JudgeServer) -> None:
     judge.latency = 3.0
     run = prepared(site, judge, 8)
-    zombie = site.start("manage.py", "drain", str(run))
+    zombie = site.start("manage.py", "work", "--once", str(run))
     wait_until(lambda: judge.stats()["calls"] >= IN_FLIGHT)
     # rules are done while calls are out: who is stopped in the middle of a transaction holds SQLite's lock
     done = "SELECT COUNT(*) FROM evaluation_workunit WHERE kind = 'rules' AND state = 'done'"
@@ -77,7 +77,7 @@ def test_a_worker_that_slept_past_its_lease_writes_nothing_but_its_attempt(site:
     zombie.send_signal(signal.SIGSTOP)
     time.sleep(5)  # the lease is 4 seconds
     judge.latency = 0.01
-    site.manage("drain", str(run))
+    site.manage("work", "--once", str(run))
     zombie.send_signal(signal.SIGCONT)
     zombie.wait(60)
     assert_each_score_once(site, run, 8)

@@ -59,7 +59,7 @@ def test_t8_a_worker_says_so_calls_nobody_and_leaves_nothing_half_written(site: 
     run = prepared(site, judge, 30)
     before = counted(site)
     set_read_only(site, True)
-    worker = start(site, "manage.py", "drain", str(run))
+    worker = start(site, "manage.py", "work", "--once", str(run))
     assert worker.wait(120) == 1
     assert "The database can only be read at present" in said(site)
     assert "Traceback" not in said(site)
@@ -67,14 +67,14 @@ def test_t8_a_worker_says_so_calls_nobody_and_leaves_nothing_half_written(site: 
     set_read_only(site, False)
     assert counted(site) == before
     assert site.state(run) == "preflight"
-    site.manage("drain", str(run))
+    site.manage("work", "--once", str(run))
     assert_each_score_once(site, run, 30)
 
 
 def test_t8_a_worker_that_waits_goes_on_when_it_can_write_again(site: Site, judge: JudgeServer) -> None:
     run = prepared(site, judge, 30)
     set_read_only(site, True)
-    worker = start(site, "manage.py", "drain", str(run))
+    worker = start(site, "manage.py", "work", "--once", str(run))
     wait_until(lambda: "database unavailable" in said(site), seconds=120)
     set_read_only(site, False)
     assert worker.wait(120) == 0
@@ -88,7 +88,7 @@ def test_t8_replies_that_are_out_meanwhile_are_written_afterwards(site: Site, ju
     site.environment["SITE_LEASE_SECONDS"] = "120"
     judge.latency = 0.3
     run = prepared(site, judge, 100)
-    worker = start(site, "manage.py", "drain", str(run))
+    worker = start(site, "manage.py", "work", "--once", str(run))
     wait_until(lambda: judge.calls >= 20, seconds=120)
     set_read_only(site, True)
     wait_until(lambda: "read-only transaction" in said(site), seconds=60)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluation.models import User
-from review.management.demo.loading import create_demo_users, demo_project, load_demo
+from review.management.demo.loader import create_demo_users, demo_project, load_demo
 from tests.pages.browser import chromium, use_event_loop
 from tests.pages.sites import load_site
 from tests.pages.tours import prepare

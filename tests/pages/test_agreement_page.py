@@ -14,7 +14,7 @@ from evaluation.models import Preflight, Run
 from review.agreement.run_agreement import Breakdown, agreement_if_cached, cached_agreement
 from review.comparisons import trend
 from review.comparisons.trend import Trends, load_trends
-from review.figure_cache import keeping
+from review.figure_cache import store
 from review.models import KeptFigures
 from review.statistics.agreement import bootstrap
 from tests.factories import make_judge, make_user
@@ -126,8 +126,8 @@ def test_no_request_works_out_the_agreement_of_another_large_run(
     """A worker is asked for it, once, and the page says so."""
     rung: list[int] = []
     monkeypatch.setattr(trend, "MAX_SCORES", 0)
-    monkeypatch.setattr(keeping, "MAX_SMALL_SCORES", 0)
-    monkeypatch.setattr(keeping, "enqueue_task", lambda _task, pk: rung.append(pk))
+    monkeypatch.setattr(store, "MAX_SMALL_SCORES", 0)
+    monkeypatch.setattr(store, "enqueue_task", lambda _task, pk: rung.append(pk))
     again = run_over(run.answer_set, judge=run.judges.get().judge_version)
     score_all(again, {"correctness": [5, 4, 3, 1, 2, 5, 3, 5]})
     assert load_trends(again) == Trends({}, (run, again))

@@ -17,7 +17,7 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import ALLOWED, Role
 from evaluation.criteria.services import check_metric_names
 from evaluation.judges.secrets import key_of, store_key
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import (
     ApiToken,
     AuditEvent,

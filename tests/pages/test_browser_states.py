@@ -18,7 +18,7 @@ from review.agreement.pages import render_agreement_plots
 from review.models import Rating
 from review.ratings import views as ratings_views
 from review.reports import views as reports_views
-from review.reports.exporting import export_to
+from review.reports.exports import export_to
 from tests.evaluation.criteria.written import drafted
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run
 from tests.pages.browser import FIRST_VIEW_FAST, READ_MS, VIEW_IDS, VIEWS, Visit, visit, wrong_with

@@ -8,14 +8,14 @@ import pytest
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import profile_row, save_judge
-from evaluation.judging.drafting import rubric_yaml
+from evaluation.judges.shipped import profile_row, save_judge
+from evaluation.judging.draft_checks import rubric_yaml
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
-from review.calibration import anchors, looking
-from review.calibration.licences import run_approvals
+from review.calibration import anchors, holdout_tests
+from review.calibration.approvals import run_approvals
 from review.models import AnchorCheck, GoldSet, Look
 from tests.factories import make_user
 from tests.jobs import work
@@ -122,7 +122,7 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
         window.click_through(f"form[action='{at}look/'] button")
         taken = Look.objects.get()
         if not hasattr(taken, "result"):  # nobody works here but this test
-            work(looking.advance_holdout_test, taken.pk)
+            work(holdout_tests.advance_holdout_test, taken.pk)
         window.open(here)
         look("4-accepted")
         assert window.page.locator("#proof ~ div b, section[aria-labelledby=proof] b").inner_text() == (

@@ -16,9 +16,9 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.agreement.run_agreement import cached_agreement
-from review.comparisons.whole import compare, comparison_json
+from review.comparisons.comparison import compare, comparison_json
 from review.models import Rating
-from review.reports.exporting import REPORT_EXPORTS
+from review.reports.exports import REPORT_EXPORTS
 from review.statistics.agreement.catalogue import STATISTIC_NAMES
 from tests.factories import make_answer_set, make_user
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score

@@ -23,7 +23,7 @@ NOON = datetime.fromisoformat("2026-11-20T12:00:00+00:00")
 @pytest.fixture
 def world(settings: Any) -> World:
     settings.CONCORD_EXPORTS_PER_HOUR = 3
-    settings.CONCORD_FIGURES_PER_HOUR = 4
+    settings.CONCORD_ANALYSES_PER_HOUR = 4
     return make_world()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import AnswerSet, Endpoint, Project, Reply, Run
 from evaluation.models.run_spec import RunSpec
 from evaluation.runs.planning import Plan, plan_run

@@ -19,14 +19,14 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import Context, CriterionVersion, Project, Run, User
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ReviewQueue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
-from review.reports.exporting import export
+from review.reports.exports import export
 from review.reports.item_export import export_items
 from tests.evaluation.criteria.written import in_force
 from tests.evaluation.scoring.families import profile_of

@@ -38,7 +38,7 @@ def test_what_a_reviewer_wrote_stays_text_for_them_and_for_the_lead(world: World
     submit(world.assignment, given, idempotency_key="k", by=member, comment=ALL, suggestion=ALL)
     assert "script" in inert(world, "member", reverse("my-ratings"))
     inert(world, "member", reverse("review-item", args=[world.assignment.pk]))
-    inert(world, "member", reverse("review-again", args=[world.assignment.pk]))
+    inert(world, "member", reverse("review-rerate", args=[world.assignment.pk]))
     asked = next_assignment(world.queue, member)
     assert asked is not None
     escalate(asked, ALL)

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.criteria.services import deactivate
-from evaluation.judges.shipping import baseline_judge, save_judge
+from evaluation.judges.shipped import baseline_judge, save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight, Run, User
 from review.agreement import run_agreement
 from review.agreement.run_agreement import Breakdown, agreement_if_cached, cached_agreement, cached_agreements

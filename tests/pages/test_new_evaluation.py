@@ -17,11 +17,11 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.judges.prices import price_table
-from evaluation.judges.shipping import default_judge, judge_row, save_judge
+from evaluation.judges.shipped import default_judge, judge_row, save_judge
 from evaluation.models import AnswerSet, Attempt, Endpoint, ImportBatch, Project, QuestionSet, Reply, Run, WorkUnit
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.draining import drain
-from evaluation.runs.making import CollectionRequest, launch_run
+from evaluation.runs.creation import CollectionRequest, launch_run
+from evaluation.runs.execution import drain
 from evaluation.runs.planning import plan_run, plan_sentences
 from examples.rag_service import RagService
 from tests.evaluation.systems.asking import questions, toy_system

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import Run
 from tests.access_rules import PAGES
 from tests.examples import first_fast

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evaluation.accounts.logging_in import password_link
+from evaluation.accounts.login import password_link
 from evaluation.core.roles import Role
 from evaluation.models import AuditEvent, User
 from tests.factories import make_user

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
-from evaluation.judges.shipping import profile_row
-from evaluation.messages.sentences import category_name
+from evaluation.judges.shipped import profile_row
+from evaluation.messages.explanations import category_name
 from evaluation.models import Run
 from review.reports.category_cards import ProfileCard, profile_card
 from review.templatetags.figures import share

@@ -14,7 +14,7 @@ from evaluation.core.roles import Role
 from review.evidence.rating_input import RatingInput
 from review.models import Draw, Exposure, FrameMember, ReviewQueue
 from review.models.queue_spec import ASKED_SETTINGS
-from review.queues.sharing import parse_tag_lines
+from review.queues.distribution import parse_tag_lines
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from tests.factories import make_answer_set, make_profile, make_queue, make_scored_run, make_user

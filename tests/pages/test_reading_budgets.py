@@ -13,8 +13,8 @@ from django.utils.translation import override
 from evaluation.models import Run, User
 from review.agreement.pages import render_agreement_plots
 from review.queues.planning import next_review_json
-from review.reports.exporting import export
-from review.reports.gathering import load_inputs
+from review.reports.exports import export
+from review.reports.inputs import load_inputs
 from review.reports.report import build_report
 from review.reports.verdict import verdict_of
 from tests.pages.markup import compact

@@ -17,7 +17,7 @@ from review.agreement.pages import render_agreement_plots
 from review.evidence.rating_input import RatingInput
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import queue_metrics, submit
-from review.reports.exporting import export
+from review.reports.exports import export
 from review.reports.figure import plain
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.markup import compact

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from evaluation.criteria.rubrics import rubric_scope, version_statuses
-from evaluation.judging.drafting import rubric_yaml
+from evaluation.judging.draft_checks import rubric_yaml
 from evaluation.judging.rubric import shipped_rubric
 from evaluation.models import Endpoint, RubricEvent, RubricVersion, Run
 from tests.factories import make_judge

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.formats.records import form_names
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import Attempt, Preflight, Reply, Run, WorkUnit
 from review.models import Exposure
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_units

@@ -51,7 +51,7 @@ def test_the_guideline_is_open_on_the_first_item_and_folded_on_the_others(world:
     first = card_of(world, world.assignment)
     assert details(first, "Guideline").endswith(" open>")
     assert first.index("Read the <em>passages</em> first.") < first.index("<h1")
-    ahead = card_of(world, world.assignment, "review-ahead")
+    ahead = card_of(world, world.assignment, "review-prefetch")
     assert not details(ahead, "Guideline").endswith(" open>")
     given = {row.metric.name: RatingInput(value=3) for row in queue_metrics(world.queue)}
     submit(world.assignment, given, idempotency_key="k", by=world.people["member"])

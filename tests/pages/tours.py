@@ -12,7 +12,7 @@ from django.urls import URLPattern, URLResolver, resolve, reverse
 
 from evaluation.extensions import features
 from evaluation.models import Endpoint, JudgeVersion, MetricDefinition, QuestionSet, Run, User
-from review.calibration.freezing import freeze
+from review.calibration.versions import freeze
 from review.evidence.rating_input import RatingInput
 from review.models import Assignment, GoldSet, ReviewQueue
 from review.ratings.leases import next_assignment
@@ -33,7 +33,7 @@ NO_PAGES = {
     "run-report": "a file",
     "run-records": "a file",
     "review-next": "the card of review-item at another address",
-    "review-ahead": "the card of review-item, fetched beforehand",
+    "review-prefetch": "the card of review-item, fetched beforehand",
     **merged("NO_PAGES"),
 }
 
@@ -138,7 +138,7 @@ def pages_of_a_reviewer(person: User) -> list[str]:
         reverse("kept"),
         reverse("my-ratings"),
         reverse("review-item", args=[rated.pk]),
-        reverse("review-again", args=[rated.pk]),
+        reverse("review-rerate", args=[rated.pk]),
         reverse("review-keys"),
         *(page for site in sites() if hasattr(site, "reviewer_pages") for page in site.reviewer_pages(waiting.project)),
     ]

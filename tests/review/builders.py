@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evaluation.core.canonical import content_hash
 from evaluation.core.samples import QuestionSpec
-from evaluation.judges.shipping import definitions, profile_row, shipped_rubric_row
+from evaluation.judges.shipped import definitions, profile_row, shipped_rubric_row
 from evaluation.models import (
     Answer,
     AnswerSet,
@@ -23,7 +23,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.worker.lifecycle import RunConfig, make_run
-from review.evidence.changes import invalidate_figures
+from review.evidence.invalidation import invalidate_figures
 from review.models import (
     Assignment,
     Draw,
@@ -36,7 +36,7 @@ from review.models import (
     ReviewItem,
     ReviewQueue,
 )
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from review.reports.report import Report, build_report
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, unique
 

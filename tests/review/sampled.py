@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaluation.models import Run, User
-from review.evidence.changes import invalidate_run_figures
+from review.evidence.invalidation import invalidate_run_figures
 from review.models import Rating
 from tests.factories import make_user
 from tests.review.builders import (

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from evaluation.models import Run
-from review.management.demo.loading import create_demo_users, demo_project, load_demo
+from review.management.demo.loader import create_demo_users, demo_project, load_demo
 from review.models import Exposure, ReviewQueue
 from review.reports.estimates import overall_scores
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import metric_names
+from evaluation.judges.shipped import metric_names
 from evaluation.models import Run
 from review.decisions.overrides import find_metric, find_run_metric
 from review.models import Rating, ReviewQueue

@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from evaluation.accounts import audit, purging
+from evaluation.accounts import audit, erasure
 from evaluation.core.errors import DomainError
 from evaluation.models import Attempt, AuditEvent, Reply, User
 from evaluation.runs.progress import spending
@@ -63,27 +63,27 @@ def test_of_an_erased_person_nothing_is_left_but_figures(wrote: User) -> None:
     left = texts()
     assert not [word for word in (SECRET, "kim@example.org", "Seoyeon", "'kim'") if word in left]
     assert list(Rating.objects.values_list("pk", "value", "reviewer", "created_at")) == figures
-    assert (Draft.objects.count(), ItemEvent.objects.get(verb="flag").comment) == (0, purging.ERASED)
-    event = AuditEvent.objects.get(verb=purging.PERSON_ERASED)
+    assert (Draft.objects.count(), ItemEvent.objects.get(verb="flag").comment) == (0, erasure.ERASED)
+    event = AuditEvent.objects.get(verb=erasure.PERSON_ERASED)
     assert (event.actor, event.object_id) == (lead, str(wrote.pk))
-    assert event.detail["rows"]["review_rating"] == Rating.objects.filter(comment=purging.ERASED).count() > 0
+    assert event.detail["rows"]["review_rating"] == Rating.objects.filter(comment=erasure.ERASED).count() > 0
     assert "review_rating: " in said.getvalue()
     wrote.refresh_from_db()
     assert (wrote.username, wrote.is_active, wrote.has_usable_password()) == (f"erased-{wrote.pk}", False, False)
     assert wrote.tokens.filter(revoked_at=None).count() == 0
     assert list(audit.flaws(head)) == []  # the seals leave out what people wrote
     assert append_only.tables_without_triggers() == []
-    assert purging.erase_person(wrote, by=None) == {}  # nothing is left to do
+    assert erasure.erase_person(wrote, by=None) == {}  # nothing is left to do
 
 
 def test_the_last_administrator_of_the_site_stays(wrote: User) -> None:
     boss = User.objects.create_superuser("boss")
     with pytest.raises(DomainError, match="last_superuser"):
-        purging.erase_person(boss, by=None)
+        erasure.erase_person(boss, by=None)
     with pytest.raises(CommandError, match="last administrator"):
         call_command("purge", person="boss")
     User.objects.create_superuser("second")
-    purging.erase_person(boss, by=None)
+    erasure.erase_person(boss, by=None)
     assert not User.objects.filter(username="boss").exists()
 
 
@@ -91,9 +91,9 @@ def test_what_fails_halfway_is_taken_back_with_the_triggers(wrote: User, monkeyp
     def failing(*_: Any, **__: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(purging.audit, "record", failing)
+    monkeypatch.setattr(erasure.audit, "record", failing)
     with pytest.raises(RuntimeError):
-        purging.erase_person(wrote, by=None)
+        erasure.erase_person(wrote, by=None)
     assert User.objects.filter(username="kim").exists()
     assert Rating.objects.filter(comment=SECRET).exists()
     assert integrity.altered_triggers() == {}
@@ -110,22 +110,22 @@ def test_old_replies_lose_their_texts_and_answer_no_call_any_more(settings: Any)
         Reply.objects.create(attempt=attempt, outcome="ok", raw=f"old {age}", request_hash="h", cost=1, created_at=made)
     said = StringIO()
     call_command("purge", stdout=said)
-    assert "CONCORD_REPLY_DAYS is 0" in said.getvalue()
+    assert "CONCORD_REPLY_RETENTION_DAYS is 0" in said.getvalue()
     assert not Reply.objects.filter(raw="").exists()
-    settings.CONCORD_REPLY_DAYS = 30
+    settings.CONCORD_REPLY_RETENTION_DAYS = 30
     call_command("purge", stdout=said)
     assert "1 replies" in said.getvalue()
     assert list(Reply.objects.order_by("pk").values_list("raw", "cost", "request_hash")) == [
         ("", 1, "h"),
         ("old 1", 1, "h"),
     ]
-    event = AuditEvent.objects.get(verb=purging.REPLIES_PURGED)
+    event = AuditEvent.objects.get(verb=erasure.REPLIES_PURGED)
     assert event.detail["rows"] == 1
     assert event.detail["sha256"] == sha256(b"old 40").hexdigest()
     assert list(audit.flaws()) == []
     assert CachedReplies(run.project_id, 1).find(["h"]) == {}
     call_command("purge", stdout=said)
-    assert AuditEvent.objects.filter(verb=purging.REPLIES_PURGED).count() == 1
+    assert AuditEvent.objects.filter(verb=erasure.REPLIES_PURGED).count() == 1
 
 
 def test_calls_that_were_never_sent_are_taken_out_and_those_of_unknown_cost_stay() -> None:
@@ -143,19 +143,19 @@ def test_calls_that_were_never_sent_are_taken_out_and_those_of_unknown_cost_stay
     assert list(Attempt.objects.order_by("pk")) == attempts[1:]
     assert list(Reply.objects.order_by("pk").values_list("attempt", flat=True)) == [one.pk for one in attempts[1:3]]
     assert spending(run) == spent
-    event = AuditEvent.objects.get(verb=purging.UNSENT_PURGED)
+    event = AuditEvent.objects.get(verb=erasure.UNSENT_PURGED)
     assert (event.object_id, event.detail) == (str(attempts[0].pk), {"rows": 1})
     assert append_only.tables_without_triggers() == []
     call_command("purge", stdout=said)
-    assert AuditEvent.objects.filter(verb=purging.UNSENT_PURGED).count() == 1
+    assert AuditEvent.objects.filter(verb=erasure.UNSENT_PURGED).count() == 1
 
 
 def test_the_page_says_for_how_long(client: Client, settings: Any, django_assert_max_num_queries: Any) -> None:
     client.force_login(make_user())
-    settings.CONCORD_REPLY_DAYS = 30
+    settings.CONCORD_REPLY_RETENTION_DAYS = 30
     with django_assert_max_num_queries(6):
-        page = client.get("/account/kept/", headers={"accept-language": "en"}).content.decode()
+        page = client.get("/account/data-retention/", headers={"accept-language": "en"}).content.decode()
     assert "30 days" in page
     assert "until the person is erased" in page
-    settings.CONCORD_REPLY_DAYS = 0
-    assert "30 days" not in client.get("/account/kept/").content.decode()
+    settings.CONCORD_REPLY_RETENTION_DAYS = 0
+    assert "30 days" not in client.get("/account/data-retention/").content.decode()

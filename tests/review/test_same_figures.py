@@ -21,10 +21,10 @@ from evaluation.messages import numbers
 from evaluation.models import Run, User
 from review.agreement.pages import PERCENT_STATISTICS, render_agreement_plots
 from review.agreement.plots import FIRST_STATISTICS, STATISTICS
-from review.management.demo.loading import create_demo_users, demo_project, load_demo
+from review.management.demo.loader import create_demo_users, demo_project, load_demo
 from review.queues.planning import next_review_json
 from review.reports.estimates import ESTIMATE_NAMES
-from review.reports.exporting import export
+from review.reports.exports import export
 from review.reports.figure import plain
 from tests.review.builders import make_report
 
@@ -97,7 +97,7 @@ def walked(run: Run, client: Client) -> int:
     assert {key: value for key, value in report.items() if key != "evaluation"} == {
         key: value for key, value in summary.items() if key != "evaluation"
     }
-    correction = json.loads(printed("correct", str(run.pk), "--format", "json"))
+    correction = json.loads(printed("corrected_scores", str(run.pk), "--format", "json"))
     assert rest("correction/") == correction
     agreement = json.loads(printed("agreement", str(run.pk), "--format", "json"))
     assert rest("agreement/") == agreement
@@ -106,7 +106,7 @@ def walked(run: Run, client: Client) -> int:
     page = rows(client.get(reverse("run", args=[run.pk])).content.decode())
     details = rows(client.get(reverse("run-agreement-intervals", args=[run.pk])).content.decode())
     html = rows(b"".join(export(run, "html", pictures=render_agreement_plots).chunks).decode())
-    terminal, corrected = printed("results", str(run.pk)), printed("correct", str(run.pk))
+    terminal, corrected = printed("results", str(run.pk)), printed("corrected_scores", str(run.pk))
     titles = {line.name: line.title.in_language("en") for line in make_report(run).metrics}
     count = 0
     for name, way, scale, figure in scores(report):

@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from evaluation.models import Run, Score
 from evaluation.profiles.spec import shipped_profiles
-from review.management.demo.loading import DATA_DIR
+from review.management.demo.loader import DATA_DIR
 from tests.examples import first_fast
 from tests.factories import make_project
 

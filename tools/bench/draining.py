@@ -24,7 +24,7 @@ django.setup()
 from django.db.models import Avg
 
 from evaluation.models import Reply, Run, Score
-from evaluation.runs.draining import drain, preflight
+from evaluation.runs.execution import drain, preflight
 from evaluation.scoring import judges
 
 ended: list[tuple[float, float]] = []
@@ -43,7 +43,7 @@ class Session(judges.JudgeSession):
 def main(run_id: int, profile: str) -> dict[str, float]:
     """What it took."""
     judges.JudgeSession = Session  # type: ignore[misc]
-    sys.modules["evaluation.runs.draining"].JudgeSession = Session  # type: ignore[attr-defined]
+    sys.modules["evaluation.runs.execution"].JudgeSession = Session  # type: ignore[attr-defined]
     began = time.monotonic()
     preflight(Run.objects.get(pk=run_id), began + 60)
     ready = time.monotonic()

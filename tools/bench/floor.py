@@ -17,7 +17,7 @@ from django.db import connection
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
-from config.entrance import BufferedRSGIAdapter
+from config.rsgi_adapter import BufferedRSGIAdapter
 
 DATABASE = dict(environ.Env.db_url_config(os.environ["DATABASE_URL"]))
 if DATABASE["ENGINE"].endswith("sqlite3"):

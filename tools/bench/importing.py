@@ -56,7 +56,7 @@ def measured(answers: int) -> dict[str, float]:
     from django.core.management import call_command
     from django.db import transaction
 
-    from evaluation.judges.shipping import profile_row
+    from evaluation.judges.shipped import profile_row
     from evaluation.models import Run, Score
     from evaluation.worker.lifecycle import RunConfig, make_run
     from review.agreement.run_agreement import cached_agreement

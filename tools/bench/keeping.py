@@ -14,8 +14,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
 from evaluation.models import Run
-from review.figure_cache.keeping import build_and_store
-from review.figure_cache.making import BUILDERS
+from review.figure_cache.builders import BUILDERS
+from review.figure_cache.store import build_and_store
 
 if __name__ == "__main__":
     kind, *keys = sys.argv[1:]

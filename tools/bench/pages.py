@@ -2,7 +2,8 @@
 as a file, and pages of a queue.
 
 Four runs of 50,000 answers with five metrics each, 50,000 ratings and a queue of 5,000 items, served as ``serve`` does.
-What pages read is made by ``drain`` first. Then each page is opened, with the bare view in between, three times over:
+What pages read is made by ``work --once`` first. Then each page is opened, with the bare view in between, three times
+over:
 as it stands, after a reviewer has rated, so that everything kept is old, and after the server was started again, where
 the first request of all counts. Beside the times stand size of a page and the memory of the server. At last eight
 reviewers work, who pause half a second between turns, without a lead and beside one who opens all pages without pause.

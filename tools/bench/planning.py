@@ -33,7 +33,7 @@ def measured(questions: int) -> dict[str, float]:
 
     from evaluation.models import Answer
     from evaluation.models.run_spec import RunSpec
-    from evaluation.runs.making import draft_run
+    from evaluation.runs.creation import draft_run
     from evaluation.runs.planning import plan_draft
     from tests.factories import make_answer_set, make_question_set, question_spec
 

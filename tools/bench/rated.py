@@ -3,7 +3,7 @@
     python -m tools.bench.rated [--answers 10000]    # PostgreSQL too with CONCORD_TEST_POSTGRES
 
 Five metrics, on each a judge's score and an expert's rating of every answer. CPU time of ``agreement`` with 2,000
-resamples and of ``correct``, beside reading the same ratings and scores as bare tuples in the same run.
+resamples and of ``corrected_scores``, beside reading the same ratings and scores as bare tuples in the same run.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ def measured(answers: int) -> dict[str, float]:
     django.setup()
     from django.core.management import call_command
 
-    from evaluation.judges.shipping import profile_row
+    from evaluation.judges.shipped import profile_row
     from evaluation.models import Run, Score
-    from evaluation.worker.collector import paused_gc
+    from evaluation.worker.gc_pause import paused_gc
     from evaluation.worker.lifecycle import RunConfig, make_run
     from review.agreement.run_agreement import compute_agreement
     from review.models import Rating
     from review.ratings.import_files import import_ratings
     from review.reports.estimates import correction_sheet
-    from review.reports.gathering import load_inputs
+    from review.reports.inputs import load_inputs
     from review.statistics.agreement.bootstrap import Resampling
     from tests.factories import make_answer_set, make_question_set, question_spec
 

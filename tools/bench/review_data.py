@@ -26,7 +26,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection, transaction
 from django.utils import timezone
 
-from evaluation.judges.shipping import definitions
+from evaluation.judges.shipped import definitions
 from evaluation.models import (
     Answer,
     AnswerSet,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from review.statistics.correction import parts as correction_parts
+from review.statistics.correction import strata_estimates as correction_parts
 from review.statistics.correction.corrected import corrected_component
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, Method, Target

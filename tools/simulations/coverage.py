@@ -27,7 +27,7 @@ from review.statistics.agreement.bootstrap import clopper_pearson
 from review.statistics.correction.corrected import MAX_UNSEEN_SHARE, corrected_component
 from review.statistics.correction.frame import Component, ReviewState
 from review.statistics.correction.outcome import Estimate, EstimateWarning
-from review.statistics.correction.parts import (
+from review.statistics.correction.strata_estimates import (
     MIN_FREEDOM,
     MIN_OWN_SLOPE_LABELS,
     MIN_UNIFORM_LABELS,

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from review.statistics.retrieval_truth.drawing import PassageDraw, draw_passages
-from review.statistics.retrieval_truth.estimating import estimate
+from review.statistics.retrieval_truth.draw import PassageDraw, draw_passages
+from review.statistics.retrieval_truth.estimates import estimate
 from review.statistics.retrieval_truth.pool import Pool, RetrievalMetric
 
 SYSTEMS = (

@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from contrib.attacks.checking import run_check
+from contrib.attacks.checks import run_check
 from contrib.attacks.models import AttackResult, JudgeCheck
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import baseline_judge, save_judge
+from evaluation.judges.shipped import baseline_judge, save_judge
 from evaluation.models import Endpoint, JudgeVersion, Preflight
 from tests.factories import make_answer_set, make_project, make_question_set, make_scored_run, make_user
 from tests.judge_server import JudgeServer, actions
@@ -37,7 +37,7 @@ def remote(judge_server: JudgeServer, settings: Any) -> JudgeVersion:
 
 
 def test_a_judge_that_was_never_checked_says_how_to_do_it() -> None:
-    assert "manage.py check_judge baseline" in compact(page_of(baseline_judge(make_project(), "en")))
+    assert "manage.py attack_judge baseline" in compact(page_of(baseline_judge(make_project(), "en")))
 
 
 def test_a_judge_that_passes_says_so_and_shows_every_attack() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contrib.attacks.running import AttackKind
+from contrib.attacks.attacker import AttackKind
 
 
 def test_kinds_of_attacks_keep_their_names() -> None:

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from contrib.batches import batching, ledger
+from contrib.batches import ledger, runner
 from contrib.batches.client import BatchClient
 from contrib.batches.feature import runs_with_overdue_batches
 from contrib.batches.ledger import BatchSession
 from contrib.batches.models import BatchLine, JudgeBatch
 from evaluation.core.errors import DomainError
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from evaluation.runs.progress import progress, spending
 from evaluation.worker.dispatch import requeue_stalled
 from evaluation.worker.lifecycle import cancel, pause, resume, start
@@ -309,7 +309,7 @@ def test_a_reading_that_was_broken_off_goes_on_where_it_stood(
 ) -> None:
     run = started(judge)
     drained(run, 1)
-    monkeypatch.setattr(batching, "CHUNK", 2)
+    monkeypatch.setattr(runner, "CHUNK", 2)
     hear, heard = BatchSession.receive_replies, []
 
     def breaking(self: BatchSession, lines: Any, replies: Any) -> None:

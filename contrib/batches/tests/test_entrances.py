@@ -13,9 +13,9 @@ from contrib.batches import ledger
 from contrib.batches.models import JudgeBatch
 from evaluation.core.roles import Role
 from evaluation.judges.clients import client_of
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Endpoint, JudgeVersion, Run
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from evaluation.runs.monitoring import exposition
 from evaluation.worker.lifecycle import start
 from tests.evaluation.rest.clients import evaluator

@@ -27,13 +27,13 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 def killed_while(site: Site, run: int, condition: Callable[[], bool]) -> None:
     """A worker that dies by SIGKILL the moment the condition holds; others come before it where there is time."""
-    worker = site.start("manage.py", "drain", str(run))
+    worker = site.start("manage.py", "work", "--once", str(run))
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, "it did not come to that"
         time.sleep(0.02)
         if worker.poll() is not None:
-            worker = site.start("manage.py", "drain", str(run))
+            worker = site.start("manage.py", "work", "--once", str(run))
     kill(worker.pid)
     worker.wait()
 

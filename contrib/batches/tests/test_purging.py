@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from contrib.batches.models import BatchLine, JudgeBatch
-from evaluation.accounts import purging
+from evaluation.accounts import erasure
 from evaluation.models import Attempt, Endpoint, Reply
 from tests.factories import make_draft_run, make_units
 
@@ -23,5 +23,5 @@ def test_an_attempt_with_a_line_in_a_batch_stays() -> None:
     endpoint = Endpoint.objects.create(name="local", base_url="https://judge.example/v1")
     batch = JudgeBatch.objects.create(run=run, endpoint=endpoint, model="m")
     BatchLine.objects.create(batch=batch, attempt=attempts[1], digest="h")
-    assert purging.purge_unsent(now - timedelta(days=1), by=None) == 1
+    assert erasure.purge_unsent(now - timedelta(days=1), by=None) == 1
     assert list(Attempt.objects.all()) == attempts[1:]

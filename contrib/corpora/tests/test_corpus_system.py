@@ -12,12 +12,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import translation
 
-from contrib.corpora import retrieving
+from contrib.corpora import corpus_search
 from contrib.corpora.connector import quote_sentences
+from contrib.corpora.corpus_search import embed_corpus
 from contrib.corpora.documents import SourceDocument
 from contrib.corpora.importing import import_corpus
 from contrib.corpora.models import Corpus
-from contrib.corpora.retrieving import embed_corpus
 from evaluation.connectors.catalogue import InvalidSettings
 from evaluation.connectors.protocol import RETRIEVAL_ONLY, SystemCall
 from evaluation.core.errors import DomainError
@@ -25,8 +25,8 @@ from evaluation.core.samples import ContextSpec, QuestionSpec
 from evaluation.judging.embedding.similarity import EmbeddingChoice, EmbeddingResult
 from evaluation.models import Answer, KeptVector, Project, Run, Score, SystemVersion
 from evaluation.network.outcomes import Outcome
+from evaluation.systems.preview import preview_question
 from evaluation.systems.services import save_system
-from evaluation.systems.trying import preview_question
 from examples.rag_service import RagService
 from review.management.tables import results_sheets
 from tests.evaluation.systems.conftest import asked, service
@@ -163,8 +163,8 @@ def test_vectors_are_made_once_and_needed_before_a_search(monkeypatch: pytest.Mo
     project, embedder = make_project(), _Counting()
     corpus = _corpus(project)
     choice = EmbeddingChoice(model="counting", sha256="0")
-    monkeypatch.setattr(retrieving, "choose_embedding", lambda judge, name: choice)
-    monkeypatch.setattr(retrieving, "embedder_of", lambda chosen: embedder)
+    monkeypatch.setattr(corpus_search, "choose_embedding", lambda judge, name: choice)
+    monkeypatch.setattr(corpus_search, "embedder_of", lambda chosen: embedder)
     version = _system(project, retriever="vectors")
     with pytest.raises(DomainError, match="vectors_missing"):
         preview_question(version, _call("library"))

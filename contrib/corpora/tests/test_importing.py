@@ -13,7 +13,7 @@ from contrib.corpora.models import Chunk, Corpus, Document
 from contrib.corpora.selectors import get_chunks, get_corpus, neighbours
 from contrib.corpora.splitting import Splitting
 from evaluation.core.errors import DomainError, UnknownName
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from evaluation.models import AuditEvent
 from tests.factories import make_project, make_user
 

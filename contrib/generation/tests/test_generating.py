@@ -25,6 +25,7 @@ from contrib.generation.models import (
     GenerationReply,
     GenerationResult,
 )
+from contrib.generation.runner import enqueue_generation, process_generation, write_questions
 from contrib.generation.selectors import acceptance_by_writer, overview
 from contrib.generation.services import (
     GenerationSpec,
@@ -35,10 +36,9 @@ from contrib.generation.services import (
     plan_generation,
 )
 from contrib.generation.tests.writing import BAD, corpus_of, facts, writer
-from contrib.generation.working import enqueue_generation, process_generation, write_questions
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Endpoint, Job, JudgeVersion, Project, Question, QuestionSet
 from evaluation.worker.jobs import enqueue_due
 from tests.evaluation.rest.clients import Caller

@@ -20,11 +20,11 @@ import review.management.demo
 from contrib.corpora.documents import read_documents
 from contrib.corpora.importing import import_corpus
 from contrib.generation.models import DraftQuestion, Generation
+from contrib.generation.runner import process_generation
 from contrib.generation.selectors import overview
 from contrib.generation.services import GenerationSpec, open_generation
-from contrib.generation.working import process_generation
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.metrics.normalise import content_tokens
 from evaluation.models import Endpoint, QuestionSet, Run, Score
 from evaluation.systems.services import save_system

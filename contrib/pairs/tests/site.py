@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from django.urls import reverse
 
-from contrib.pairs.making import make_pairs
 from contrib.pairs.models import Pair, PairMember, PairSet
+from contrib.pairs.services import make_pairs
 from evaluation.models import Project, Run, User
 from tests.access_rules import LEADS, LEADS_QUEUE, LOGGED_IN, RATES_PAIRS, SEES_QUEUE
 from tests.pages.world import World

@@ -12,7 +12,7 @@ from contrib.pairs.figures import pair_figures
 from contrib.pairs.models import PairSet, Preference
 from evaluation.models import User
 from review.comparisons.summaries import load_open_work
-from review.management.demo.loading import create_demo_users, demo_project, load_demo
+from review.management.demo.loader import create_demo_users, demo_project, load_demo
 from tests.review.test_demo_content import answers, records
 
 PAIRS = Path(PREFERENCES_FILE).parent

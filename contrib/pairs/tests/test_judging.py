@@ -16,13 +16,13 @@ from django.db.models.functions import Now
 
 from contrib.pairs.figures import pair_figures
 from contrib.pairs.judging import ComparisonResult, judge_pairs, judge_spending
-from contrib.pairs.making import make_pairs
 from contrib.pairs.models import Pair, PairAttempt, PairJudging, PairPreflight, PairReply, PairSet, Preference
+from contrib.pairs.services import make_pairs
 from contrib.pairs.session import JudgingLease
 from contrib.pairs.tests.test_pairing import compared, two_runs
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import baseline_judge, jury_row, save_judge
+from evaluation.judges.shipped import baseline_judge, jury_row, save_judge
 from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Run
 from evaluation.models.work import EndpointShare

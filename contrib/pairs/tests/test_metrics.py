@@ -9,7 +9,7 @@ import pytest
 
 from contrib.pairs.judging import judge_pairs
 from contrib.pairs.tests.test_pairing import compared
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Endpoint
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions

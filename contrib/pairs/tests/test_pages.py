@@ -14,10 +14,10 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from contrib.pairs.figures import export_pairs
-from contrib.pairs.making import import_pairs
 from contrib.pairs.models import Pair, PairMember, PairSet, Preference
+from contrib.pairs.services import import_pairs
 from contrib.pairs.tests.site import pair_set_of
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Context, User
 from tests.factories import make_answer_set, make_scored_run
 from tests.pages.markup import compact

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from contrib.pairs.figures import pair_figures
-from contrib.pairs.making import import_pairs, is_swapped, last_rated_pair, make_pairs, pair_card, store_preference
 from contrib.pairs.models import PairSet, Preference
+from contrib.pairs.services import import_pairs, is_swapped, last_rated_pair, make_pairs, pair_card, store_preference
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.core.roles import Role
 from evaluation.models import Run

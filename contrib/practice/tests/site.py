@@ -11,7 +11,7 @@ RULES = {
     ("GET", "practice"): LOGGED_IN,
     ("GET", "practice-example"): LOGGED_IN,
     ("POST", "practice-example"): LOGGED_IN,
-    ("POST", "practice-again"): LOGGED_IN,
+    ("POST", "practice-restart"): LOGGED_IN,
 }
 SUBJECTS = {"practice": lambda _: 1}
 

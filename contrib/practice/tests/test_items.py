@@ -17,9 +17,9 @@ from contrib.practice.items import (
 )
 from evaluation.core.metric_specs import Bilingual
 from evaluation.judging.rubric import shipped_rubric
+from evaluation.messages.explanations import CATEGORY_NAMES
 from evaluation.messages.markdown import language_of
-from evaluation.messages.sentences import CATEGORY_NAMES
-from review.management.demo.loading import METRICS as DEMO_METRICS
+from review.management.demo.loader import METRICS as DEMO_METRICS
 
 
 def texts(item: PracticeItem) -> Iterator[Bilingual]:

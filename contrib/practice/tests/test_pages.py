@@ -81,7 +81,7 @@ def test_it_can_be_gone_through_again_and_counts_how_often(reviewer: Client) -> 
     for number in range(1, 11):
         rate(reviewer, number)
     assert "You have rated every example." in shown(reviewer, "practice")
-    assert reviewer.post(reverse("practice-again")).status_code == 302
+    assert reviewer.post(reverse("practice-restart")).status_code == 302
     row = PracticeProgress.objects.get()
     assert (row.given, row.rounds) == ({}, 1)
 

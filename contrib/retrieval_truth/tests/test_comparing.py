@@ -9,17 +9,17 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from contrib.retrieval_truth.accepting import accept_labels
+from contrib.retrieval_truth.acceptance import accept_labels
 from contrib.retrieval_truth.models import RetrievalRepair
 from contrib.retrieval_truth.results import compute_results
 from contrib.retrieval_truth.tests.built import RANKINGS, members, rate_all, repair, run_over
 from evaluation.core.roles import Role
 from evaluation.models import Answer, QuestionSet, Run
+from review.comparisons.comparison import compare, comparison_json
 from review.comparisons.difference import MetricDifference, RunDifference, difference
-from review.comparisons.gating import run_gate
+from review.comparisons.gates import run_gate
 from review.comparisons.values import load_sides
 from review.comparisons.verdict import lead_sentence, next_sentence, other_sentence
-from review.comparisons.whole import compare, comparison_json
 from review.reports.gate import GateCheck, GateRequest, gate_reasons
 from review.statistics.paired_tests.gate import GateVerdict
 from tests.factories import make_profile, make_user

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from contrib.retrieval_truth.accepting import accept_labels, corrected_retrieval, repaired_retrieval
+from contrib.retrieval_truth.acceptance import accept_labels, corrected_retrieval, repaired_retrieval
 from contrib.retrieval_truth.models import PassageRating, PooledPassage, RetrievalRepair
 from contrib.retrieval_truth.pooling import NOT_RELEVANT, make_repair
 from contrib.retrieval_truth.rating import last_rated_passage, next_card, rate_passage, remaining_passages, set_open
@@ -24,8 +24,8 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.datasets.importing import import_question_set
 from evaluation.models import Answer, QuestionSet, User
-from review.figure_cache.making import differing_kinds
-from review.reports.exporting import export
+from review.figure_cache.builders import differing_kinds
+from review.reports.exports import export
 from review.reports.retrieval import unrated_in_words
 from tests.evaluation.datasets.sources import question_file
 from tests.factories import make_project, make_scored_run, make_user

@@ -17,8 +17,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from contrib.second_factor.views import Adapter, code_at
-from evaluation.accounts.logging_in import PROVIDER_SESSION_KEY, new_token, password_link
-from evaluation.accounts.purging import erase_person
+from evaluation.accounts.erasure import erase_person
+from evaluation.accounts.login import PROVIDER_SESSION_KEY, new_token, password_link
 from evaluation.core.roles import Role
 from evaluation.models import ApiToken, AuditEvent, RoleGrant, User
 from tests.factories import make_project, make_user
@@ -367,7 +367,7 @@ def test_a_page_costs_one_more_query(settings: Any) -> None:
     counts = []
     for _ in range(2):
         with CaptureQueriesContext(connection) as asked:
-            assert browser.get("/account/kept/").status_code == 200
+            assert browser.get("/account/data-retention/").status_code == 200
         counts.append(len(asked))
         settings.MIDDLEWARE = [one for one in settings.MIDDLEWARE if not one.endswith("SecondFactorMiddleware")]
         browser.handler.load_middleware()

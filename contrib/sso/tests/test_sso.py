@@ -158,8 +158,8 @@ def test_whoever_is_linked_gets_what_the_password_gives_and_nothing_more(sso: Ss
     before = sso.events("login.succeeded")
     by_password, by_provider = Browser(sso.strict), Browser(sso.strict)
     by_password.log_in(name)
-    answer = by_provider.by_provider(next="/account/kept/")
-    assert (answer.status_code, urlsplit(answer.url).path) == (200, "/account/kept/")
+    answer = by_provider.by_provider(next="/account/data-retention/")
+    assert (answer.status_code, urlsplit(answer.url).path) == (200, "/account/data-retention/")
     assert by_provider.who == name
     found = [
         [one.get(path, allow_redirects=False).status_code for path in PLACES] for one in (by_password, by_provider)
@@ -234,9 +234,9 @@ def test_a_browser_goes_on_to_a_provider_that_asks_at_another_origin_than_its_is
     }
     with chromium() as browser:
         page = browser.new_context(java_script_enabled=scripts, locale="en").new_page()
-        page.goto(f"{sso.strict}/login/?next=/account/kept/")
+        page.goto(f"{sso.strict}/login/?next=/account/data-retention/")
         page.get_by_role("button", name="Log in by Team ID").click()
-        page.wait_for_url("**/account/kept/")
+        page.wait_for_url("**/account/data-retention/")
         page.close()
 
 

@@ -20,7 +20,7 @@ from contrib.traces.tests.test_importing import asked, request
 from contrib.traces.tests.test_otlp import ROWS, exported, rows_by_openinference
 from evaluation.core.roles import Role
 from evaluation.models import Answer, AnswerSet, ImportBatch, Project, Question, QuestionSet, Run
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from tests.examples import first_fast
 from tests.factories import make_project, make_user
 from tests.pages.browser import VIEW_IDS, VIEWS, visit, wrong_with

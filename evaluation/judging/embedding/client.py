@@ -88,7 +88,7 @@ def _vector(value: Any) -> Vector | None:
 class EndpointEmbedder:
     """Call ``POST {base_url}/embeddings`` from synchronous code. Reusable context manager.
 
-    :raises Refused: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
+    :raises DomainError: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.scales import Scale
 from evaluation.judging.calls import Family
 from evaluation.judging.formulas import score_in_one_call
-from evaluation.judging.gates import worst_result
+from evaluation.judging.prechecks import worst_result
 
 _quality = partial(judged_spec, scale=Scale.parse("levels 1..5"), source="graphrag", rubric_family="answer_quality")
 

@@ -20,7 +20,7 @@ from evaluation.judging.calls import (
     ResponseFormat,
     failed_results,
 )
-from evaluation.judging.gates import worst_result
+from evaluation.judging.prechecks import worst_result
 from evaluation.judging.prompt import parse_reply
 from evaluation.judging.rubric import TEXT, YES_NO, list_schema, object_schema
 from evaluation.network.outcomes import Outcome

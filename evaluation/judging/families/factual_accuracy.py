@@ -10,7 +10,7 @@ from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding, Result
 from evaluation.core.scales import PERCENT
 from evaluation.judging.calls import Family, JudgeCase, JudgeRequest, Judging, failed_results
-from evaluation.judging.gates import worst_result
+from evaluation.judging.prechecks import worst_result
 from evaluation.judging.prompt import data_blocks, declared_inputs
 from evaluation.judging.rubric import ANY_VALUE, NUMBER, TEXT, object_schema
 

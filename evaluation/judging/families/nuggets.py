@@ -7,7 +7,7 @@ from evaluation.core.samples import Finding
 from evaluation.core.scales import ReviewForm
 from evaluation.judging.calls import Family, JudgeCase, JudgeRequest, Judging, failed_results
 from evaluation.judging.formulas import nugget_support
-from evaluation.judging.gates import worst_result
+from evaluation.judging.prechecks import worst_result
 from evaluation.judging.prompt import locate_quote, with_span
 from evaluation.judging.rubric import TEXT, choice_schema, object_schema
 

@@ -10,7 +10,7 @@ from evaluation.core.metric_specs import Bilingual, judged_spec
 from evaluation.core.samples import Finding, Result, Status
 from evaluation.judging.calls import Family, JudgeCase, Judging
 from evaluation.judging.formulas import read_scores, scores_request
-from evaluation.judging.gates import worst_result
+from evaluation.judging.prechecks import worst_result
 from evaluation.judging.prompt import data_blocks, declared_inputs
 from evaluation.judging.rubric import TEXT, list_schema
 

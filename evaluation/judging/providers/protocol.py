@@ -62,7 +62,7 @@ class EndpointJudge(ABC):
 
     Subclasses implement ``path``, ``body`` and ``read``.
 
-    :raises Refused: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
+    :raises DomainError: ``origin_invalid``, ``origin_not_allowed`` if the base URL may not be called."""
 
     # Maximum size of a response body.
     most_bytes = 4_000_000

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.connectors.catalogue import InvalidSettings
+from evaluation.management.output import command_errors
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import command_errors
 from evaluation.messages.system_settings import explain_setting
 from evaluation.profiles.spec import read_mapping
 from evaluation.runs.selectors import get_project

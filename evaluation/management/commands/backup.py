@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from evaluation.accounts.audit import record
 from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import AuditEvent
 from evaluation.worker.backups import create_backup
 from evaluation.worker.health import BACKUP

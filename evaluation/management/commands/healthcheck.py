@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from evaluation.accounts import audit
 from evaluation.management.site_command import SiteCommand
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.worker.database import set_statement_timeouts
 from evaluation.worker.health import HealthIssue, Severity, find_issues
 

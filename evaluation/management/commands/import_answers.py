@@ -16,8 +16,7 @@ from evaluation.management.commands.import_questions import (
     shape_from_options,
     source_from_options,
 )
-from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import (
+from evaluation.management.output import (
     PROGRAM,
     add_format_option,
     command_errors,
@@ -27,6 +26,7 @@ from evaluation.management.working import (
     print_pause_reason,
     print_remarks,
 )
+from evaluation.management.site_command import SiteCommand
 from evaluation.models import Run
 from evaluation.runs.answer_files import import_answers
 from evaluation.runs.selectors import get_project, get_question_set

@@ -13,8 +13,7 @@ from evaluation.datasets.uploads import Preview, preview_file
 from evaluation.formats.reading import ENCODINGS, recode
 from evaluation.formats.shaping import Shape, read_map
 from evaluation.formats.streaming import MemorySource, Source, read_question_set
-from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import (
+from evaluation.management.output import (
     add_format_option,
     command_errors,
     print_json,
@@ -22,6 +21,7 @@ from evaluation.management.working import (
     print_table,
     problem_line,
 )
+from evaluation.management.site_command import SiteCommand
 from evaluation.runs.selectors import get_project
 
 

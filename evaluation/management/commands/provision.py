@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
+from evaluation.management.output import command_errors
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import command_errors
 from evaluation.runs.provisioning import provision, read_provision_file
 
 

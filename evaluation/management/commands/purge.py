@@ -7,17 +7,20 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from evaluation.accounts.purging import erase_person, purge_replies, purge_unsent
+from evaluation.accounts.erasure import erase_person, purge_replies, purge_unsent
 from evaluation.core.errors import DomainError
 from evaluation.management.site_command import SiteCommand
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.models import User
 
 
 class Command(SiteCommand):
-    """``purge [--person NAME] [--by NAME]``: without a person, applies ``CONCORD_REPLY_DAYS``."""
+    """``purge [--person NAME] [--by NAME]``: without a person, applies ``CONCORD_REPLY_RETENTION_DAYS``."""
 
-    help = "Take out unsent calls and, by CONCORD_REPLY_DAYS, old replies, or a person's name and texts; figures stay."
+    help = (
+        "Take out unsent calls and, by CONCORD_REPLY_RETENTION_DAYS, old replies, or a person's name and texts; "
+        "figures stay."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--person", metavar="NAME", help="user name of the person to be erased")
@@ -39,12 +42,12 @@ class Command(SiteCommand):
             return
         count = purge_unsent(timezone.now() - timedelta(days=1), by=by)
         self.stdout.write(f"{count} calls that were planned more than a day ago and never sent are taken out")
-        if not settings.CONCORD_REPLY_DAYS:
-            self.stdout.write("Replies of judges are kept: CONCORD_REPLY_DAYS is 0.")
+        if not settings.CONCORD_REPLY_RETENTION_DAYS:
+            self.stdout.write("Replies of judges are kept: CONCORD_REPLY_RETENTION_DAYS is 0.")
             return
-        count = purge_replies(timezone.now() - timedelta(days=settings.CONCORD_REPLY_DAYS), by=by)
+        count = purge_replies(timezone.now() - timedelta(days=settings.CONCORD_REPLY_RETENTION_DAYS), by=by)
         self.stdout.write(
-            f"{count} replies of judges that were older than {settings.CONCORD_REPLY_DAYS} days are emptied"
+            f"{count} replies of judges that were older than {settings.CONCORD_REPLY_RETENTION_DAYS} days are emptied"
         )
 
     def _get_user(self, name: str) -> User:

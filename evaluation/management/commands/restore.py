@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from evaluation.core.errors import DomainError
-from evaluation.messages.sentences import explain_refusal
+from evaluation.messages.explanations import explain_refusal
 from evaluation.worker.backups import calls_to_repeat, has_current_key, restore_backup
 from evaluation.worker.units import expire_all_leases
 

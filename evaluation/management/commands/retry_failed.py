@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evaluation.management.output import add_format_option, command_errors, finish_run, get_run, print_run_report
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format_option, command_errors, finish_run, get_run, print_run_report
 from evaluation.worker.lifecycle import retry_failed
 
 

@@ -17,12 +17,12 @@ from evaluation.criteria.rubrics import (
     usable_rubrics,
     version_statuses,
 )
-from evaluation.judges.shipping import judge_row, shipped_rubric_row
+from evaluation.judges.shipped import judge_row, shipped_rubric_row
 from evaluation.judging.catalogue import families
-from evaluation.judging.drafting import rubric_yaml, unified_diff
+from evaluation.judging.draft_checks import rubric_yaml, unified_diff
 from evaluation.judging.rubric import parse_rubric
+from evaluation.management.output import add_format_option, command_errors, print_json, print_table
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format_option, command_errors, print_json, print_table
 from evaluation.models import JudgeVersion
 from evaluation.runs.selectors import get_project
 

@@ -11,13 +11,13 @@ from django.core.management.base import CommandError, CommandParser
 from evaluation.connectors.protocol import FULL_RAG, RETRIEVAL_ONLY, SystemCall
 from evaluation.core.errors import DomainError
 from evaluation.core.samples import QuestionSpec
+from evaluation.management.output import add_format_option, command_errors, print_json
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format_option, command_errors, print_json
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import Project
 from evaluation.runs.selectors import get_project, get_question_set
+from evaluation.systems.preview import QuestionPreview, preview_question
 from evaluation.systems.services import connected_version
-from evaluation.systems.trying import QuestionPreview, preview_question
 
 FAILED = 100
 # Length of the raw reply on a terminal.

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evaluation.accounts import audit
+from evaluation.management.output import add_format_option, print_json
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format_option, print_json
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 
 
 class Command(SiteCommand):

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.judges.shipping import judge_row
-from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import (
+from evaluation.judges.shipped import judge_row
+from evaluation.management.output import (
     NOT_FINISHED,
     add_format_option,
     command_errors,
@@ -18,12 +17,13 @@ from evaluation.management.working import (
     print_pause_reason,
     print_table,
 )
+from evaluation.management.site_command import SiteCommand
 from evaluation.models import Run
 from evaluation.runs.selectors import get_project
 from evaluation.specs.flags import dollars
 from evaluation.worker.lifecycle import resume
 from review.calibration.overview import find_gold_set
-from review.calibration.searching import BUDGET_REASONS, open_search, search_cost, take_step
+from review.calibration.search import BUDGET_REASONS, open_search, search_cost, take_step
 from review.models import Search, SearchResult
 
 

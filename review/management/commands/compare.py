@@ -9,10 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.management.site_command import SiteCommand
-from review.comparisons.gating import run_gates
-from review.comparisons.values import runs_to_compare
-from review.comparisons.verdict import family_sentence, sentences
-from review.comparisons.whole import (
+from review.comparisons.comparison import (
     COMPARISON_EXPORTS,
     Comparison,
     compare,
@@ -20,6 +17,9 @@ from review.comparisons.whole import (
     export_comparison,
     with_margin,
 )
+from review.comparisons.gates import run_gates
+from review.comparisons.values import runs_to_compare
+from review.comparisons.verdict import family_sentence, sentences
 from review.management.options import (
     add_gate_arguments,
     find_run,

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from evaluation.management.site_command import SiteCommand
 from evaluation.worker.serving import PORT_IN_USE, is_port_in_use
-from review.management.demo.loading import DemoUser, create_demo_users, demo_project, load_demo
+from review.management.demo.loader import DemoUser, create_demo_users, demo_project, load_demo
 
 
 class Command(SiteCommand):

@@ -21,8 +21,7 @@ class Command(SiteCommand):
     """``evaluate --questions NAME --system NAME …``.
 
     Asks a system with a connector, or scores the newest answers of any other. Exit 0 when complete, 100 when incomplete
-    or
-    the gate is not passed, 1 when interrupted."""
+    or the gate is not passed, 1 when interrupted."""
 
     help = "Ask a system the questions of a set, or take its newest imported answers, and score them under a profile."
 
@@ -58,7 +57,7 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Create and complete the run, write the reports and print the figures."""
         # Importing it takes a second that the help does not need.
-        from review.management.evaluating import evaluate
+        from review.management.evaluate_run import evaluate
 
         with refusals():
             options = self._merge_file(options)

@@ -7,10 +7,10 @@ from django.core.management.base import CommandParser
 
 from evaluation.management.site_command import SiteCommand
 from review.agreement.pages import render_agreement_plots
-from review.comparisons.gating import run_gate
+from review.comparisons.gates import run_gate
 from review.management.options import add_gate_arguments, find_run, read_gate_request, refusals
 from review.queues.planning import next_review_json
-from review.reports.exporting import REPORT_EXPORTS, export_to
+from review.reports.exports import REPORT_EXPORTS, export_to
 
 
 class Command(SiteCommand):

@@ -11,15 +11,15 @@ from django.core.management.base import CommandError, CommandParser
 
 from evaluation.accounts.access import may
 from evaluation.core.roles import Action
+from evaluation.management.output import add_format_option, command_errors, get_run, print_json, print_table
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format_option, command_errors, get_run, print_json, print_table
 from evaluation.models import HoldOutOpening, Project, User
 from evaluation.runs.selectors import get_project
 from review.calibration.anchors import PROOFS, ShiftSummary, active_proofs, run_check, summarize_checks
-from review.calibration.freezing import freeze, grow, secret_seed
-from review.calibration.opening import hold_out_openings, open_hold_outs
+from review.calibration.openings import hold_out_openings, open_hold_outs
 from review.calibration.overview import GoldOverview, find_gold_set, overview, readable_labels
-from review.calibration.retiring import HoldoutResult, holdout_results, retire
+from review.calibration.retirement import HoldoutResult, holdout_results, retire
+from review.calibration.versions import freeze, grow, secret_seed
 from review.models import AnchorCheck, GoldSet
 from review.statistics.gold_split import Split
 

@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser
 from evaluation.formats.reading import recode
 from evaluation.management.commands.import_questions import add_encoding_option
 from evaluation.management.site_command import SiteCommand
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from review.management.options import find_run, refusals
 from review.ratings.import_files import import_ratings
 from review.ratings.importing import FileSampling

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.judges.shipping import judge_row
+from evaluation.judges.shipped import judge_row
+from evaluation.management.output import command_errors, get_run, print_json
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import command_errors, get_run, print_json
 from evaluation.runs.selectors import get_project
-from review.judges.prompts import as_markdown, imported_card, load_judge_card
+from review.judges.card import as_markdown, imported_card, load_judge_card
 
 
 class Command(SiteCommand):

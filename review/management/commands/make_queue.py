@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from evaluation.judges.shipping import metric_names
+from evaluation.judges.shipped import metric_names
 from evaluation.management.site_command import SiteCommand
 from evaluation.messages import numbers
 from evaluation.specs.flags import add_flags, number
@@ -23,12 +23,12 @@ from review.management.options import (
 )
 from review.models import ReviewQueue
 from review.models.queue_spec import SETTINGS
+from review.queues.creation import make_queue
 from review.queues.criteria import select_criteria
 from review.queues.design import DEFAULT_GUESS, SampleDesign, design_samples, draw_params_by_run, expected_interval
-from review.queues.making import make_queue
+from review.queues.distribution import pick_answers
 from review.queues.planning import PrecisionGoal, ReviewStaff, precision_goals, size_for_goal
 from review.queues.preview import QueuePreview, queue_preview
-from review.queues.sharing import pick_answers
 
 
 class Command(SiteCommand):

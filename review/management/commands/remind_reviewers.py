@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from evaluation.management.site_command import SiteCommand
-from review.queues.directing import remind_all
+from review.queues.reassignment import remind_all
 
 
 class Command(SiteCommand):

@@ -21,7 +21,7 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the figures; the exit code tells whether the run is complete and the gate is passed."""
         # Importing it with the tables takes a second that the help does not need.
-        from review.comparisons.gating import run_gate
+        from review.comparisons.gates import run_gate
         from review.management.tables import show_results
 
         run = find_run(options["run"])

@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.translation import gettext as _
 
+from evaluation.management.output import add_format_option, print_json
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format_option, print_json
-from review.figure_cache.making import differing_kinds
+from review.figure_cache.builders import differing_kinds
 from review.management.options import find_run
 
 

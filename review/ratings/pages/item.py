@@ -19,7 +19,7 @@ from evaluation.judging.formulas import CONTRADICTED, IRRELEVANT, PARTIAL, RELEV
 from evaluation.judging.lexical import translate_reason
 from evaluation.messages import numbers
 from evaluation.messages.markdown import language_of, render
-from evaluation.messages.marking import Link, Mark
+from evaluation.messages.text_marks import Link, Mark
 from evaluation.metrics.citation_coverage import passage_mentions
 from review.evidence.rating_input import CITED, MISSING, PRESENT, UNCITED, CannotJudgeReason, HasValue, PartVerdict
 from review.ratings.card import CardMetric, Claim, Passage

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.core.scales import ScaleKind
 from evaluation.judging.baseline import DESCRIPTION
+from evaluation.messages.explanations import explain_reason
 from evaluation.messages.markdown import language_of
-from evaluation.messages.sentences import explain_reason
 from review.charts.axis import ScaleLine, scale_line
 from review.evidence.rating_input import OverrideReason, PartVerdict, part_verdicts
 from review.models import Assignment, Rating, ReviewQueue

@@ -9,9 +9,9 @@ from django.utils.translation import gettext, ngettext
 
 from evaluation.core.metric_specs import Bilingual
 from evaluation.messages import numbers
-from evaluation.messages.sentences import category_name
+from evaluation.messages.explanations import category_name
 from evaluation.metrics.catalogue import rule_metric_named
-from evaluation.metrics.depths import CURVES
+from evaluation.metrics.depth_curves import CURVES
 from evaluation.models import Run
 from review.agreement.plots import PlotTable
 from review.agreement.retrieval import DepthCurves, RetrievalByDepth

@@ -16,14 +16,14 @@ from evaluation.core.roles import Action, Role, is_allowed
 from evaluation.extensions import OpenBatches
 from evaluation.formats.records import form_names
 from evaluation.messages import numbers
-from evaluation.messages.sentences import advise, explain_reason
+from evaluation.messages.explanations import advise, explain_reason
 from evaluation.models import Endpoint, Run, System
 from evaluation.runs.progress import CallStatus, Progress, Spending
 from review.evidence.answers import RunAnswer
 from review.queues.planning import ReviewPlan, guess_note, plan_json
 from review.reports.cards import ReportCards, report_cards
 from review.reports.entries import Entry, Output
-from review.reports.exporting import REPORT_EXPORTS
+from review.reports.exports import REPORT_EXPORTS
 from review.reports.figure_cards import facts, worst_answer_facts
 from review.reports.pages.run_list import StateChip, state_chip
 from review.reports.provenance_facts import cache_savings, judge_title

@@ -17,8 +17,7 @@ def clopper_pearson(share: float, size: float, confidence: float = 0.95) -> tupl
     """Exact interval of a proportion, from 0 to 1.
 
     ``share`` (0 to 1) was observed in ``size`` independent answers. ``size`` may be fractional, such as an effective
-    sample
-    size. For a share of 1 the lower end is ``((1 - confidence) / 2) ** (1 / size)``.
+    sample size. For a share of 1 the lower end is ``((1 - confidence) / 2) ** (1 / size)``.
 
     Source: C. J. Clopper and E. S. Pearson (1934), Biometrika 26. :raises ValueError: outside these ranges."""
     # Importing scipy takes 0.2 s.
@@ -48,8 +47,7 @@ class Resampling:
     """Settings of the bootstrap. The same seed gives the same interval.
 
     ``groups`` and ``strata`` are aligned with the compared items; without groups every item is its own group. ``bca``
-    adds
-    bias correction and acceleration."""
+    adds bias correction and acceleration."""
 
     resamples: int = 2000
     seed: int = 0
@@ -129,10 +127,8 @@ def resampled_weights(
     resample that the caller derives from them.
 
     Groups of one stratum with the same content are interchangeable, so only the number of draws of each content
-    matters,
-    and it is multinomial. Ten thousand answers on a short scale have a few dozen contents. If the table of contents
-    would
-    be too large, every group is drawn separately."""
+    matters, and it is multinomial. Ten thousand answers on a short scale have a few dozen contents. If the table of
+    contents would be too large, every group is drawn separately."""
     resamples = resampling.resamples
     chunk = max(1, CHUNK_CELLS // max(len(cell), cells, widest, 1))
     if resampler.groups * cells > MAX_CONTENT_CELLS:
@@ -208,8 +204,7 @@ def bootstrap_intervals(
     """Interval of each statistic in ``points``, and the reason for each statistic without one.
 
     If all resamples of a proportion are equal (for example full agreement), it gets the exact interval for the
-    effective
-    number of groups. Other statistics without variation get none."""
+    effective number of groups. Other statistics without variation get none."""
     if resampler.groups < 2:
         return {}, dict.fromkeys(points, Undefined.TOO_FEW_GROUPS)
     resampled = _resampled_statistics(layout, scale, list(points), resampler, resampling, jackknife=False)

@@ -99,8 +99,7 @@ class Ceiling:
         """JSON form with ``expert``, ``judge`` and ``raters``.
 
         The first two hold each statistic's mean over the left-out experts, weighted by items, null if undefined for
-        all, and
-        ``intervals``. ``raters`` holds the comparison of each left-out expert."""
+        all, and ``intervals``. ``raters`` holds the comparison of each left-out expert."""
         return {
             "expert": self._side_dict("expert", self.experts),
             "judge": self._side_dict("judge", self.judge),
@@ -218,8 +217,7 @@ class AlternativeAnnotatorTest:
     """Result of the alternative-annotator test.
 
     ``winning_rate`` is the share of experts whom the judge is shown to replace; ``passed`` means 0.5 or more.
-    ``advantage``
-    is the mean probability that the judge is at least as near to the others as an expert is."""
+    ``advantage`` is the mean probability that the judge is at least as near to the others as an expert is."""
 
     experts: Mapping[str, LeftOutExpert]
     winning_rate: float | None
@@ -243,13 +241,11 @@ def alternative_annotator_test(
     """Test whether the judge could replace an expert.
 
     For each expert and item, the judge wins if it is at least as near to the remaining experts. Nearness is the share
-    of
-    equal labels for classes and yes/no, otherwise the negative root mean squared difference.
+    of equal labels for classes and yes/no, otherwise the negative root mean squared difference.
 
     Each expert gets a one-sided paired t-test of ``mean(expert wins - judge wins) < epsilon``, with Benjamini-Yekutieli
     correction over the experts at 5%. Items of one group are not independent: the standard error is cluster-robust,
-    with
-    Satterthwaite's degrees of freedom. Source: N. Calderon, R. Reichart, R. Dror (2025), arXiv 2501.10970.
+    with Satterthwaite's degrees of freedom. Source: N. Calderon, R. Reichart, R. Dror (2025), arXiv 2501.10970.
 
     Undefined, with a reason, without 3 experts who each have 30 items that the judge scored and another expert rated.
     """

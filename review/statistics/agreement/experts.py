@@ -63,14 +63,11 @@ class ExpertAgreement:
     """Agreement of the experts on one metric.
 
     ``n`` counts the items with two or more ratings. Items with one rating are counted in ``excluded``. They contribute
-    to
-    category frequencies in AC and Fleiss' kappa, as Gwet defines it, but not to agreement.
+    to category frequencies in AC and Fleiss' kappa, as Gwet defines it, but not to agreement.
 
     ``statistics`` holds alpha, AC and Fleiss' kappa over all raters, with gaps. The other statistics are means over
-    pairs of
-    raters, weighted by the items of a pair. All intervals, including those of pairs and ceiling, resample the same
-    groups.
-    ``coincidences[k][l]`` counts pairable values; each item enters with as many as it has ratings."""
+    pairs of raters, weighted by the items of a pair. All intervals, including those of pairs and ceiling, resample the
+    same groups. ``coincidences[k][l]`` counts pairable values; each item enters with as many as it has ratings."""
 
     n: int
     ratings: int
@@ -121,10 +118,8 @@ def compare_experts(
     """Compare the experts with each other.
 
     With ``judge`` (item -> value) the result also has the judge's side of the ceiling and the alternative-annotator
-    test.
-    ``groups`` and ``weights`` are by item; the groups, strata and ``bca`` of ``resampling`` are ignored. Statistics
-    with a
-    direction, such as bias and true positive rate, are undefined among experts.
+    test. ``groups`` and ``weights`` are by item; the groups, strata and ``bca`` of ``resampling`` are ignored.
+    Statistics with a direction, such as bias and true positive rate, are undefined among experts.
 
     :raises ValueError: for a value off the scale or an item rated twice by a rater."""
     items = group_by_item(ratings)
@@ -143,11 +138,8 @@ def compare_experts(
         intervals, reasons = _reliability_intervals(
             unit_kinds, kind_of_unit, scale, all_rater_names, weight, resampler, resampling
         )
-        pair_names = [
-            name
-            for name in AVERAGED_STATISTICS
-            if name not in ALL_RATER_STATISTICS and statistics[name].value is not None
-        ]
+        averaged = [name for name in AVERAGED_STATISTICS if name not in ALL_RATER_STATISTICS]
+        pair_names = [name for name in averaged if statistics[name].value is not None]
         layouts = pair_layouts(items, scale, weights, bins)
         pair_intervals, pair_reasons = (
             joint_intervals(layouts, scale, pair_names, resampler, resampling) if pair_names else ({}, {})

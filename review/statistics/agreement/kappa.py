@@ -17,9 +17,9 @@ def cohen_kappa(table: Confusion) -> BatchStatistic:
     """Cohen's kappa of two raters, at most 1: ``1 - sum d_ij c_ij / sum d_ij e_ij``.
 
     It compares the observed disagreement with the disagreement expected if both raters assigned categories
-    independently.
-    ``d_ij`` is 1 off the diagonal, ``c`` the table, and ``e`` the product of both sides' totals over the total weight.
-    Undefined if both sides used the same single category. Source: J. Cohen (1960), Educ. Psychol. Meas. 20."""
+    independently. ``d_ij`` is 1 off the diagonal, ``c`` the table, and ``e`` the product of both sides' totals over the
+    total weight. Undefined if both sides used the same single category. Source: J. Cohen (1960), Educ. Psychol. Meas.
+    20."""
     return _kappa(table, 1.0 - np.eye(len(table.values)))
 
 
@@ -48,9 +48,8 @@ def _kappa(table: Confusion, disagreement: Array) -> BatchStatistic:
 class Coincidences:
     """Pairs of ratings of the same unit, by category, for a batch of weightings.
 
-    ``counts[..., k, l]``: coincidences, in which a unit with m ratings has weight m (Krippendorff).
-    ``shares[..., k, l]``: share of rating pairs, in which every unit with two or more ratings has equal weight; sums to
-    1.
+    ``counts[..., k, l]``: coincidences, in which a unit with m ratings has weight m (Krippendorff). ``shares[..., k,
+    l]``: share of rating pairs, in which every unit with two or more ratings has equal weight; sums to 1.
     ``prevalence[..., k]``: mean share of a category over all rated units."""
 
     counts: Array
@@ -103,8 +102,7 @@ def fleiss_kappa(table: Coincidences) -> BatchStatistic:
     """Fleiss' kappa of several raters, at most 1: ``(p_a - p_e) / (1 - p_e)`` with ``p_e = sum_k pi_k^2``.
 
     ``p_a`` is the share of agreeing rating pairs, ``pi_k`` the mean share of category k. Missing ratings are handled as
-    in
-    Gwet (2014). Undefined if only one category was used. Source: J. L. Fleiss (1971), Psychol. Bull. 76."""
+    in Gwet (2014). Undefined if only one category was used. Source: J. L. Fleiss (1971), Psychol. Bull. 76."""
     observed = np.trace(table.shares, axis1=-2, axis2=-1)
     expected = np.square(table.prevalence).sum(axis=-1)
     has_categories = (table.prevalence > 0).sum(axis=-1) > 1
@@ -126,9 +124,8 @@ def _ac(table: Coincidences, agreement: Array) -> BatchStatistic:
     """Gwet's AC: ``(p_a - p_e) / (1 - p_e)``, at most 1.
 
     ``p_a`` is the weighted share of agreeing rating pairs. ``p_e = T / (q (q - 1)) sum_k pi_k (1 - pi_k)``, with T the
-    sum
-    of the weights and q the number of declared categories. Unlike kappa, AC stays stable if nearly all ratings have one
-    value. Undefined without an item that has two ratings.
+    sum of the weights and q the number of declared categories. Unlike kappa, AC stays stable if nearly all ratings have
+    one value. Undefined without an item that has two ratings.
 
     Source: K. L. Gwet (2014), Handbook of Inter-Rater Reliability, 4th edition, chapters 4 and 5."""
     size = len(table.values)
@@ -161,10 +158,9 @@ def _alpha(table: Coincidences, distance: Array) -> BatchStatistic:
     """Krippendorff's alpha, at most 1: ``1 - (n - 1) sum o_ck d_ck / sum n_c n_k d_ck`` over the pairable values.
 
     It compares the observed distance between ratings of the same item with the distance expected between any two
-    ratings.
-    Missing ratings are allowed. Undefined if only one value was used. With weights, n is the sum of weights times
-    ratings,
-    and the weights have a mean of 1. Source: K. Krippendorff (2011), Computing Krippendorff's alpha-reliability."""
+    ratings. Missing ratings are allowed. Undefined if only one value was used. With weights, n is the sum of weights
+    times ratings, and the weights have a mean of 1. Source: K. Krippendorff (2011), Computing Krippendorff's
+    alpha-reliability."""
     totals = table.counts.sum(axis=-1)
     observed = (table.counts * distance).sum(axis=(-2, -1)) * (totals.sum(axis=-1) - 1.0)
     expected = (totals[..., :, None] * totals[..., None, :] * distance).sum(axis=(-2, -1))

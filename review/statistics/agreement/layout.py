@@ -104,10 +104,8 @@ class Layout:
     """Distinct pairs of values and categories, and the pair of each comparable item.
 
     ``positions`` are positions in the input; ``cell`` and ``item_weight`` are aligned with them. ``judge``, ``expert``
-    and
-    the categories are aligned with the distinct pairs. Continuous scales without bins have no categories. Weights have
-    a
-    mean of 1."""
+    and the categories are aligned with the distinct pairs. Continuous scales without bins have no categories. Weights
+    have a mean of 1."""
 
     positions: Indices
     cell: Indices

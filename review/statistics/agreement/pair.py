@@ -75,10 +75,8 @@ def compare(
     """Compare a judge with the experts' consensus, answer by answer (the sequences are aligned).
 
     Correlations, MAE, bias and RMSE use unrounded values. The other statistics use values rounded half up to the
-    declared
-    scale. Expert ties on yes/no (a mean of 0.5) and classes (``None``) are counted and left out of all statistics, so
-    that
-    all of them share one ``n``.
+    declared scale. Expert ties on yes/no (a mean of 0.5) and classes (``None``) are counted and left out of all
+    statistics, so that all of them share one ``n``.
 
     Continuous scales need ``bins`` (edges in rising order) for statistics by level. ``weights`` are 1 / (probability x
     response rate); without them every answer counts once. Only the statistics in ``only`` get an interval.
@@ -188,8 +186,7 @@ class CurvePoint:
     """Point of a reliability curve: answers with about the same judge value.
 
     ``judge`` and ``expert`` are means. ``low`` and ``high`` bound the 95% interval of the expert mean; they are
-    ``None`` with
-    too few groups or no variation."""
+    ``None`` with too few groups or no variation."""
 
     judge: float
     expert: float
@@ -211,12 +208,11 @@ def reliability_curve(
     """Points of the reliability curve, by rising judge value.
 
     There is one point for each level the judge gave; continuous scales have up to ten equally filled bins. A judge
-    whose
-    scores equal the experts' means lies on the diagonal. Classes have no order and no curve.
+    whose scores equal the experts' means lies on the diagonal. Classes have no order and no curve.
 
     Intervals are of the weighted mean, cut at the ends of the scale and robust to dependent answers of a group
-    (linearised,
-    as for a ratio: W. G. Cochran, 1977, Sampling Techniques, 6.4), with t of groups - 1 degrees of freedom."""
+    (linearised, as for a ratio: W. G. Cochran, 1977, Sampling Techniques, 6.4), with t of groups - 1 degrees of
+    freedom."""
     if scale.kind is ScaleKind.CLASS:
         return ()
     comparable = [
@@ -289,8 +285,7 @@ def scatter_points(
     """Points ``(expert, judge, answers)`` of a scatter plot, in order.
 
     Means are rounded to a quarter of a level, continuous values to a twentieth of the scale. Answers without either
-    value
-    are left out. Classes have no points."""
+    value are left out. Classes have no points."""
     if scale.kind is ScaleKind.CLASS:
         return ()
     step = 0.25 if scale.levels else scale.width / GRID_STEPS

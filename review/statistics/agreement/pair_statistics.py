@@ -130,8 +130,7 @@ def kendall_tau_b(pairs: Pairs) -> BatchStatistic:
     """Rank correlation from concordant minus discordant pairs of answers, -1 to 1, corrected for ties.
 
     ``tau_b = (C - D) / sqrt(T_judge T_expert)``, with T the weight of pairs not tied on that side and ``w_i w_j`` the
-    weight
-    of a pair. Undefined if either side is constant. Source: M. G. Kendall (1945), Biometrika 33.
+    weight of a pair. Undefined if either side is constant. Source: M. G. Kendall (1945), Biometrika 33.
 
     Pairs are counted by the binary digits of the ranks of the side with fewer values, in ``O(k log k)`` per batch
     member."""
@@ -159,8 +158,8 @@ def _net_concordance(coarse: Indices, fine: Indices, share: Array) -> Array:
     """Weight of concordant minus discordant pairs.
 
     Two different ranks share all binary digits above exactly one digit, in which the smaller has 0 and the larger 1.
-    Each
-    digit is one pass: within a block of equal higher digits, every member with a 1 is paired with all that have a 0."""
+    Each digit is one pass: within a block of equal higher digits, every member with a 1 is paired with all that have a
+    0."""
     net = np.zeros(share.shape[:-1])
     for digit in range(int(coarse.max()).bit_length()):
         block = coarse >> (digit + 1)

@@ -43,14 +43,12 @@ class JudgeTrust:
     """Verdict with the figures behind it.
 
     ``value`` is the deciding ``statistic``, with its interval ``low`` to ``high``. ``experts`` is the same statistic
-    among
-    the experts, over ``shared`` answers. ``None`` means undefined, with a ``reason``.
+    among the experts, over ``shared`` answers. ``None`` means undefined, with a ``reason``.
 
     ``bias`` is judge minus experts if larger than half a level; ``lenient`` means that it favours the system.
-    ``commonest``
-    is the value of at least 90% of the ratings, with their ``share``; ``exact`` is the share of equal values. ``more``
-    is
-    the number of ratings that would settle an open verdict if the value stays; 0 if unknown or not needed."""
+    ``commonest`` is the value of at least 90% of the ratings, with their ``share``; ``exact`` is the share of equal
+    values. ``more`` is the number of ratings that would settle an open verdict if the value stays; 0 if unknown or not
+    needed."""
 
     trust: Trust
     statistic: str
@@ -88,18 +86,15 @@ def judge_trust(
     """Derive the verdict on a judge.
 
     ``pair`` has the intervals of :func:`decisive_statistics`, unless it compares so many answers that no interval can
-    span
-    .4 to .6. ``built_on`` counts rated answers that ``pair`` leaves out because the judge's prompt was built on them.
-    ``lower_better`` marks a metric with good low values.
+    span .4 to .6. ``built_on`` counts rated answers that ``pair`` leaves out because the judge's prompt was built on
+    them. ``lower_better`` marks a metric with good low values.
 
     *Yes*: agreement of at least .6 with a lower limit above .4. *No*: below .4 with an upper limit below .6. *Cannot
-    tell
-    yet*: the interval holds both, or fewer than 20 answers are rated. Otherwise *with care*.
+    tell yet*: the interval holds both, or fewer than 20 answers are rated. Otherwise *with care*.
 
     Two checks take precedence. A mean bias of more than half a level lowers kappa although the ranking may be right:
-    *with
-    care*, unless the correlation is low too. If nearly all ratings have one level, kappa is near 0 for any judge: AC1
-    decides, and a *yes* also needs kappa."""
+    *with care*, unless the correlation is low too. If nearly all ratings have one level, kappa is near 0 for any judge:
+    AC1 decides, and a *yes* also needs kappa."""
     statistic = headline_statistic(scale)
     commonest, share = _most_common_value(pair)
     skewed = share >= SKEWED_SHARE

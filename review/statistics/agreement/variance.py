@@ -85,8 +85,7 @@ def variance_split(
     """Estimate the variance components of ratings with gaps and, from the judge's repeats by answer, of its scores.
 
     Experts: analysis of variance with unequal numbers (C. R. Henderson, 1953, Biometrics 9, method 1). Uncorrected sums
-    of
-    squares by answer, by reviewer, by both, in all, and of the mean are set equal to their expectations.
+    of squares by answer, by reviewer, by both, in all, and of the mean are set equal to their expectations.
 
     Judge: noise is the mean square within answers. The judge's own error is the variance over answers of judge minus
     experts' mean, less the contributions of noise and experts."""
@@ -221,8 +220,7 @@ def _judge_error(
 
     It is the sample variance over answers of judge minus experts' mean, less the expected contributions of noise and
     experts. A component whose errors have the covariances V contributes ``(trace V - 1'V1 / n) / (n - 1)``. A
-    reviewer's
-    leniency is shared by the answers they rated, so only unequal shares contribute."""
+    reviewer's leniency is shared by the answers they rated, so only unequal shares contribute."""
     by_answer: dict[Hashable, list[Observation]] = {}
     for rating in ratings:
         by_answer.setdefault(rating.answer, []).append(rating)

@@ -1,10 +1,9 @@
 """Confidence interval for the mean of all answers that stays valid while ratings arrive (betting without replacement).
 
 For each candidate mean m, a bettor stakes on the ratings, with stakes fixed before each rating. If m is true, his
-wealth
-grows by the factor 1 / error with a chance of at most ``error``, however often one checks (I. Waudby-Smith, A. Ramdas,
-2024, Estimating means of bounded random variables by betting, J. R. Stat. Soc. B 86, section 5). The interval holds
-all means that have not been excluded in this way.
+wealth grows by the factor 1 / error with a chance of at most ``error``, however often one checks (I. Waudby-Smith, A.
+Ramdas, 2024, Estimating means of bounded random variables by betting, J. R. Stat. Soc. B 86, section 5). The interval
+holds all means that have not been excluded in this way.
 
 The judge's values of all answers are known. Each answer therefore counts as its rating minus b times the judge's
 deviation from the mean of the unrated answers, with b estimated from the earlier ratings."""
@@ -28,8 +27,7 @@ class RatingStream:
     """Stratum whose ratings arrive in random order.
 
     ``judge`` holds the judge's value of every answer (none if it failed), ``ratings`` the ratings so far as position
-    and
-    value. ``planned`` is the number of answers drawn."""
+    and value. ``planned`` is the number of answers drawn."""
 
     judge: Sequence[float | None] | Array
     ratings: Sequence[tuple[int, float]]

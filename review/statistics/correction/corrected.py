@@ -35,7 +35,7 @@ from review.statistics.correction.outcome import (
     group_deviation,
     target_interval,
 )
-from review.statistics.correction.parts import (
+from review.statistics.correction.strata_estimates import (
     EstimatePart,
     NotEstimable,
     StratumContribution,
@@ -276,8 +276,7 @@ def corrected_component(
     """Corrected score of a component: the mean that these reviewers, rating blind, would give to all its answers.
 
     It is in the component's own units, without its ``weight``. ``is_subset``: the answers are part of the drawn frame,
-    such
-    as a category."""
+    such as a category."""
     fit = fit_component(component, confidence, is_subset=is_subset)
     frame = component.frame
     size = len(frame)
@@ -301,22 +300,16 @@ def corrected_overall(
     """Corrected overall score: the sum of weight times corrected component.
 
     Influences are summed per answer before the variance, so that components rated on different answers combine.
-    ``labels``
-    and ``effective_labels`` count answers. The score is withheld while any component is withheld, and names those; it
-    is
-    also withheld if no component was rated.
+    ``labels`` and ``effective_labels`` count answers. The score is withheld while any component is withheld, and names
+    those; it is also withheld if no component was rated.
 
     A component without ratings, or with a small incomplete frame, enters uncorrected. Exact ones are listed in
-    ``named``,
-    those of a judge in ``unrated`` with their weight (their largest contribution). The latter widen the interval by
-    their
-    possible values, and the score is only *partly corrected*.
+    ``named``, those of a judge in ``unrated`` with their weight (their largest contribution). The latter widen the
+    interval by their possible values, and the score is only *partly corrected*.
 
     ``is_subset``: the answers are part of the drawn frame, such as a category. ``unrated_like_rated`` assumes a limit
-    on the
-    judge's bias in the unrated components (``assumed``): the largest limit among the rated ones, as a share of the
-    scale.
-    Without it, any value of the scale is possible."""
+    on the judge's bias in the unrated components (``assumed``): the largest limit among the rated ones, as a share of
+    the scale. Without it, any value of the scale is possible."""
     entries = {component.name: _component_entry(component, confidence, is_subset=is_subset) for component in components}
     frame = unite_frames([component.frame for component in components])
     size, labels = len(frame.labelled), int(frame.labelled.sum())

@@ -34,14 +34,10 @@ class SamplingFrame:
 
     ``key`` is the position of each answer in ``names``, which are unique; subsets of one frame share the list.
     ``judge`` is the scorer's value or contribution, NaN if it failed. ``rating`` is the mean of the blind initial
-    ratings,
-    NaN unless rated. ``state`` is a :class:`ReviewState`. ``probability`` is the chance of being sampled by any draw
-    (above
-    0), NaN if unknown. ``stratum`` and ``group`` are positions in the names ``strata`` and ``groups``; answers of one
-    group
-    are not independent. ``in_prompt``: the judge's prompt was developed on this rating, which therefore represents no
-    other
-    answer."""
+    ratings, NaN unless rated. ``state`` is a :class:`ReviewState`. ``probability`` is the chance of being sampled by
+    any draw (above 0), NaN if unknown. ``stratum`` and ``group`` are positions in the names ``strata`` and ``groups``;
+    answers of one group are not independent. ``in_prompt``: the judge's prompt was developed on this rating, which
+    therefore represents no other answer."""
 
     key: Indices
     names: Sequence[AnswerKey]
@@ -107,16 +103,12 @@ class Component:
     """Component of a score, over its frame.
 
     ``low`` and ``high`` bound its values. In per-answer profiles the values are contributions, weight times value (0 if
-    the
-    component does not apply), over all answers, and ``weight`` is 1. In run-mean profiles they are the metric's own
-    values,
-    over the answers it applies to, and ``weight`` is that of the profile.
+    the component does not apply), over all answers, and ``weight`` is 1. In run-mean profiles they are the metric's own
+    values, over the answers it applies to, and ``weight`` is that of the profile.
 
     ``judged``: a judge gives the values, so that without ratings the mean may lie anywhere from ``low`` to ``most``.
-    Values
-    of rules and embeddings are exact. ``most`` equals ``high``, except for contributions of a component that does not
-    apply
-    everywhere: it is then the mean of the largest contribution of each answer."""
+    Values of rules and embeddings are exact. ``most`` equals ``high``, except for contributions of a component that
+    does not apply everywhere: it is then the mean of the largest contribution of each answer."""
 
     name: str
     frame: SamplingFrame
@@ -148,10 +140,8 @@ class Stratum:
     """Stratum of a frame.
 
     ``members`` are positions in the frame, ``labelled`` those of its usable ratings. ``judge`` is aligned with
-    ``members``
-    (zeros if ``judge_failed``). ``rating``, ``judged`` and ``inclusion`` are aligned with ``labelled``: the expert's
-    value,
-    the judge's value, and probability times response rate.
+    ``members`` (zeros if ``judge_failed``). ``rating``, ``judged`` and ``inclusion`` are aligned with ``labelled``: the
+    expert's value, the judge's value, and probability times response rate.
 
     ``reached`` counts the sampled answers that reviewers came to, ``unanswered`` those of them without a rating.
     ``unanswered_share`` is the share of the stratum that these represent, by 1 / probability."""
@@ -192,8 +182,7 @@ def frame_strata(frame: SamplingFrame) -> list[Stratum]:
     """Strata of a frame, sorted by name.
 
     The judge's failures are strata of their own (post-strata if the draw did not separate them). So are the ratings
-    that
-    the judge's prompt was developed on (certainty strata)."""
+    that the judge's prompt was developed on (certainty strata)."""
     return [part for stratum in _named_strata(frame) for part in _split_prompt_labels(stratum, frame)]
 
 
@@ -211,8 +200,7 @@ def _split_prompt_labels(stratum: Stratum, frame: SamplingFrame) -> list[Stratum
 
     A remaining answer was rated by chance, and by chance not used. With p the inclusion in the whole stratum and s the
     share of its ratings that were not used, its inclusion is ``p s / (1 - p (1 - s))``. For a simple draw of n of N
-    answers
-    of which k were used, that is ``(n - k) / (N - k)``."""
+    answers of which k were used, that is ``(n - k) / (N - k)``."""
     prompt_labels = stratum.labelled[frame.in_prompt[stratum.labelled]]
     if not len(prompt_labels) or stratum.census:
         return [stratum]

@@ -73,16 +73,13 @@ class Estimate:
     """Corrected score with its interval.
 
     ``n`` is the size of the frame, ``labels`` the number of ratings used. ``effective_labels`` is the number of labels
-    of a
-    uniform draw that gives the same width without the judge. ``slope`` is the regression's b (stored as lambda).
+    of a uniform draw that gives the same width without the judge. ``slope`` is the regression's b (stored as lambda).
     ``non_response`` is the share of reached items without a rating; ``response_bounds`` are the values if all of these
-    had
-    the worst or the best rating.
+    had the worst or the best rating.
 
     ``named`` lists exact components that entered uncorrected. ``unrated`` lists components of a judge that nobody
-    rated,
-    with their weight in the score (0 to 1): the figure is then *partly corrected*. Its interval covers their possible
-    values: the whole scale, or the share ``assumed`` of it if that was assumed as the judge's largest bias."""
+    rated, with their weight in the score (0 to 1): the figure is then *partly corrected*. Its interval covers their
+    possible values: the whole scale, or the share ``assumed`` of it if that was assumed as the judge's largest bias."""
 
     value: float
     low: float
@@ -101,7 +98,7 @@ class Estimate:
     assumed: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Stable JSON form of the ``correct`` command, the report and REST."""
+        """Stable JSON form of the ``corrected_scores`` command, the report and REST."""
         return {
             "value": self.value,
             "low": self.low,
@@ -155,8 +152,7 @@ class Influence:
 
     ``below`` and ``above`` widen the interval by bounds that the variance does not cover. ``freedom`` is the degrees of
     freedom of ``design``, ``None`` if nothing was estimated. ``unseen`` is the additional variance for answers unlike
-    all
-    rated ones."""
+    all rated ones."""
 
     value: float
     design: Array
@@ -192,12 +188,10 @@ def score_interval(value: float, variance: float, quantile: float, bounds: tuple
 
     The standard deviation is the given one, or one that changes with m like ``(high - m)(m - low)``, as that of a share
     does (E. B. Wilson, 1927, JASA 22). The interval contains the symmetric one. On a skewed scale it reaches further
-    towards
-    the middle, because more frequent rare answers would also vary more.
+    towards the middle, because more frequent rare answers would also vary more.
 
     ``value`` counts as at least one standard error from the ends of ``bounds``, so that a sample without a rare answer
-    does
-    not give the whole scale."""
+    does not give the whole scale."""
     low, high = bounds
     error = min(math.sqrt(variance), (high - low) / 2)
     if error <= 1e-12 * (high - low):
@@ -229,13 +223,12 @@ def group_freedom(group_sizes: Indices) -> float:
     """Degrees of freedom of a cluster-robust variance: groups minus one for equal sizes, fewer for unequal sizes.
 
     It is that of a chi-squared with the same mean and variance as the sum of squares over groups (F. E. Satterthwaite,
-    1946,
-    Biometrics 2), if the groups' means are independent with equal variance (R. M. Bell, D. F. McCaffrey, 2002, Survey
-    Methodology 28; the working model of G. W. Imbens, M. Kolesar, 2016, Review of Economics and Statistics 98).
+    1946, Biometrics 2), if the groups' means are independent with equal variance (R. M. Bell, D. F. McCaffrey, 2002,
+    Survey Methodology 28; the working model of G. W. Imbens, M. Kolesar, 2016, Review of Economics and Statistics 98).
 
     With shares ``h`` of the answers and group means ``u`` the sum is ``u'Mu``, ``M = (I - h1') diag(h^2) (I - 1h')``.
-    The
-    degrees of freedom are ``tr(M)^2 / tr(M^2)``, in time linear in the groups. At least 1; two groups always have 1."""
+    The degrees of freedom are ``tr(M)^2 / tr(M^2)``, in time linear in the groups. At least 1; two groups always have
+    1."""
     if len(group_sizes) < 3:
         return 1.0
     share = np.asarray(group_sizes, dtype=np.float64) / float(np.sum(group_sizes))
@@ -277,10 +270,9 @@ def target_interval(
     """Interval for a target, clipped to ``bounds``; ``None`` for questions like these with fewer than two groups.
 
     ``this_run`` uses the design variance and t with the estimate's degrees of freedom. ``questions_like_these`` uses
-    the
-    variance of the groups' summed influence and the degrees of freedom of :func:`group_freedom`. These are at most the
-    groups with a label minus one, if labels were used, and at most the estimate's own. Both add the variance of unseen
-    answers, by :func:`score_interval`."""
+    the variance of the groups' summed influence and the degrees of freedom of :func:`group_freedom`. These are at most
+    the groups with a label minus one, if labels were used, and at most the estimate's own. Both add the variance of
+    unseen answers, by :func:`score_interval`."""
     freedom: float | None = influence.freedom
     variance, group_count = influence.design_variance, 0
     if target is Target.QUESTIONS_LIKE_THESE:

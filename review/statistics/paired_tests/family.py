@@ -28,8 +28,7 @@ class DifferenceFamily:
 
     ``level`` is the resulting level of each test: ``error`` for a single difference, never less than ``error / size``.
     ``p_values`` are adjusted, in the given order. A p-value is at most ``error`` exactly if the interval at ``1 -
-    level``
-    excludes 0."""
+    level`` excludes 0."""
 
     size: int
     level: float
@@ -90,9 +89,8 @@ def rank_bounds(runs: int, leads: Mapping[tuple[int, int], Deviation], *, seed: 
     """First and last possible rank of each run (1 is best), with simultaneous confidence for all runs.
 
     ``leads`` are the differences of pairs that vary, the first minus the second. A run ranks behind those that are
-    better at
-    a familywise error over all pairs (M. Mogstad, J. Romano, A. Shaikh, D. Wilhelm, 2024, Review of Economic Studies
-    91)."""
+    better at a familywise error over all pairs (M. Mogstad, J. Romano, A. Shaikh, D. Wilhelm, 2024, Review of Economic
+    Studies 91)."""
     better_runs, worse_runs = [0] * runs, [0] * runs
     family = difference_family(list(leads.values()), resamples=PAIR_RESAMPLES, seed=seed)
     for ((first, second), lead), p in zip(leads.items(), family.p_values, strict=True):

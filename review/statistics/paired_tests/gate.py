@@ -24,8 +24,7 @@ def fail_under(low: float, high: float, limit: float) -> GateVerdict:
     """Compare a score's interval with the lowest acceptable score.
 
     The gate passes if the whole interval is at least the limit, and fails if all of it is below. Values are rounded to
-    9
-    digits, so that 0.7 does not fail at 0.6999999999."""
+    9 digits, so that 0.7 does not fail at 0.6999999999."""
     low, high, limit = (round(number, DIGITS) for number in (low, high, limit))
     if low >= limit:
         return GateVerdict.PASSED
@@ -80,8 +79,7 @@ def questions_to_decide(questions: int, half_width: float, distance: float) -> S
     """Number of questions at which the half-width equals the value's ``distance`` from the limit.
 
     The half-width falls with the root of their number. ``None`` above ``MAX_SAMPLE_SIZE``: the value is too close to
-    the
-    limit."""
+    the limit."""
     if distance <= 0 or half_width <= 0:
         return None
     return _requirement(Resource.QUESTIONS, questions * (half_width / distance) ** 2)
@@ -111,10 +109,8 @@ def labels_to_decide(
     """Number of labels or questions that decides a corrected score.
 
     ``this_run`` and ``like_these`` are its half-widths for both targets. The first comes from rating ``labels`` of
-    ``frame``
-    answers and scales with ``1/n - 1/N``. The excess of the second is the variation between questions, which labels
-    cannot
-    reduce. If that alone is too wide, questions are needed."""
+    ``frame`` answers and scales with ``1/n - 1/N``. The excess of the second is the variation between questions, which
+    labels cannot reduce. If that alone is too wide, questions are needed."""
     if distance <= 0 or like_these <= 0:
         return None
     question_variance = max(0.0, like_these**2 - this_run**2)

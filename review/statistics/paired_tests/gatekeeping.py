@@ -1,8 +1,7 @@
 """Test order for several runs: overall scores before their metrics.
 
 A graphical procedure (F. Bretz, W. Maurer, W. Brannath, M. Posch, 2009, Statistics in Medicine 28, 586). Each of m
-overall
-scores is tested at error / m. If it differs, its level passes to its metrics, where max-t controls it
+overall scores is tested at error / m. If it differs, its level passes to its metrics, where max-t controls it
 (:mod:`review.statistics.paired_tests.family`). Metrics of an overall score that does not differ are not tested.
 
 For a run that is equal overall, a false verdict is one about its overall score; for a run that differs, one about a
@@ -40,8 +39,7 @@ class Branch:
     """Difference of an overall score, and differences of its metrics by name.
 
     ``overall`` is ``None`` if it cannot be tested; then no metric is tested. ``gated`` is false for runs without an
-    overall
-    score by design: their metrics are tested instead."""
+    overall score by design: their metrics are tested instead."""
 
     overall: Deviation | None
     metrics: Mapping[str, Deviation]
@@ -53,8 +51,7 @@ class BranchTests:
     """Adjusted p-values of a branch.
 
     A p-value is at most the error exactly if the difference is tested and its interval excludes 0. ``metric_p`` is
-    empty if
-    the metrics are not tested. The interval of each metric has ``metric_confidence``."""
+    empty if the metrics are not tested. The interval of each metric has ``metric_confidence``."""
 
     overall_p: float | None
     metric_p: Mapping[str, float]

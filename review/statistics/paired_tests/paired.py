@@ -25,9 +25,8 @@ def corrected_difference(
     """Corrected score of this run minus that of the baseline.
 
     Answers to one question must share a group (its id if it has none), so that the difficulty of a question cancels
-    out.
-    The labels of the two runs are labels of different answers. Withheld if either score is; the names of the baseline's
-    components start with ``baseline:``."""
+    out. The labels of the two runs are labels of different answers. Withheld if either score is; the names of the
+    baseline's components start with ``baseline:``."""
     return corrected_overall(_signed_components(candidate, baseline), target, confidence)
 
 
@@ -76,8 +75,8 @@ def mcnemar(gained: int, lost: int) -> McNemar:
     """Two-sided exact test that gains and losses are equally likely: ``2 P(X <= min)`` for X binomial with 1/2, at most
     1.
 
-    Questions with equal outcomes carry no information. Questions are assumed independent.
-    Source: Q. McNemar (1947), Psychometrika 12.
+    Questions with equal outcomes carry no information. Questions are assumed independent. Source: Q. McNemar (1947),
+    Psychometrika 12.
 
     :raises ValueError: for negative counts."""
     if gained < 0 or lost < 0:
@@ -97,9 +96,8 @@ def permutation_p(sums: Array, seed: int = 0) -> float:
     """Two-sided p-value of the groups' summed differences under swapping the two runs within each group.
 
     All ``2^G`` swaps are enumerated for up to 14 groups. Otherwise 10,000 seeded swaps are drawn and counted together
-    with
-    the observed one, so that p is never 0 (B. Phipson and G. K. Smyth, 2010, Stat. Appl. Genet. Mol. Biol. 9). Groups
-    without a difference are ignored; without any difference p is 1."""
+    with the observed one, so that p is never 0 (B. Phipson and G. K. Smyth, 2010, Stat. Appl. Genet. Mol. Biol. 9).
+    Groups without a difference are ignored; without any difference p is 1."""
     sums = sums[np.abs(sums) > ROUNDING]
     if not len(sums):
         return 1.0
@@ -121,13 +119,10 @@ class PairedDifference:
     """Difference of this run minus the baseline, over their common questions.
 
     ``low`` and ``high`` bound the interval for questions like these at ``confidence``, cluster-robust over groups;
-    ``None``
-    with fewer than two groups. ``p_value`` is the two-sided paired permutation of groups, without adjustment.
+    ``None`` with fewer than two groups. ``p_value`` is the two-sided paired permutation of groups, without adjustment.
     ``detectable`` is the smallest true difference that a comparison of this size finds in 4 of 5 cases. ``only_ours``
-    and
-    ``only_baseline`` count the questions left out. ``deviation`` is by group, ``None`` without an interval. ``limit``
-    is the
-    largest difference that the scale allows."""
+    and ``only_baseline`` count the questions left out. ``deviation`` is by group, ``None`` without an interval.
+    ``limit`` is the largest difference that the scale allows."""
 
     value: float
     low: float | None
@@ -195,10 +190,9 @@ def paired_difference(
     """Compare two runs question by question (key -> value); ``None`` without a common question.
 
     ``groups`` (key -> group) names questions that are not independent. The interval is t on the mean difference, with
-    the
-    variance of the groups' sums and the degrees of freedom of ``group_freedom``. It is cut at ``limit``, the largest
-    difference that the scale allows. A constant difference has no interval and no detectable difference, because its
-    variance is unknown."""
+    the variance of the groups' sums and the degrees of freedom of ``group_freedom``. It is cut at ``limit``, the
+    largest difference that the scale allows. A constant difference has no interval and no detectable difference,
+    because its variance is unknown."""
     return paired_sum([PairedPart(candidate, baseline)], groups, limit=limit, confidence=confidence, seed=seed)
 
 
@@ -213,12 +207,10 @@ def paired_sum(
     """Compare the sums of weight x mean of two runs, each component over its common questions.
 
     This is the comparison of scores on run means, whose components apply to different questions. A question adds
-    ``sum_j w_j
-    (d_ij - mean d_j) / n_j`` to the deviation of the sum (linearisation, W. G. Cochran, 1977, Sampling Techniques, 6),
-    and
-    ``sum_j w_j d_ij / n_j`` to the sum. The sign of the latter decides wins and losses; swapping the runs within a
-    group
-    changes the sign of its sum. With one component of weight 1 this is the paired difference."""
+    ``sum_j w_j (d_ij - mean d_j) / n_j`` to the deviation of the sum (linearisation, W. G. Cochran, 1977, Sampling
+    Techniques, 6), and ``sum_j w_j d_ij / n_j`` to the sum. The sign of the latter decides wins and losses; swapping
+    the runs within a group changes the sign of its sum. With one component of weight 1 this is the paired
+    difference."""
     share: dict[Hashable, float] = {}
     deviation: dict[Hashable, float] = {}
     for part in parts:

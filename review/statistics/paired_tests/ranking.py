@@ -61,8 +61,7 @@ def rank_weighted_runs(
     """Rank runs (run -> component -> question -> value) by the sum of weight x mean of the components.
 
     Each mean is over the questions that every run has for the component. Components without a common question are
-    ignored;
-    without any the order is empty."""
+    ignored; without any the order is empty."""
     common = {
         name: set.intersection(*(set(part_values.get(name, ())) for part_values in runs.values())) if runs else set()
         for name in weights
@@ -163,12 +162,9 @@ def weight_sensitivity(
     ``weights``.
 
     The score is ``sum_j w_j x_j`` with weights scaled to sum 1. ``holds`` multiplies each weight by a seeded factor
-    between
-    1/2 and 2, uniform on the log scale. ``best`` draws weights uniformly over all possible ones: the rank acceptability
-    of
-    R. Lahdelma, J. Hokkanen, P. Salminen (1998), Eur. J. Oper. Res. 106. Ties are shared. ``None`` with fewer than two
-    runs
-    or components.
+    between 1/2 and 2, uniform on the log scale. ``best`` draws weights uniformly over all possible ones: the rank
+    acceptability of R. Lahdelma, J. Hokkanen, P. Salminen (1998), Eur. J. Oper. Res. 106. Ties are shared. ``None``
+    with fewer than two runs or components.
 
     :raises ValueError: for a weight that is not positive."""
     if len(runs) < 2 or len(weights) < 2:

@@ -28,10 +28,8 @@ class Pool:
     """Passages that a system retrieved for a question, or that a label names; aligned by passage.
 
     ``question`` numbers the questions from 0. ``ranks`` has a row for each system: the passage's first rank from 1, or
-    0 if it
-    was not retrieved. ``known`` is the relevance from 0 to 1 of a label from before the draw, else NaN. ``judge`` is an
-    LLM
-    judge's score from 0 to 1, or NaN."""
+    0 if it was not retrieved. ``known`` is the relevance from 0 to 1 of a label from before the draw, else NaN.
+    ``judge`` is an LLM judge's score from 0 to 1, or NaN."""
 
     question: Indices
     ranks: Indices
@@ -89,8 +87,7 @@ class PoolFigures:
     """Metrics of systems, and differences of two systems in the order of :func:`system_pairs`.
 
     ``value`` is by metric and system. ``influence`` is the derivative by passage relevance, by metric, system and
-    passage.
-    ``deviation`` is each question's share of the mean's deviation, by metric, system and question."""
+    passage. ``deviation`` is each question's share of the mean's deviation, by metric, system and question."""
 
     value: Array
     influence: Array
@@ -133,12 +130,9 @@ def pool_figures(pool: Pool, relevance: Array, least: Array, counted: Mask) -> P
     """Precision, recall and nDCG at k as means over questions.
 
     Relevances may be terms of an estimated sum, so a passage's value may lie outside 0 to 1. Precision covers all
-    questions,
-    recall and nDCG those ``counted`` (flags by question). Per question recall is ``sum_topk y / R`` and nDCG ``sum_topk
-    y /
-    log2(rank + 1) / ideal(R)``, with ``R = sum y`` over the pool and at least ``least`` (the known relevance by
-    question).
-    Influences are derivatives (Taylor linearisation)."""
+    questions, recall and nDCG those ``counted`` (flags by question). Per question recall is ``sum_topk y / R`` and nDCG
+    ``sum_topk y / log2(rank + 1) / ideal(R)``, with ``R = sum y`` over the pool and at least ``least`` (the known
+    relevance by question). Influences are derivatives (Taylor linearisation)."""
     top, question = pool.within_k(), pool.question
     weight = counted[question] / max(1, int(counted.sum()))
     means = [_mean(pool.sums(top * relevance) / pool.k, np.ones(pool.questions))]

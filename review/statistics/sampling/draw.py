@@ -18,12 +18,11 @@ def allocate(
     """Allocate ``total`` answers to strata of the given ``sizes``.
 
     The allocation is proportional to size, or with ``deviations`` to size times standard deviation (J. Neyman, 1934,
-    JRSS 97).
-    A stratum without a deviation gets the mean of the known ones. Every stratum gets at least ``per_stratum``, or all
-    it
-    has, and never more than it has. Remainders go to the largest fractions, so that the sum is ``total``.
+    JRSS 97). A stratum without a deviation gets the mean of the known ones. Every stratum gets at least
+    ``per_stratum``, or all it has, and never more than it has. Remainders go to the largest fractions, so that the sum
+    is ``total``.
 
-    :raises Refused: ``draw_too_small`` if the minimum samples need more than ``total``."""
+    :raises DomainError: ``draw_too_small`` if the minimum samples need more than ``total``."""
     minimum = {stratum: min(per_stratum, size) for stratum, size in sizes.items()}
     total = min(total, sum(sizes.values()))
     if sum(minimum.values()) > total:
@@ -85,10 +84,9 @@ def uncertainty_probabilities(keys: Sequence[int], spread: Mapping[int, float], 
     """Probability of each answer under Poisson sampling with expected size ``size``.
 
     Half of it is proportional to the spread, half uniform; an answer without a spread has the uniform half.
-    Probabilities
-    above 1 are cut and the others raised, so that the sum stays ``size``.
+    Probabilities above 1 are cut and the others raised, so that the sum stays ``size``.
 
-    :raises Refused: ``no_spread`` if no answer has a positive spread."""
+    :raises DomainError: ``no_spread`` if no answer has a positive spread."""
     values = np.array([max(0.0, spread.get(key, 0.0)) for key in keys], dtype=np.float64)
     if not np.isfinite(values).all() or values.sum() <= 0:
         raise DomainError("no_spread")
@@ -121,7 +119,7 @@ def draw(
     ``uncertainty`` reaches its size on average. ``fails_plus_share`` with a share, ``all`` and ``hand_picked`` ignore
     it.
 
-    :raises Refused: ``empty_frame``, ``draw_too_small``, ``no_spread``, ``no_fail_threshold``, ``fails_exceed_size``
+    :raises DomainError: ``empty_frame``, ``draw_too_small``, ``no_spread``, ``no_fail_threshold``, ``fails_exceed_size``
         or ``unknown_keys``.
     :raises ValueError: for duplicate keys or a size below 1."""
     strategy = Strategy(strategy)
@@ -263,7 +261,7 @@ def assign_by_tag(
 
     An item with no such tag goes to the people with the fewest items.
 
-    :raises Refused: ``too_few_for_tag`` if an item needs more people than have its tags."""
+    :raises DomainError: ``too_few_for_tag`` if an item needs more people than have its tags."""
     _check_reviewer_count(needs, people)
     load_by_person = {person: loads.get(person, 0) for person in people}
     assigned = []

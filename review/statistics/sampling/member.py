@@ -74,16 +74,11 @@ class DrawParams:
     """Parameters of a strategy besides its size.
 
     ``certain``: answers taken by earlier draws whose ratings were seen. They are sampled with probability 1, and the
-    others
-    are drawn separately. ``keys``: hand-picked answers. ``fail_below``: judge scores under it are fails. ``share`` (0
-    to
-    1): share of the other answers that is taken, instead of the size. ``spread``: the judge's disagreement with itself
-    per
-    answer, in any unit, not negative. ``pilot_sd``: standard deviation of the experts' values (or of expert minus
-    judge)
-    per stratum from earlier ratings, for Neyman allocation. ``merge_below``: strata with a smaller share of the frame
-    are
-    merged. ``per_stratum``: minimum sample of a stratum."""
+    others are drawn separately. ``keys``: hand-picked answers. ``fail_below``: judge scores under it are fails.
+    ``share`` (0 to 1): share of the other answers that is taken, instead of the size. ``spread``: the judge's
+    disagreement with itself per answer, in any unit, not negative. ``pilot_sd``: standard deviation of the experts'
+    values (or of expert minus judge) per stratum from earlier ratings, for Neyman allocation. ``merge_below``: strata
+    with a smaller share of the frame are merged. ``per_stratum``: minimum sample of a stratum."""
 
     certain: frozenset[int] = frozenset()
     keys: frozenset[int] = frozenset()
@@ -111,8 +106,7 @@ def unite_draws(draws: Sequence[Inclusions]) -> dict[int, Inclusion]:
     An answer that was only hand-picked does not count as sampled, unless no draw has probabilities.
 
     The strata are those of the draw with most strata (of equal ones, the larger draw). That draw filled each of its
-    strata,
-    which crossed strata would not guarantee. The probabilities account for the other draws.
+    strata, which crossed strata would not guarantee. The probabilities account for the other draws.
 
     :raises ValueError: if the draws have different frames, or there is none."""
     if len({frozenset(draw) for draw in draws}) != 1:
@@ -170,10 +164,8 @@ def stratify(members: Sequence[Member], merge_below: float, max_strata: int | No
     """Stratum of every member, by key: judge score x category.
 
     Answers that the judge failed on are one stratum, which is never merged. Other cells below ``merge_below`` (a share
-    of
-    the frame) are merged with the neighbouring score of their category, then with another category. The smallest cells
-    are
-    merged while there are more than ``max_strata`` strata."""
+    of the frame) are merged with the neighbouring score of their category, then with another category. The smallest
+    cells are merged while there are more than ``max_strata`` strata."""
     failed = [member.key for member in members if member.failed]
     bands, band_ends = _bands(members)
     cells = _cells(members, bands)

@@ -10,11 +10,11 @@ import pytest
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.samples import Status
 from evaluation.criteria.services import activate, deactivate, draft
-from evaluation.judges.shipping import baseline_judge, save_judge
+from evaluation.judges.shipped import baseline_judge, save_judge
 from evaluation.models import AnswerSet, CriterionVersion, Endpoint, JudgeVersion, Reply, Run, Score
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
 from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, spec
 from tests.evaluation.scoring.families import profile_of

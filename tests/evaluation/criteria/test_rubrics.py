@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import activate, draft, find_version, propose, retire, rubric_scope, version_statuses
-from evaluation.judges.shipping import baseline_judge, profile_row, shipped_rubric_row
-from evaluation.judging.drafting import check_draft, rubric_yaml, unified_diff
+from evaluation.judges.shipped import baseline_judge, profile_row, shipped_rubric_row
+from evaluation.judging.draft_checks import check_draft, rubric_yaml, unified_diff
 from evaluation.judging.rubric import Rubric, parse_rubric, shipped_rubric, shipped_rubrics
 from evaluation.models import (
     AnswerSet,
@@ -32,8 +32,8 @@ from evaluation.models import (
     WorkUnit,
 )
 from evaluation.models.run_spec import RunSpec
+from evaluation.runs.creation import launch_run, prepare_run
 from evaluation.runs.experiments import export_experiment
-from evaluation.runs.making import launch_run, prepare_run
 from evaluation.runs.planning import plan_draft
 from evaluation.runs.results import drift
 from evaluation.worker.lifecycle import planned_units, seal_key

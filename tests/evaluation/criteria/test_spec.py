@@ -11,7 +11,7 @@ from evaluation.core.errors import InvalidFile
 from evaluation.core.scales import ReviewForm
 from evaluation.judging.criteria.spec import read_criterion
 from evaluation.judging.rubric import PromptSlot
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from tests.evaluation.criteria.written import ENGLISH, fields, spec
 
 YES_NO = {"question": "Signed?", "levels": [{"value": 0, "text": "No"}, {"value": 1, "text": "Yes"}]}

@@ -9,9 +9,9 @@ from evaluation.datasets.uploads import QUESTIONS, confirm_upload, store_upload
 from evaluation.formats.reading import read_answers
 from evaluation.models import Answer, AnswerSet, ImportBatch, QuestionSet, Run, SystemVersion
 from evaluation.runs.answer_files import import_answers
+from tests.concurrency import WAITS, together
 from tests.evaluation.datasets.sources import as_json, as_lines, question, question_file
 from tests.factories import make_project, make_question_set
-from tests.together import WAITS, together
 
 pytestmark = [WAITS, pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 

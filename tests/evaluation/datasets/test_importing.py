@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection
 from evaluation.core.errors import DomainError
 from evaluation.datasets import importing
 from evaluation.datasets.importing import import_question_set, set_name
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from evaluation.models import AuditEvent, Question, QuestionSet
 from tests.evaluation.datasets.sources import question, question_file
 from tests.factories import make_project, make_user

@@ -15,7 +15,7 @@ from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.datasets import importing
 from evaluation.datasets.importing import import_question_set
 from evaluation.datasets.uploads import QUESTIONS, confirm_upload, expire_uploads, preview, store_upload
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from evaluation.models import ImportBatch, QuestionSet
 from tests.evaluation.datasets.sources import as_json, question, question_file
 from tests.factories import make_project, make_user

@@ -15,7 +15,7 @@ from evaluation.core.scales import Scale
 from evaluation.formats.label_studio import Control, labelling_config
 from evaluation.formats.rating_rows import RatingFile
 from evaluation.formats.reading import read_label_studio
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 
 SCALES = {
     "correctness": Scale.parse("1..5"),

@@ -6,7 +6,7 @@ import pytest
 from openpyxl import Workbook
 
 from evaluation.formats.reading import read_answers, read_questions
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from tests.evaluation.formats.support import jsonl, refused, xlsx
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.errors import InvalidFile, Problem
-from evaluation.formats import aside, streaming
+from evaluation.formats import spool, streaming
 from evaluation.formats.answer_rows import AnswerRow
 from evaluation.formats.reading import read_answers, read_questions
 from evaluation.formats.shaping import read_map
@@ -289,7 +289,7 @@ def test_known_shapes_and_maps_of_questions_are_read_row_by_row() -> None:
 def test_questions_read_row_by_row_are_in_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"".join(b'{"question": "%d?"}\n' % n for n in range(5))
     file = read_question_set(MemorySource(data), "a.jsonl")
-    assert isinstance(file.questions, aside.SpooledSequence)
+    assert isinstance(file.questions, spool.SpooledSequence)
     assert [one.text for one in file.questions[1:3]] == ["1?", "2?"]
     assert file.questions[-1].text == "4?"
     with pytest.raises(InvalidFile, match="file_too_large"):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.gates import applicability
+from evaluation.judging.prechecks import applicability
 from tests.evaluation.judging.samples import ALL, answer, question
 
 SPECS = family_named("answer_quality").produced_metrics

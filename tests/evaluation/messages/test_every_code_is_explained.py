@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.messages import problems, reasons, system_settings
-from evaluation.messages.sentences import REFUSALS
+from evaluation.messages.explanations import REFUSALS
 
 ROOT = Path(__file__).resolve().parents[3]
 SENTENCES = {

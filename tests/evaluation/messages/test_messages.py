@@ -14,7 +14,13 @@ from evaluation.formats.reading import read_questions
 from evaluation.formats.tree import PARAMETERS
 from evaluation.judging.rubric import parse_rubric
 from evaluation.messages import problems, reasons
-from evaluation.messages.sentences import REFUSALS, explain, explain_reason, explain_refusal, translate_parser_message
+from evaluation.messages.explanations import (
+    REFUSALS,
+    explain,
+    explain_reason,
+    explain_refusal,
+    translate_parser_message,
+)
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 

@@ -11,8 +11,8 @@ from django.utils import translation
 
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.formats.reading import read_answers, read_questions
+from evaluation.messages.explanations import explain
 from evaluation.messages.problems import UNKNOWN_PARSER_MESSAGE
-from evaluation.messages.sentences import explain
 
 BROKEN = {
     "a.json": [

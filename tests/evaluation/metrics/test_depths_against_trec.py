@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
-from evaluation.metrics.depths import CURVES, means_by_depth
+from evaluation.metrics.depth_curves import CURVES, means_by_depth
 from evaluation.metrics.retrieval import Ranking, ranking
 
 DEPTH, QUESTIONS, CHUNKS = 50, 40, 120

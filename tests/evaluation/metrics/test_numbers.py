@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.metrics.citations import article_references
-from evaluation.metrics.prepared import prepare, quantities, starts_with_counter, value_of
+from evaluation.metrics.prepared_text import prepare, quantities, starts_with_counter, value_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import baseline_judge, profile_row
+from evaluation.judges.shipped import baseline_judge, profile_row
 from evaluation.models import Project, RubricVersion, Run
 from tests.evaluation.datasets.sources import as_json, as_lines, question
 from tests.evaluation.rest.clients import API, Caller, evaluator, token_for, viewer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluation.judges.shipping import profile_row, save_judge
+from evaluation.judges.shipped import profile_row, save_judge
 from evaluation.models import AnswerSet, Endpoint, Run
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec, unique
 from tests.judge_server import JudgeServer

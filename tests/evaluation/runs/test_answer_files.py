@@ -10,7 +10,7 @@ import pytest
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.datasets.importing import import_question_set
 from evaluation.formats.reading import read_answers
-from evaluation.messages.sentences import explain
+from evaluation.messages.explanations import explain
 from evaluation.models import Answer, AnswerSet, AuditEvent, Context, QuestionSet, Run, Score, System, SystemVersion
 from evaluation.runs.answer_files import ImportedAnswers, import_answer_file, import_answers
 from tests.evaluation.datasets.sources import as_json, as_lines, question, question_file

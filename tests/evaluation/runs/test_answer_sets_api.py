@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.judges.shipping import baseline_judge, profile_row, save_judge, shipped_rubric_row
+from evaluation.judges.shipped import baseline_judge, profile_row, save_judge, shipped_rubric_row
 from evaluation.models import AnswerSet, Endpoint, Run
 from tests.evaluation.datasets.sources import as_json, as_lines
 from tests.evaluation.rest.clients import evaluator, viewer

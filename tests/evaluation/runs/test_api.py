@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Attempt, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
 from evaluation.worker.lifecycle import start
 from review.models import Exposure

@@ -10,10 +10,10 @@ import pytest
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.models import Run, RunEvent, WorkUnit
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.making import cancel_run, launch_run, pause_run, resume_run
+from evaluation.runs.creation import cancel_run, launch_run, pause_run, resume_run
 from evaluation.worker.lifecycle import start
+from tests.concurrency import WAITS, together
 from tests.factories import make_answer_set, make_draft_run, make_profile
-from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db
 

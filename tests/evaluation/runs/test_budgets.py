@@ -13,8 +13,8 @@ from django.utils import timezone
 from evaluation.core.errors import DomainError
 from evaluation.models import Attempt, AuditEvent, Reply, Run, WorkUnit
 from evaluation.runs.budgets import BUDGET_USED_UP, COST_UNKNOWN, BudgetGuard, estimated_spending, set_budget
-from evaluation.runs.draining import drain
-from evaluation.runs.making import resume_run
+from evaluation.runs.creation import resume_run
+from evaluation.runs.execution import drain
 from evaluation.runs.progress import spending
 from evaluation.worker.units import State
 from tests.evaluation.runs.remote import remote_run, worked_off
@@ -116,8 +116,8 @@ def test_a_larger_budget_of_a_run_is_checked_as_the_first(judge: JudgeServer, pr
 def test_resume_takes_an_amount_of_money(judge: JudgeServer, priced: None, capsys: Any) -> None:
     run = worked_off(remote_run(judge, 4, budget=Decimal(0)))
     with pytest.raises(CommandError, match="amount of US dollars"):
-        call_command("resume", str(run.pk), "--budget", "a lot")
-    call_command("resume", str(run.pk), "--budget", "1.5")
+        call_command("resume_run", str(run.pk), "--budget", "a lot")
+    call_command("resume_run", str(run.pk), "--budget", "1.5")
     run.refresh_from_db()
     assert (run.state, run.budget) == (Run.State.COMPLETED, Decimal("1.5"))
 

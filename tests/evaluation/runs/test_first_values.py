@@ -6,7 +6,7 @@ import pytest
 
 from evaluation.core.samples import Result
 from evaluation.models import Run
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from evaluation.scoring.first_values import FIRST_VALUES, FirstValues
 from evaluation.worker.lifecycle import resume
 from tests.evaluation.runs.remote import remote_run, worked_off

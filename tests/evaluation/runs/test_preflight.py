@@ -8,10 +8,10 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from evaluation.judges.shipping import baseline_judge, profile_row
+from evaluation.judges.shipped import baseline_judge, profile_row
 from evaluation.models import Attempt, Preflight, Run, Score
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.dispatch import requeue_stalled
 from evaluation.worker.lifecycle import cancel, pause, resume, start
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from evaluation.judges.shipping import definitions, shipped_rubric_row
+from evaluation.judges.shipped import definitions, shipped_rubric_row
 from evaluation.models import MetricDefinition, Run, Score
 from evaluation.runs.progress import progress_by_run
 from evaluation.runs.results import MetricFigures, generation_values, run_figures, updated_at

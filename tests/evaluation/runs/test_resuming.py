@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from evaluation.datasets.importing import import_question_set
-from evaluation.judges.shipping import save_judge, save_profile
+from evaluation.judges.shipped import save_judge, save_profile
 from evaluation.models import AnswerSet, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
 from evaluation.profiles.spec import ProfileSpec, shipped_profiles
-from evaluation.runs.making import launch_run, pause_run
+from evaluation.runs.creation import launch_run, pause_run
 from evaluation.runs.results import Drift, VersionedPart, drift
 from tests.evaluation.datasets.sources import question, question_file
 from tests.factories import make_answer, make_answer_set, make_draft_run
@@ -60,7 +60,7 @@ def test_a_run_resumed_after_a_week_uses_its_own_profile_and_shows_the_drift() -
         run = paused_run()
     save_profile(run.project, profile_without_coverage())
     out, err = io.StringIO(), io.StringIO()
-    call_command("resume", run.pk, stdout=out, stderr=err)
+    call_command("resume_run", run.pk, stdout=out, stderr=err)
     assert "profile graphrag: the run keeps version 1; the newest is 2" in err.getvalue()
     assert out.getvalue().startswith(f"run {run.pk}: completed")
     assert Score.objects.filter(run=run, metric__name="keyword_coverage").count() == 6
@@ -68,15 +68,15 @@ def test_a_run_resumed_after_a_week_uses_its_own_profile_and_shows_the_drift() -
 
 def test_what_is_neither_paused_nor_running_cannot_be_resumed() -> None:
     with pytest.raises(CommandError, match="Only a paused run"):
-        call_command("resume", make_draft_run().pk)
+        call_command("resume_run", make_draft_run().pk)
     with pytest.raises(CommandError, match="there is no run 999"):
-        call_command("resume", 999)
+        call_command("resume_run", 999)
 
 
 def test_retrying_does_the_failed_steps_again_and_ends_with_100_while_it_stays_incomplete() -> None:
     answers = make_answer_set()
     run = launch_run(answers, RunSpec(judge=None), None)
-    call_command("drain", run.pk, stdout=io.StringIO())
+    call_command("work", "--once", run.pk, stdout=io.StringIO())
     with pytest.raises(CommandError, match="nothing to retry"):
         call_command("retry_failed", run.pk)
     WorkUnit.objects.filter(pk=run.units.first().pk).update(state="failed", reason="crash_loop")
@@ -92,5 +92,5 @@ def test_a_run_that_stays_incomplete_ends_with_100() -> None:
         make_answer(answers, row, "", round=1, status="failed", reason="timeout")
     run = pause_run(launch_run(answers, RunSpec(judge=None), None), None)
     with pytest.raises(SystemExit) as ended:
-        call_command("resume", run.pk, stdout=io.StringIO())
+        call_command("resume_run", run.pk, stdout=io.StringIO())
     assert ended.value.code == 100

@@ -9,8 +9,8 @@ import pytest
 
 from evaluation.models import AnswerSet, Endpoint, ProfileVersion, Run, Score
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
 from tests.evaluation.scoring.families import profile_of
 from tests.factories import make_answer_set, make_question_set, question_spec, unique

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from evaluation.judges.shipping import baseline_judge, save_profile
+from evaluation.judges.shipped import baseline_judge, save_profile
 from evaluation.judging.baseline import judge_offline
 from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.models import AnswerSet, ProfileVersion, Run
 from evaluation.profiles.spec import ProfileSpec
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
 from tests.factories import make_answer_set, unique
 
 Script = Callable[[JudgeCall], JudgeReply | None]

@@ -11,8 +11,8 @@ from evaluation.judging.calls import JudgeCall, JudgeReply
 from evaluation.models import Answer, AnswerSet, Attempt, Context, Finding, Reply, Run, Score, WorkUnit
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pool import CallPool
-from evaluation.runs import draining
-from evaluation.runs.draining import drain
+from evaluation.runs import execution
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import pause, resume, retry_failed, start
 from tests.evaluation.scoring.families import Script, ScriptedJudge, run_under
 from tests.factories import make_answer_set, make_question_set
@@ -33,7 +33,7 @@ def claims_run(**fields: object) -> Run:
 
 def judged_by(monkeypatch: pytest.MonkeyPatch, script: Script) -> ScriptedJudge:
     judge = ScriptedJudge(script)
-    monkeypatch.setattr(draining, "client_of", lambda _: judge)
+    monkeypatch.setattr(execution, "client_of", lambda _: judge)
     return judge
 
 

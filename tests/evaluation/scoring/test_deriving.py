@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evaluation.models import Run, Score
-from evaluation.runs.draining import drain
-from evaluation.scoring import writing
-from evaluation.scoring.writing import current_scores, derive_scores
+from evaluation.runs.execution import drain
+from evaluation.scoring import scores as writing
+from evaluation.scoring.scores import current_scores, derive_scores
 from evaluation.worker.lifecycle import start
 from tests.evaluation.scoring.families import run_under
 from tests.factories import make_answer_set, make_question_set

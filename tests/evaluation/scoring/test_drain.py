@@ -8,10 +8,10 @@ import pytest
 from django.db.models import Count
 
 from evaluation.core.samples import Status
-from evaluation.judges.shipping import baseline_judge, profile_row
+from evaluation.judges.shipped import baseline_judge, profile_row
 from evaluation.models import AnswerSet, Attempt, Reply, Run, Score, WorkUnit
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.dispatch import requeue_stalled
 from evaluation.worker.lifecycle import cancel, pause, resume, retry_failed, start
 from tests.factories import make_answer, make_answer_set, make_question_set

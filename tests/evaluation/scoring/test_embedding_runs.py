@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from evaluation.judges.shipping import baseline_judge
-from evaluation.messages.sentences import explain_reason
+from evaluation.judges.shipped import baseline_judge
+from evaluation.messages.explanations import explain_reason
 from evaluation.models import AnswerSet, Attempt, KeptVector, Reply, Run, Score, WorkUnit
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import resume, retry_failed
 from tests.evaluation.judging.embedding.tiny import tiny_model
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of, score, similar

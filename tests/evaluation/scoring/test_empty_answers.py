@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evaluation.core.samples import Status
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import Reply, Run, Score
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
 from tests.evaluation.runs.remote import remote_run, worked_off
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer

@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Attempt, JudgeVersion, MetricDefinition, Preflight, Reply, Run, Score, WorkUnit
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from evaluation.scoring.judges import earlier_replies
 from evaluation.worker.lifecycle import retry_failed
 from review.comparisons.values import differing_versions

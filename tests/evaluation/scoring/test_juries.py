@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import DomainError, UnknownName
-from evaluation.judges.shipping import baseline_judge, judge_panel, profile_row, save_judge
+from evaluation.judges.shipped import baseline_judge, judge_panel, profile_row, save_judge
 from evaluation.models import AnswerSet, Endpoint, JudgeVersion, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
-from evaluation.scoring.writing import combine_juries, counting_scores
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
+from evaluation.scoring.scores import combine_juries, counting_scores
 from evaluation.worker.lifecycle import retry_failed, start
 from review.evidence.scorers import combined_scores
 from tests.evaluation.runs.remote import answers_to

@@ -11,7 +11,7 @@ import pytest
 
 from evaluation.judging.calls import Price, PriceTable
 from evaluation.models import AnswerSet, Attempt, Endpoint, Reply, Run, Score
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from evaluation.runs.progress import PREFLIGHT, spending_by_rubric
 from evaluation.worker.lifecycle import retry_failed
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off

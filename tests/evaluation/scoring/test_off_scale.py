@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.core.samples import Status
 from evaluation.models import Reply, Run, Score
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
 from tests.evaluation.runs.remote import answers_to, remote_run, worked_off
 from tests.evaluation.scoring.families import profile_of
 from tests.judge_server import JudgeServer, actions

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Finding, Run, Score, WorkUnit
 from evaluation.models.run_spec import RunSpec
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import retry_failed
 from tests.evaluation.scoring.embedded import answered, drained, endpoint_of, score
 from tests.evaluation.scoring.families import profile_of

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evaluation.judges.shipping import profile_row, save_judge
+from evaluation.judges.shipped import profile_row, save_judge
 from evaluation.models import Answer, AnswerSet, Attempt, Endpoint, Finding, Reply, Run, Score, WorkUnit
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.scoring import rules
 from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set, make_question_set, question_spec

@@ -13,7 +13,7 @@ from django.utils import timezone
 from evaluation.accounts.access import project_access_params, project_access_sql, projects_with
 from evaluation.core.roles import Action, Role
 from evaluation.models import JudgeVersion, Project, Run, Score, User
-from evaluation.scoring.writing import COUNTING, counting_scores
+from evaluation.scoring.scores import COUNTING, counting_scores
 from evaluation.storage.statements import Columns, Statement
 from tests.factories import make_project, make_scored_run, make_user
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import QuestionSet, Run, SystemVersion
-from evaluation.runs.making import CollectionRequest, prepare_run
+from evaluation.runs.creation import CollectionRequest, prepare_run
 from evaluation.systems.services import save_system
 from evaluation.worker.lifecycle import start
 from examples.rag_service import RagService

@@ -15,7 +15,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.messages.system_settings import CONNECTOR_TITLES, FIELDS
 from evaluation.models import Answer, Run, SystemVersion
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from evaluation.systems.services import connectors
 from examples.rag_service import RagService
 from tests.evaluation.rest.clients import evaluator, viewer

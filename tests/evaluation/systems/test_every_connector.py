@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Answer, Run, SystemVersion
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from examples.rag_service import RagService
 from tests.evaluation.systems.asking import questions
 from tests.examples import first_fast

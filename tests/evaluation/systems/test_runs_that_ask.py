@@ -11,19 +11,19 @@ from django.db import connection
 
 from evaluation.connectors.catalogue import CONNECTORS, InvalidSettings
 from evaluation.core.errors import DomainError
-from evaluation.judges.shipping import judge_row, profile_row
+from evaluation.judges.shipped import judge_row, profile_row
 from evaluation.models import Answer, Attempt, Reply, Run, Score, System, WorkUnit
 from evaluation.runs.answer_files import recorded_version
-from evaluation.runs.draining import drain
-from evaluation.runs.making import CollectionRequest, prepare_run
+from evaluation.runs.creation import CollectionRequest, prepare_run
+from evaluation.runs.execution import drain
 from evaluation.runs.progress import progress
 from evaluation.runs.results import run_figures
 from evaluation.runs.selectors import newest_answers
 from evaluation.systems.services import connected_version, save_system
 from evaluation.worker.lifecycle import cancel, pause, resume, retry_failed, run_answers, start
 from examples.rag_service import RagService
+from tests.concurrency import WAITS, together
 from tests.evaluation.systems.asking import asking_run, questions, toy_system
-from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

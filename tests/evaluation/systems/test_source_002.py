@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import save_judge
+from evaluation.judges.shipped import save_judge
 from evaluation.models import Endpoint, QuestionSet, Reply, Run, WorkUnit
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
 from examples.rag_service import RagService
 from tests.evaluation.rest.clients import Caller
 from tests.evaluation.systems.asking import questions, toy_system

@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluation.judges.shipping import baseline_judge, profile_row
+from evaluation.judges.shipped import baseline_judge, profile_row
 from evaluation.models import Run, Score
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker import database
 from evaluation.worker.lifecycle import start
 from tests.factories import make_answer_set

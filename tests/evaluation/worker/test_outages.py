@@ -11,17 +11,17 @@ import pytest
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evaluation.judges.shipping import profile_row, save_judge, shipped_rubric_row
+from evaluation.judges.shipped import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Attempt, Endpoint, Reply, Run, WorkUnit
 from evaluation.network import pacing
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pacing import MAX_CONSECUTIVE_FAULTS, OutageNotice
-from evaluation.runs.draining import drain, preflight
+from evaluation.runs.execution import drain, preflight
 from evaluation.runs.progress import call_status, progress
-from evaluation.worker import dispatch, shares
+from evaluation.worker import dispatch, endpoint_quota
+from evaluation.worker.endpoint_quota import QuotaLease
 from evaluation.worker.health import find_issues
 from evaluation.worker.lifecycle import RunConfig, make_run, pause, resume, start
-from evaluation.worker.shares import QuotaLease
 from review.reports.pages.run import progress_page
 from tests.factories import make_answer_set, make_question_set, question_spec
 from tests.judge_server import JudgeServer, actions
@@ -40,7 +40,7 @@ def judge() -> Iterator[JudgeServer]:
 def run(judge: JudgeServer, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Sixty answers, eight places, past its preflight; the first rest is a tenth of a second."""
     monkeypatch.setattr(dispatch, "enqueue_run", lambda run_id: None)
-    monkeypatch.setattr(shares, "MIN_REST", timedelta(seconds=0.1))
+    monkeypatch.setattr(endpoint_quota, "MIN_REST", timedelta(seconds=0.1))
     settings.CONCORD_JUDGE_ORIGINS = [judge.origin]
     questions = make_question_set(specs=[question_spec(n, category="single_hop") for n in range(1, ANSWERS + 1)])
     answers = make_answer_set(questions)
@@ -64,7 +64,7 @@ def went_down(endpoint: Endpoint, seconds: float, rests: float) -> None:
 def test_faults_in_a_row_rest_the_endpoint_and_fail_no_unit(
     run: Run, judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "MAX_REST", timedelta(seconds=0.2))
+    monkeypatch.setattr(endpoint_quota, "MAX_REST", timedelta(seconds=0.2))
     faults = (
         PLACES + MAX_CONSECUTIVE_FAULTS
     )  # one more than were out and what follows until it rests: one call by itself
@@ -127,7 +127,7 @@ def test_a_unit_that_always_fails_ends_its_run_after_twenty_faults(
     run: Run, judge: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pacing, "INITIAL_PAUSE_SECONDS", 0.05)  # half a minute of waiting otherwise
-    monkeypatch.setattr(shares, "MAX_REST", timedelta(seconds=0.1))
+    monkeypatch.setattr(endpoint_quota, "MAX_REST", timedelta(seconds=0.1))
     stays = WorkUnit.objects.filter(run=run, kind="judge").order_by("id").last()
     assert stays is not None
     WorkUnit.objects.filter(run=run, kind="judge").exclude(pk=stays.pk).update(state="done", finished_at=Now())

@@ -9,7 +9,7 @@ from evaluation.judging.calls import JudgeReply
 from evaluation.models import Endpoint
 from evaluation.models.work import EndpointShare
 from evaluation.network.outcomes import Outcome
-from evaluation.worker.shares import EndpointBusy, QuotaLease, SharedPool
+from evaluation.worker.endpoint_quota import EndpointBusy, QuotaLease, SharedPool
 from tests.evaluation.judging.samples import call
 from tests.evaluation.network.test_pool import Scripted
 from tests.factories import make_project

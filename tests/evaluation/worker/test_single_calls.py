@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from evaluation.models import Endpoint, Preflight, Reply, Run, WorkUnit
 from evaluation.models.work import EndpointShare
-from evaluation.runs.draining import drain
+from evaluation.runs.execution import drain
+from evaluation.worker.endpoint_quota import QuotaLease, SingleCalls
 from evaluation.worker.lifecycle import start
-from evaluation.worker.shares import QuotaLease, SingleCalls
 from tests.evaluation.runs.remote import remote_run, worked_off
 from tests.evaluation.scoring.embedded import drafted, drained, endpoint_of
 from tests.factories import make_draft_run
@@ -95,7 +95,7 @@ def test_no_call_is_made_while_others_have_all_places(judge_server: JudgeServer,
 
 
 def test_the_place_of_a_call_is_kept_while_it_is_out(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluation.worker.shares.RENEW_SECONDS", 0.05)
+    monkeypatch.setattr("evaluation.worker.endpoint_quota.RENEW_SECONDS", 0.05)
     seen: list[tuple[int, int]] = []
 
     def look() -> None:

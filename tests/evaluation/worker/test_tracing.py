@@ -128,7 +128,7 @@ def test_spans_are_off_unless_the_standard_variables_ask_for_them(environment: d
 
 def test_nothing_is_imported_while_they_are_off() -> None:
     code = (
-        "import sys, django; django.setup(); import evaluation.runs.draining; from evaluation.worker import tracing;"
+        "import sys, django; django.setup(); import evaluation.runs.execution; from evaluation.worker import tracing;"
         "assert tracing.spans() is None; print([m for m in sys.modules if m.startswith('opentelemetry')])"
     )
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}

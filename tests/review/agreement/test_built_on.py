@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from evaluation.criteria.rubrics import activate
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import JudgeVersion, RubricVersion, Run
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
 from review.agreement.run_agreement import JudgeMeasure, agreement_if_cached, cached_agreement, compute_agreement
-from review.calibration.freezing import freeze
+from review.calibration.versions import freeze
 from review.evidence.scorers import prompt_labels_by_rubric
 from review.evidence.seals import LabelForm, fixed_label_form
 from review.models import GoldItem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.judges.shipping import definitions
+from evaluation.judges.shipped import definitions
 from evaluation.models import MetricDefinition, Run, User
 from review.agreement.variation import Consistency, reviewer_consistency
 from review.models import ItemEvent, Rating, ReviewQueue

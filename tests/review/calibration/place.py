@@ -11,11 +11,11 @@ import pytest
 from evaluation.criteria.rubrics import draft, rubric_scope, version_statuses
 from evaluation.judging.calls import ResponseFormat
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
-from evaluation.scoring import aside
-from evaluation.scoring.aside import ProbedJudge
-from review.calibration import accepting, turns
-from review.calibration.freezing import freeze
-from review.calibration.looking import run_holdout_test
+from evaluation.scoring import adhoc
+from evaluation.scoring.adhoc import ProbedJudge
+from review.calibration import holdout_rules, judge_budget
+from review.calibration.holdout_tests import run_holdout_test
+from review.calibration.versions import freeze
 from review.models import GoldSet
 from tests.factories import make_judge
 from tests.review.calibration.labelled import FAMILY, Scripted, rated_run, reworded
@@ -34,14 +34,14 @@ class Place:
     def drafted(self, text: str) -> RubricVersion:
         return draft(self.run.project, reworded(text), by=None)
 
-    def look(self, judge: JudgeVersion, version: RubricVersion, **more: Any) -> accepting.HoldoutSummary:
+    def look(self, judge: JudgeVersion, version: RubricVersion, **more: Any) -> holdout_rules.HoldoutSummary:
         return run_holdout_test(self.gold, judge, version, by=None, **more)
 
-    def accept(self, version: RubricVersion, **more: Any) -> accepting.HoldoutSummary:
+    def accept(self, version: RubricVersion, **more: Any) -> holdout_rules.HoldoutSummary:
         return run_holdout_test(self.gold, self.judge, version, by=None, **more)
 
     @property
-    def slot(self) -> accepting.HoldoutSummary | Any:
+    def slot(self) -> holdout_rules.HoldoutSummary | Any:
         return version_statuses(rubric_scope(self.judge, FAMILY))
 
 
@@ -49,6 +49,8 @@ class Place:
 def scripted(place: Place) -> Iterator[None]:
     """Have the place's script answer for every judge."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(aside, "client_of", lambda _: place.script)
-        patched.setattr(turns, "find_response_format", lambda _: ProbedJudge(ResponseFormat.JSON_SCHEMA, "model-1"))
+        patched.setattr(adhoc, "client_of", lambda _: place.script)
+        patched.setattr(
+            judge_budget, "find_response_format", lambda _: ProbedJudge(ResponseFormat.JSON_SCHEMA, "model-1")
+        )
         yield

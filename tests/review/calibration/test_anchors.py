@@ -17,11 +17,11 @@ from django.utils import timezone
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import activate
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Job, RubricVersion
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
 from evaluation.worker import jobs
 from review.calibration import anchors
 from review.calibration.anchors import (
@@ -33,7 +33,7 @@ from review.calibration.anchors import (
     run_check,
     store_reference,
 )
-from review.calibration.licences import run_approvals
+from review.calibration.approvals import run_approvals
 from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
 from review.statistics.acceptance import verdict_shift
 from tests.evaluation.rest.clients import Caller
@@ -180,10 +180,10 @@ def test_checks_begin_when_they_are_due_and_by_workers(
     place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     rung = catch_rings(monkeypatch)
-    settings.CONCORD_ANCHOR_DAYS = 0
+    settings.CONCORD_DRIFT_CHECK_DAYS = 0
     sweep()
     assert (rung, AnchorCheck.objects.count()) == ([], 1)  # the reference
-    settings.CONCORD_ANCHOR_DAYS = 30
+    settings.CONCORD_DRIFT_CHECK_DAYS = 30
     sweep()
     assert rung == []  # nothing is due
     ago = timezone.now() - timedelta(days=31)
@@ -199,7 +199,7 @@ def test_checks_begin_when_they_are_due_and_by_workers(
     AnchorCheck.objects.update(created_at=ago)
     sweep()
     assert AnchorCheck.objects.count() == 3
-    settings.CONCORD_LICENCE_DAYS = -1  # a proof that holds for nobody is not watched
+    settings.CONCORD_APPROVAL_DAYS = -1  # a proof that holds for nobody is not watched
     AnchorCheck.objects.update(created_at=ago, ended_at=ago)
     sweep()
     assert AnchorCheck.objects.count() == 3

@@ -7,16 +7,16 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.judging.calls import ResponseFormat
 from evaluation.models import Run
-from evaluation.runs.making import prepare_run
-from evaluation.scoring import aside
-from evaluation.scoring.aside import ProbedJudge
-from review.calibration import turns
+from evaluation.runs.creation import prepare_run
+from evaluation.scoring import adhoc
+from evaluation.scoring.adhoc import ProbedJudge
+from review.calibration import judge_budget
 from review.calibration.anchors import PROOFS, run_check
 from review.calibration.drift import JudgeShift, judge_shifts
-from review.comparisons.whole import compare, comparison_json
+from review.comparisons.comparison import compare, comparison_json
 from tests.factories import make_user
 from tests.review.builders import answer_rows, metric, score
 from tests.review.calibration.labelled import worth
@@ -28,8 +28,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Place:
     found = Place()
-    monkeypatch.setattr(aside, "client_of", lambda _: found.script)
-    monkeypatch.setattr(turns, "find_response_format", lambda _: ProbedJudge(ResponseFormat.JSON_SCHEMA, "model-1"))
+    monkeypatch.setattr(adhoc, "client_of", lambda _: found.script)
+    monkeypatch.setattr(
+        judge_budget, "find_response_format", lambda _: ProbedJudge(ResponseFormat.JSON_SCHEMA, "model-1")
+    )
     return found
 
 

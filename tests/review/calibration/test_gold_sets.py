@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from evaluation.core.errors import DomainError, UnknownName
 from evaluation.core.roles import Role
 from evaluation.models import HoldOutOpening, SealedAnswer
-from review.calibration.freezing import collect_labels, find_changes, freeze, grow
 from review.calibration.overview import find_gold_set, overview
+from review.calibration.versions import collect_labels, find_changes, freeze, grow
 from review.models import GoldItem, GoldSet, Rating, ReviewQueue
 from review.statistics.gold_split import SPLIT_SHARES, AnswerGroup, Split, split_groups
 from tests.evaluation.rest.clients import Caller

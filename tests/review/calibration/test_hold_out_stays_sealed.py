@@ -15,14 +15,14 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import RoleGrant, RubricVersion, Run, Score, User
 from evaluation.models.run_spec import RunSpec
 from evaluation.network.outcomes import Outcome
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
 from evaluation.worker.lifecycle import planned_units
-from review.calibration import accepting
+from review.calibration import holdout_rules
 from review.models import GoldItem, Look
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
@@ -127,7 +127,7 @@ def test_no_address_tells_it_or_reads_it(site: Site, roles: Sequence[str], monke
     def never(*_: object, **__: object) -> str:
         raise AssertionError("a sealed verdict was read")
 
-    monkeypatch.setattr(accepting, "unseal", never)
+    monkeypatch.setattr(holdout_rules, "unseal", never)
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)  # what is refused is logged at length
     for role in roles:
         client = Client()
@@ -174,7 +174,7 @@ def test_no_command_tells_it(site: Site, tmp_path: Path) -> None:
     commands: list[list[str]] = [
         ["results", number],
         ["agreement", number, "--format", "json"],
-        ["correct", number],
+        ["corrected_scores", number],
         ["export_report", number, "--output", str(tmp_path / "r.json")],
         ["export_records", number, "--output", str(tmp_path / "r.jsonl")],
         ["gold_set", "show", "gold", "--format", "json", *project],
@@ -182,7 +182,7 @@ def test_no_command_tells_it(site: Site, tmp_path: Path) -> None:
         ["judge_card", "judge", "--format", "json", *project],
         ["rubric", "list", "answer_quality", "--judge", "judge", *project],
         [
-            *("accept", f"answer_quality@{site.version.version}", "--judge", "judge"),
+            *("test_prompt", f"answer_quality@{site.version.version}", "--judge", "judge"),
             *("--gold", "gold", "--dry-run", *project),
         ],
     ]

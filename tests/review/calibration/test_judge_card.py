@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils import translation
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import baseline_judge
+from evaluation.judges.shipped import baseline_judge
 from evaluation.models import RunJudge, VersionStatus
 from review.agreement.run_agreement import cached_agreement
-from review.judges.prompts import as_markdown, load_judge_card
+from review.judges.card import as_markdown, load_judge_card
 from tests.factories import make_user
 from tests.review.builders import answer_rows, metric, run_over, score
 from tests.review.calibration.place import Place

@@ -24,14 +24,14 @@ from django.utils import timezone
 from evaluation.core.roles import Role
 from evaluation.models import JudgeVersion, Project, RubricVersion, Score, User
 from evaluation.storage import append_only
-from review.calibration.accepting import forecast_holdout_test
-from review.calibration.freezing import freeze, grow
-from review.calibration.opening import open_hold_outs
+from review.calibration.holdout_rules import forecast_holdout_test
+from review.calibration.openings import open_hold_outs
 from review.calibration.overview import overview, readable_labels
-from review.calibration.searching import SearchRunner, open_search
+from review.calibration.search import SearchRunner, open_search
+from review.calibration.versions import freeze, grow
 from review.calibration.workbench import DisagreementFilter, disagreements, load_workbench, version_history
 from review.models import GoldItem, GoldSet, ReviewQueue, Search, SuggestedAnswer
-from review.queues.directing import remind_all
+from review.queues.reassignment import remind_all
 from review.statistics.gold_split import Split
 from tests.evaluation.rest.clients import Caller
 from tests.examples import first_fast

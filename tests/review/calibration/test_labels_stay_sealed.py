@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 
 from evaluation.core.roles import Role
 from evaluation.models import HoldOutOpening, ImportedJudge, Run, User
-from review.calibration.freezing import freeze
+from review.calibration.versions import freeze
 from review.evidence.effective import load_evidence
 from review.evidence.seals import read_as
 from review.models import Kept, KeptFigures, Rating
@@ -145,7 +145,7 @@ def said_by_commands(world: World, again: Run, path: Path) -> str:
     for words in (
         ["results", run],
         ["agreement", run, "--format", "json", "--resamples", "0"],
-        ["correct", run, "--format", "json"],
+        ["corrected_scores", run, "--format", "json"],
         ["compare", run, other],
         ["export_records", run, "--output", str(path / "records.jsonl")],
         ["gold_set", "show", "gold", "--format", "json"],
@@ -271,4 +271,4 @@ def test_opening_is_per_person_and_figures_are_cached_per_form(world: World) -> 
     assert full != opened
     assert opener.get(path).json() == full
     with read_as(lambda: opener.user):
-        call_command("correct", str(world.run.pk), stdout=StringIO())
+        call_command("corrected_scores", str(world.run.pk), stdout=StringIO())

@@ -7,9 +7,9 @@ import pytest
 from evaluation.core.errors import DomainError
 from evaluation.criteria.rubrics import draft
 from evaluation.models import Endpoint, RubricVersion
-from review.calibration.accepting import check_no_quotes, open_holdout_test
-from review.calibration.freezing import freeze
-from review.calibration.retiring import retire
+from review.calibration.holdout_rules import check_no_quotes, open_holdout_test
+from review.calibration.retirement import retire
+from review.calibration.versions import freeze
 from review.models import GoldItem, GoldSet, Look
 from review.statistics.acceptance import Claim
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, question_spec

@@ -15,9 +15,9 @@ from django.core.management import call_command
 
 from evaluation.core.errors import UnknownName
 from evaluation.models import Run
-from review.calibration.freezing import freeze
 from review.calibration.overview import overview
-from review.judges.prompts import imported_card
+from review.calibration.versions import freeze
+from review.judges.card import imported_card
 from review.ratings.import_files import import_ratings
 from review.statistics.score_maps import MapEvaluation, cross_validate_map
 from tests.review.builders import answers_to, run_over

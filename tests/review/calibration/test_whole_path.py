@@ -17,15 +17,15 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import draft, rubric_scope, version_statuses
-from evaluation.judges.shipping import profile_row, save_judge
-from evaluation.judging.drafting import rubric_yaml
+from evaluation.judges.shipped import profile_row, save_judge
+from evaluation.judging.draft_checks import rubric_yaml
 from evaluation.models import Endpoint, JudgeVersion, RubricVersion, Run
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.jobs import enqueue_due
-from review.calibration.freezing import freeze
-from review.calibration.licences import run_approvals
-from review.calibration.looking import advance_holdout_test
+from review.calibration.approvals import run_approvals
+from review.calibration.holdout_tests import advance_holdout_test
+from review.calibration.versions import freeze
 from review.models import GoldSet, Look
 from tests.factories import make_user
 from tests.jobs import work
@@ -98,7 +98,7 @@ def test_a_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: Judg
     after = lead.get(at, here).context["page"]
     assert after.measures[0].loss < before.measures[0].loss
     assert after.forecast[0].forecast.power > 0.9
-    lead.post(reverse("calibration-look", args=[gold.pk]), here)
+    lead.post(reverse("calibration-holdout-test", args=[gold.pk]), here)
     enqueue_due()
     look = Look.objects.get()
     if not hasattr(look, "result"):  # no worker runs here
@@ -121,9 +121,9 @@ def test_commands_refuse_what_has_the_examples_by_heart_and_accept_what_reads(ru
     asked = ["--judge", "judge", "--gold", "gold"]
     out = StringIO()
     with pytest.raises(SystemExit) as ended:
-        call_command("accept", f"{FAMILY}@{memory.version}", *asked, stdout=out)
+        call_command("test_prompt", f"{FAMILY}@{memory.version}", *asked, stdout=out)
     assert (ended.value.code, out.getvalue().splitlines()[0]) == (100, "not accepted")
     out = StringIO()
-    call_command("accept", f"{FAMILY}@{skilled.version}", *asked, stdout=out)
+    call_command("test_prompt", f"{FAMILY}@{skilled.version}", *asked, stdout=out)
     assert out.getvalue().splitlines() == ["accepted", "look 2; 2 looks taken, 0.0167 of 0.05 left"]
     assert version_statuses(rubric_scope(judge, FAMILY)).active == skilled

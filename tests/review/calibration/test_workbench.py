@@ -11,10 +11,10 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.judging.drafting import rubric_yaml
+from evaluation.judging.draft_checks import rubric_yaml
 from evaluation.models import RubricVersion, Run, VersionStatus
 from evaluation.worker.lifecycle import planned_units
-from review.calibration import looking, turns, workbench
+from review.calibration import holdout_tests, judge_budget, workbench
 from review.calibration.workbench import (
     DisagreementFilter,
     disagreements,
@@ -149,7 +149,7 @@ def test_a_score_of_a_draft_on_a_hold_out_answer_is_in_no_figure(place: Place) -
 
 
 def test_what_another_gold_set_locks_is_not_open_here(place: Place) -> None:
-    from review.calibration.freezing import freeze
+    from review.calibration.versions import freeze
 
     other = freeze(place.run, "other", by=None, seed=5)
     locked = set(GoldItem.objects.filter(split="hold_out").values_list("answer_id", flat=True))
@@ -169,15 +169,15 @@ def test_an_evaluator_drafts_and_a_lead_looks_in_the_browser(place: Place, monke
     )
     version = RubricVersion.objects.get(note="why")
     assert posted.headers["Location"].endswith(f"rubric={version.pk}")
-    evaluator.post(reverse("calibration-offer", args=[place.gold.pk]), here(place, version))
+    evaluator.post(reverse("calibration-propose", args=[place.gold.pk]), here(place, version))
     assert place.slot.status_of(version) == VersionStatus.CANDIDATE
-    look = reverse("calibration-look", args=[place.gold.pk])
+    look = reverse("calibration-holdout-test", args=[place.gold.pk])
     assert evaluator.post(look, here(place, version)).status_code == 403
     assert b"Take a look</button>" not in evaluator.get(at).content
     assert b"Take a look</button>" in lead.get(at).content
     lead.post(look, here(place, version))
     assert b"under way" in lead.get(at, here(place, version)).content
-    work(looking.advance_holdout_test, rung[0])
+    work(holdout_tests.advance_holdout_test, rung[0])
     assert Look.objects.get().result.outcome == "accepted"
     page = compact(lead.get(at, here(place, version)).content.decode())
     assert "<b>accepted</b>" in page
@@ -203,7 +203,7 @@ def test_a_text_that_cannot_be_a_draft_is_said_beside_it_and_stays(place: Place)
 def test_trying_one_answer_keeps_nothing_and_is_for_open_answers_alone(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workbench, "find_response_format", turns.find_response_format)
+    monkeypatch.setattr(workbench, "find_response_format", judge_budget.find_response_format)
     version, evaluator = place.drafted("SKILLED"), client_of(place, Role.EVALUATOR)
     at = reverse("calibration-try", args=[place.gold.pk])
     opened = place.gold.items.filter(split="examples").first()

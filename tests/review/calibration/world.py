@@ -7,8 +7,8 @@ from django.db.models import F
 from evaluation.core.roles import Role
 from evaluation.models import ImportedJudge, Project, Run
 from evaluation.storage import append_only
-from review.calibration.freezing import freeze
-from review.evidence.changes import invalidate_figures
+from review.calibration.versions import freeze
+from review.evidence.invalidation import invalidate_figures
 from review.models import GoldSet, Rating, ReviewQueue
 from tests.factories import make_answer_set, make_project, make_question_set, make_user, question_spec
 from tests.review.builders import (

@@ -13,10 +13,10 @@ from evaluation.core.roles import Role
 from evaluation.core.samples import QuestionSpec
 from evaluation.models import JudgeVersion, QuestionSet, Run
 from evaluation.worker.lifecycle import RunConfig
+from review.comparisons.comparison import compare, comparison_json
 from review.comparisons.difference import difference
 from review.comparisons.values import load_sides
 from review.comparisons.verdict import judge_only_verdict
-from review.comparisons.whole import compare, comparison_json
 from review.models import Exposure
 from review.reports.figure import plain
 from review.statistics.paired_tests.gate import DifferenceVerdict

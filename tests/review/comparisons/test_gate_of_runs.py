@@ -16,7 +16,7 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.comparisons.difference import difference
-from review.comparisons.gating import gate_between, run_gate
+from review.comparisons.gates import gate_between, run_gate
 from review.comparisons.values import SERVED_MODEL, load_sides
 from review.reports.gate import GateRequest, GateScore
 from review.statistics.paired_tests.gate import GateVerdict, Resource

@@ -14,9 +14,9 @@ from django.utils.translation import override
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.comparisons.gating import check_request, run_gate
+from review.comparisons.comparison import compare, comparison_json, with_margin
+from review.comparisons.gates import check_request, run_gate
 from review.comparisons.verdict import judge_only_verdict, next_sentence, sentences
-from review.comparisons.whole import compare, comparison_json, with_margin
 from review.reports.gate import GateRequest, gate_reasons, margin_text
 from review.statistics.paired_tests.gate import DifferenceVerdict, is_within_margin
 from tests.factories import make_user

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
+from review.comparisons.comparison import compare
 from review.comparisons.verdict import p_text, sentences
-from review.comparisons.whole import compare
 from tests.factories import make_answer_set, make_question_set, make_scored_run
 
 

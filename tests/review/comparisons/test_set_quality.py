@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.extensions import REGISTRY, Feature
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import MetricDefinition, Project, QuestionSet
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
 from review.comparisons.set_quality import Difficulty, set_quality
 from review.models import EventRuling, ItemEvent

@@ -12,8 +12,9 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
+from review.comparisons.comparison import compare
 from review.comparisons.difference import RunDifference
-from review.comparisons.gating import run_gate, run_gates
+from review.comparisons.gates import run_gate, run_gates
 from review.comparisons.values import load_sides
 from review.comparisons.verdict import (
     corrected_sentence,
@@ -24,7 +25,6 @@ from review.comparisons.verdict import (
     next_sentence,
     other_sentence,
 )
-from review.comparisons.whole import compare
 from review.reports.gate import GateRequest
 from review.statistics.paired_tests.gate import DifferenceVerdict, Resource, difference_verdict
 from tests.factories import make_user

@@ -13,10 +13,10 @@ from django.urls import reverse
 
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import baseline_judge
+from evaluation.judges.shipped import baseline_judge
 from evaluation.models import CriterionVersion, Run, Score, User
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import RatingInput
 from review.models import Rating, ReviewQueue

@@ -17,10 +17,10 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import baseline_judge
+from evaluation.judges.shipped import baseline_judge
 from evaluation.models import CriterionVersion, Run
-from evaluation.runs.draining import drain
-from evaluation.runs.making import prepare_run
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
 from review.evidence.rating_input import RatingInput
 from review.ratings.leases import next_assignment
@@ -102,7 +102,7 @@ def test_agreement_has_the_judge_against_the_expert(life: tuple[World, Run, Run]
 
 
 def test_correct_puts_the_three_figures_of_metric_and_score_side_by_side(life: tuple[World, Run, Run]) -> None:
-    found = printed("correct", life[2].pk)
+    found = printed("corrected_scores", life[2].pk)
     assert three(found["metrics"]["tone"]) == [2.0, 2.5, 2.5]
     assert three(found["overall"]) == [0.5, 0.75, 0.75]  # (2 - 1) / 2 and (2.5 - 1) / 2
     assert (found["metrics"]["tone"]["corrected"]["labels"], found["metrics"]["tone"]["corrected"]["method"]) == (

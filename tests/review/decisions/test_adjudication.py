@@ -14,22 +14,22 @@ from pytest_django import DjangoAssertNumQueries
 from evaluation.core.errors import DomainError
 from evaluation.models import QuestionSet, RubricVersion, Run, User
 from review.decisions import cases
+from review.decisions.adjudication import adjudicate, amend_question, amend_rubric, rule_on
 from review.decisions.cases import CaseReason, load_case, open_cases
-from review.decisions.deciding import adjudicate, amend_question, amend_rubric, rule_on
 from review.evidence.answers import record_exposure
 from review.evidence.effective import ValueSource, effective_values
 from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ItemEvent, Override, Rating, ReviewItem, ReviewQueue
-from review.queues.directing import set_item_reviewers
-from review.queues.making import close_queue, reopen_queue
+from review.queues.creation import close_queue, reopen_queue
+from review.queues.reassignment import set_item_reviewers
 from review.ratings.leases import load_assignment, next_assignment
 from review.ratings.submitting import escalate, flag, skip, submit, undo
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
+from tests.concurrency import WAITS, together
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 from tests.pages.markup import compact
 from tests.review.builders import make_report
-from tests.together import WAITS, together
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.core.errors import DomainError
-from evaluation.judges.shipping import definitions
+from evaluation.judges.shipped import definitions
 from evaluation.models import AuditEvent, MetricDefinition, Run, User
 from review.agreement.answers import AnswerFilter, answer_history, select_answers
 from review.decisions.overrides import override, override_many, preview_overrides, revert

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from review.evidence.answers import record_answer_exposure, record_exposure, record_item_exposure, was_exposed
 from review.models import Exposure
-from review.queues.making import close_queue
+from review.queues.creation import close_queue
 from review.ratings.leases import next_assignment, prefetch_assignment
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run, make_user
 

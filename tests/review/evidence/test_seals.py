@@ -11,14 +11,14 @@ from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.criteria.rubrics import draft, propose
 from evaluation.models import Answer, Endpoint, HoldOutOpening, Project, Run, User
-from review.calibration.freezing import freeze
-from review.calibration.opening import open_hold_outs
-from review.calibration.retiring import retire
-from review.calibration.searching import open_search
+from review.calibration.openings import open_hold_outs
+from review.calibration.retirement import retire
+from review.calibration.search import open_search
+from review.calibration.versions import freeze
 from review.evidence.effective import effective_values, load_evidence, run_samples
 from review.evidence.seals import LabelForm, fixed_label_form, label_form, read_as, readable, sealed_answers
 from review.models import GoldItem, GoldSet, Override, Rating
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from review.statistics.gold_split import Split
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, make_user, question_spec
 from tests.review.builders import answer_rows, imported_rating, metric, run_over, score
@@ -186,7 +186,7 @@ WITHOUT_SELECTOR = {
     "review/ratings/api.py": "`review.queues.access.visible_ratings`, which uses it",
     "review/calibration/workbench.py": "ratings behind labels of examples and validation",
     "review/comparisons/trend.py": "whether a run has ratings",
-    "review/decisions/deciding.py": "whether the person rated the answer; the rows a new decision follows",
+    "review/decisions/adjudication.py": "whether the person rated the answer; the rows a new decision follows",
     "review/evidence/answers.py": "which answers were rated",
     "review/evidence/carried.py": "read by `load_evidence`, which leaves sealed answers out",
     "review/evidence/experts.py": "read by `load_evidence`, which leaves sealed answers out",

@@ -14,14 +14,14 @@ from django.core.management import call_command
 from evaluation.core.errors import DomainError
 from evaluation.core.roles import Role
 from evaluation.models import MetricDefinition, User
-from review.calibration.freezing import freeze
+from review.calibration.versions import freeze
+from review.decisions.adjudication import adjudicate, rule_on
 from review.decisions.assumptions import current_acceptance, set_acceptance
-from review.decisions.deciding import adjudicate, rule_on
 from review.decisions.overrides import override, override_many, revert
 from review.evidence.rating_input import RatingInput
-from review.figure_cache import making
-from review.figure_cache.making import differing_kinds
-from review.figure_cache.reading import agreement_figures, headlines_of, run_figures
+from review.figure_cache import builders
+from review.figure_cache.builders import differing_kinds
+from review.figure_cache.selectors import agreement_figures, headlines_of, run_figures
 from review.models import Assignment, ItemEvent, ReviewQueue, Touched
 from review.ratings.import_files import import_ratings
 from review.ratings.leases import next_assignment
@@ -153,7 +153,7 @@ class History:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_what_is_kept_and_holds_is_what_is_made_from_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "cached_agreement", partial(making.cached_agreement, resamples=10))
+    monkeypatch.setattr(builders, "cached_agreement", partial(builders.cached_agreement, resamples=10))
     history = History(seed)
     done = []
     for _ in range(STEPS):

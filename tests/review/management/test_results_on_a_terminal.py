@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import Endpoint, Run
 from review.management.sheets import Sheet, render_tables
 from review.management.tables import results_sheets
@@ -95,4 +95,4 @@ def test_a_key_that_is_missing_is_named_with_the_place_to_set_it(monkeypatch: py
     with translation.override("en"), pytest.raises(SystemExit):
         call_command("results", run.pk, stdout=StringIO(), stderr=err)
     assert "Set CONCORD_KEY_ONE in the environment or the file .env of web and workers." in err.getvalue()
-    assert f"manage.py resume {run.pk}" in err.getvalue()
+    assert f"manage.py resume_run {run.pk}" in err.getvalue()

@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.utils import translation
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import profile_row
-from evaluation.messages.sentences import category_name
+from evaluation.judges.shipped import profile_row
+from evaluation.messages.explanations import category_name
 from evaluation.models import Run
+from review.comparisons.comparison import compare, comparison_json
 from review.comparisons.pages import systems_card
-from review.comparisons.whole import compare, comparison_json
 from review.management.sheets import escape_control_characters
 from review.management.tables import results_sheets, system_sheets
 from review.templatetags.figures import plain

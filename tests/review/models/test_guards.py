@@ -21,8 +21,8 @@ from review.ratings import leases
 from review.ratings.leases import load_assignment, next_assignment
 from review.ratings.reveals import finalise, reveal
 from review.ratings.submitting import release, submit, undo
+from tests.concurrency import WAITS, together
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
-from tests.together import WAITS, together
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 NOW = "2026-01-01 00:00:00+00"

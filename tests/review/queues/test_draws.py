@@ -10,8 +10,8 @@ from evaluation.models import MetricDefinition, Run, Score
 from evaluation.worker.lifecycle import RunConfig
 from review.evidence.rating_input import RatingInput
 from review.models import Draw, FrameMember, ReviewItem, ReviewQueue
+from review.queues.creation import close_queue
 from review.queues.draws import answers_to_review, draw_strata, make_draw, sampling_frame, steering_metrics
-from review.queues.making import close_queue
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams

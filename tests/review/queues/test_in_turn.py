@@ -12,14 +12,14 @@ from review.evidence.rating_input import RatingInput
 from review.evidence.sampling import load_samples
 from review.models import Draw, Rating, ReviewQueue
 from review.models.queue_spec import Coverage, QueueSpec
+from review.queues.creation import make_queue
 from review.queues.criteria import select_criteria
-from review.queues.making import make_queue
 from review.queues.preview import queue_preview
 from review.ratings.card import build_card
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import item_metrics, submit
 from review.reports.estimates import correction_sheet
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from tests.factories import make_answer_set, make_profile, make_question_set, make_scored_run, make_user, question_spec
 
 pytestmark = pytest.mark.django_db

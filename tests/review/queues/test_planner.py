@@ -21,7 +21,7 @@ from review.models.queue_spec import QueueSpec
 from review.queues.design import design_sample, expected_interval, judge_errors
 from review.queues.planning import ReviewPlan, ReviewStaff, guess_note, next_review, plan_sentence, precision_goals
 from review.queues.preview import queue_preview
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from tests.factories import make_user
 from tests.pages.markup import compact
 from tests.review.builders import answer_rows, answers_to, assignment_of, draw_into, metric, queue_for, rate, run_over
@@ -154,7 +154,7 @@ def test_commands_and_rest_say_it_too(run: Run) -> None:
     sentence = "Review 23 answers, about 40 min, for an interval of about 0.05 either way for this run."
     told = Caller(make_user(Role.VIEWER, run.project)).get(f"runs/{run.pk}/correction/").json()["next_review"]
     assert (told["items"], told["guessed"], told["now"], told["sentence"]) == (23, True, None, sentence)
-    for command in ("results", "correct"):
+    for command in ("results", "corrected_scores"):
         text, as_json = StringIO(), StringIO()
         call_command(command, str(run.pk), stdout=text)
         assert sentence in text.getvalue()

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from evaluation.core.errors import DomainError
-from evaluation.judges.shipping import definitions
+from evaluation.judges.shipped import definitions
 from evaluation.models import Run, Score
 from review.evidence.rating_input import RatingInput
 from review.models import Assignment, ReviewQueue
 from review.models.queue_spec import QueueSpec
-from review.queues.making import close_queue
+from review.queues.creation import close_queue
+from review.queues.distribution import pick_answers
 from review.queues.planning import ReviewStaff
 from review.queues.preview import QueuePreview, queue_preview
-from review.queues.sharing import pick_answers
 from review.ratings.leases import next_assignment
 from review.ratings.submitting import submit
 from review.statistics.sampling.member import DrawParams

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from evaluation.tasks import sweep_all
 from review.models import Reminder, ReviewQueue
-from review.queues.directing import ReminderCounts, remind_all
-from review.queues.making import close_queue
+from review.queues.creation import close_queue
+from review.queues.reassignment import ReminderCounts, remind_all
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run
 
 pytestmark = pytest.mark.django_db

@@ -16,9 +16,9 @@ from evaluation.core.errors import DomainError
 from review.evidence.answers import record_exposure
 from review.evidence.rating_input import RatingInput, RatingUpdate
 from review.models import Assignment, Draft, Exposure, Rating, ReviewItem
+from review.ratings.item_state import PASSED, RATED
 from review.ratings.leases import extend_lease, load_assignment, next_assignment
 from review.ratings.reveals import finalise, reveal
-from review.ratings.settling import PASSED, RATED
 from review.ratings.submitting import escalate, flag, release, save_draft, skip, submit, undo
 from tests.examples import examples
 from tests.factories import make_answer_set, make_question_set, make_queue, make_scored_run

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import ImportedJudge, Run
-from evaluation.scoring.writing import counting_scores
+from evaluation.scoring.scores import counting_scores
 from review.comparisons.difference import difference
-from review.comparisons.gating import run_gate
+from review.comparisons.gates import run_gate
 from review.comparisons.values import differing_versions, load_sides
 from review.evidence.scorers import answer_scores
 from review.queues.draws import draw_strata, make_draw
@@ -26,7 +26,7 @@ from review.ratings.import_files import ImportedRatings, import_ratings
 from review.reports.estimates import correction_sheet
 from review.reports.figure import Figure, why_withheld
 from review.reports.gate import GateRequest
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from review.statistics.sampling.member import Strategy
 from tests.factories import make_user
 from tests.review.builders import answer_rows, answers_to, make_report, metric, run_over, score_all

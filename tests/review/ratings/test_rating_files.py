@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.core.errors import DomainError, InvalidFile
 from evaluation.models import AuditEvent, Finding, MetricDefinition, Run, Score
-from evaluation.scoring.writing import current_scores
+from evaluation.scoring.scores import current_scores
 from review.agreement.run_agreement import compute_agreement
 from review.evidence.effective import effective_values
 from review.models import Rating

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from evaluation.core.errors import DomainError
-from review.decisions.deciding import adjudicate
+from review.decisions.adjudication import adjudicate
 from review.evidence.experts import agreement_ratings, effective_ratings, ratings_of, read_ratings
 from review.evidence.rating_input import RatingInput, RatingUpdate
 from review.models import Assignment, ItemEvent, Rating, ReviewItem
-from review.queues.making import close_queue
+from review.queues.creation import close_queue
 from review.ratings.leases import next_assignment, prefetch_assignment
 from review.ratings.reveals import current_ratings, rate_again
 from review.ratings.submitting import submit, undo
+from tests.concurrency import WAITS, together
 from tests.factories import make_queue, make_scored_run, make_user
-from tests.together import WAITS, together
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from evaluation.models import User
 from review.evidence.answers import record_exposure
 from review.evidence.rating_input import RatingInput
 from review.models import Assignment, Draft, Rating, ReviewItem, ReviewQueue
-from review.queues.making import close_queue
+from review.queues.creation import close_queue
 from review.queues.progress import own_progress, undoable_assignment
 from review.ratings.leases import load_assignment, next_assignment
 from review.ratings.reveals import reveal

@@ -9,10 +9,10 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from evaluation.core.errors import DomainError
-from evaluation.judges.shipping import definitions, profile_row
+from evaluation.judges.shipped import definitions, profile_row
 from evaluation.models import Finding, Run, Score
-from review.comparisons.gating import run_gate
-from review.reports.exporting import export
+from review.comparisons.gates import run_gate
+from review.reports.exports import export
 from review.reports.gate import GateRequest, gate_line, gate_reasons
 from review.reports.profile_section import ProfileSection
 from tests.review.builders import FAILED, NOT_APPLICABLE, answers_to, make_report, run_over, score_all

@@ -15,13 +15,13 @@ from django.urls import reverse
 
 from evaluation.core.roles import Role
 from evaluation.models import Run, User
+from review.comparisons.comparison import compare
 from review.comparisons.verdict import sentences
-from review.comparisons.whole import compare
-from review.figure_cache.reading import headlines_of
+from review.figure_cache.selectors import headlines_of
 from review.models import ReviewQueue
 from review.reports.estimates import carried_in_words, overall_scores
 from review.reports.figure import Figure, Withheld, notes
-from review.reports.gathering import ReportInputs, load_inputs
+from review.reports.inputs import ReportInputs, load_inputs
 from review.reports.verdict import verdict_of
 from tests.factories import make_answer_set, make_judge, make_user, unique
 from tests.review.builders import (
@@ -142,7 +142,7 @@ def test_readers_are_told_too(earlier: Run, form: str) -> None:
 
 def test_commands_and_the_run_page_tell_the_same(earlier: Run, client: Client) -> None:
     run = release(earlier)
-    for command in ("results", "correct"):
+    for command in ("results", "corrected_scores"):
         out = StringIO()
         call_command(command, str(run.pk), stdout=out)
         assert "Experts rated equal answers of earlier answer sets alone" in out.getvalue()
@@ -207,7 +207,7 @@ def test_lists_of_runs_notice_a_new_rating_of_an_equal_answer(earlier: Run) -> N
 
 def test_the_json_of_the_correct_command_counts_carried_labels(earlier: Run) -> None:
     out = StringIO()
-    call_command("correct", str(drawn(release(earlier, 0)).pk), "--format", "json", stdout=out)
+    call_command("corrected_scores", str(drawn(release(earlier, 0)).pk), "--format", "json", stdout=out)
     found: Any = json.loads(out.getvalue())["metrics"]["correctness"]
     assert found["corrected"]["carried"] == 20
     assert found["reviewed"]["labels"] == 40

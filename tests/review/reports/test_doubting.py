@@ -12,11 +12,11 @@ from django.core.management import call_command
 from django.test import Client
 
 from evaluation.core.roles import Role
-from evaluation.judges.shipping import baseline_judge
+from evaluation.judges.shipped import baseline_judge
 from evaluation.models import AnswerSet, Preflight, Run, SystemVersion
-from review.comparisons.gating import run_gate
+from review.comparisons.comparison import compare
+from review.comparisons.gates import run_gate
 from review.comparisons.values import differing_versions
-from review.comparisons.whole import compare
 from review.reports.as_json import summary_json
 from review.reports.as_markdown import markdown_summary
 from review.reports.gate import Gate, GateRequest, gate_reasons
@@ -220,7 +220,7 @@ def test_the_page_says_what_the_preflight_found(judge: JudgeServer) -> None:
         (actions.status(401), "Give the endpoint a key that is valid"),
         (actions.status(404, error_code="model_not_found"), "the judge&#x27;s model name"),
         (actions.status(402), "Add credit"),
-        (actions.text("Fine."), "try it with check_judge"),
+        (actions.text("Fine."), "try it with attack_judge"),
     ],
 )
 def test_c4_a_paused_run_says_what_to_do(judge: JudgeServer, action: actions.Action, advice: str) -> None:

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.utils import translation
 
 from evaluation.models import Run, Score
-from review.management.demo.loading import DATA_DIR
+from review.management.demo.loader import DATA_DIR
 from review.reports.provenance_facts import provenance_facts
 from tests.evaluation.judging.embedding.tiny import LAYERS, tiny_model
 from tests.evaluation.scoring.embedded import endpoint_of

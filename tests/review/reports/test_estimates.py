@@ -1,4 +1,4 @@
-"""The three estimates as the ``correct`` command and REST tell them."""
+"""The three estimates as the ``corrected_scores`` command and REST tell them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.urls import reverse
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.reports.estimates import ESTIMATE_KEYS, correction_sheet
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from tests.factories import make_user
 from tests.review.builders import (
     answer_rows,
@@ -43,7 +43,7 @@ def run() -> Run:
 
 def printed(*arguments: str) -> str:
     out = StringIO()
-    call_command("correct", *arguments, stdout=out)
+    call_command("corrected_scores", *arguments, stdout=out)
     return out.getvalue()
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import override
 
 from evaluation.core.roles import Role
 from evaluation.models import Run
-from review.reports.exporting import export
+from review.reports.exports import export
 from review.reports.figure import Figure, notes, why_withheld, withheld
 from review.reports.report import category_tables
 from tests.factories import make_user

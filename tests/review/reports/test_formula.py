@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 from django.utils.translation import override
 
-from evaluation.judges.shipping import profile_row
+from evaluation.judges.shipped import profile_row
 from evaluation.models import Run
 from review.reports.formula import Formula, formula_in_words, formula_of, other_profiles_in_words
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from tests.review.builders import NOT_APPLICABLE, answers_to, make_report, run_over, score_all
 
 pytestmark = pytest.mark.django_db

@@ -16,8 +16,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override as override_language
 
-from evaluation.judges.shipping import definitions
-from evaluation.messages.sentences import explain, explain_reason
+from evaluation.judges.shipped import definitions
+from evaluation.messages.explanations import explain, explain_reason
 from evaluation.models import Answer, Context, Run, User
 from review.decisions.overrides import override
 from review.models import Exposure, Rating, ReviewQueue

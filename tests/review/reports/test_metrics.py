@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from evaluation.core.roles import Role
 from evaluation.models import ApiToken, Attempt, Endpoint, Heartbeat, Project, Reply, WorkUnit
 from evaluation.runs.monitoring import exposition
-from evaluation.worker.shares import QuotaLease
+from evaluation.worker.endpoint_quota import QuotaLease
 from tests.factories import make_draft_run, make_project, make_units, make_user, unique
 from tests.judge_server.fixture import judge_server
 

@@ -15,9 +15,9 @@ from evaluation.core.roles import Role
 from evaluation.extensions import is_installed
 from evaluation.models import Answer, AuditEvent, Run
 from evaluation.profiles.arithmetic import FigureLabel
-from review.comparisons.gating import run_gate
+from review.comparisons.gates import run_gate
 from review.reports.as_json import summary_json
-from review.reports.exporting import export
+from review.reports.exports import export
 from review.reports.gate import GateRequest
 from review.reports.lines import MetricLine
 from review.reports.report import Report
@@ -271,7 +271,7 @@ def test_a_lead_may_take_the_unrated_parts_for_as_biased_as_the_rated_one(exampl
     told = Caller(lead).get(f"runs/{example.pk}/correction/").json()["overall"]["corrected_this_run"]
     assert (told["assumption"]["by"], told["assumption"]["bias"]) == ("ada", pytest.approx(0.2))
     out = StringIO()
-    call_command("correct", str(example.pk), stdout=out)
+    call_command("corrected_scores", str(example.pk), stdout=out)
     report = b"".join(export(example, "html").chunks).decode()
     for text in (out.getvalue(), report, client.get(reverse("run", args=[example.pk])).content.decode()):
         assert re.search(r"ada accepted on .+ that the judge is off there by at most 20% of the scale", text)

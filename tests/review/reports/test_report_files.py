@@ -16,9 +16,9 @@ from evaluation.core.samples import QuestionSpec
 from evaluation.formats.export import FORMATS
 from evaluation.models import Run
 from review.agreement.pages import render_agreement_plots
-from review.comparisons.gating import run_gate
+from review.comparisons.gates import run_gate
 from review.queues.planning import next_review_json
-from review.reports.exporting import BRIEF, REPORT_EXPORTS, export
+from review.reports.exports import BRIEF, REPORT_EXPORTS, export
 from review.reports.gate import GateRequest
 from tests.examples import first_fast
 from tests.factories import make_answer_set, make_project, make_question_set, make_user

@@ -18,7 +18,7 @@ from openpyxl import load_workbook
 from evaluation.core.roles import Role
 from evaluation.models import Run
 from review.reports.entries import EVERYWHERE, Entry, Output, Section
-from review.reports.exporting import export
+from review.reports.exports import export
 from review.reports.figure import Figure
 from review.reports.sections import ANSWERS, BY_CATEGORY, COVERAGE, METRICS, OVERALL, REPORT, RUN
 from tests.examples import first_fast

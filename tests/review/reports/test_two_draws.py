@@ -10,7 +10,7 @@ from evaluation.models import MetricDefinition, Run
 from review.evidence.sampling import load_samples
 from review.reports.estimates import correction_sheet
 from review.reports.figure import Figure
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from review.statistics.correction.outcome import Withheld
 from tests.factories import make_user
 from tests.review.builders import (

@@ -21,7 +21,7 @@ from evaluation.core.roles import Role
 from evaluation.core.scales import Scale
 from evaluation.models import Run
 from review.queues.planning import next_review_json
-from review.reports.gathering import load_inputs
+from review.reports.inputs import load_inputs
 from review.reports.report import build_report
 from review.reports.verdict import MetricTrust, judge_sentences, verdict_of
 from review.statistics.agreement.trust import JudgeTrust, Trust

@@ -14,8 +14,7 @@ from contrib.corpora.splitting import Splitting
 from evaluation.core.errors import InvalidFile, Problem
 from evaluation.formats.reading import file_extension, recode
 from evaluation.management.commands.import_questions import add_encoding_option, read_bytes
-from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import (
+from evaluation.management.output import (
     add_format_option,
     command_errors,
     print_json,
@@ -23,6 +22,7 @@ from evaluation.management.working import (
     print_table,
     problem_line,
 )
+from evaluation.management.site_command import SiteCommand
 from evaluation.runs.selectors import get_project
 
 

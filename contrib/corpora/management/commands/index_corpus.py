@@ -6,12 +6,12 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
-from contrib.corpora.retrieving import embed_corpus
+from contrib.corpora.corpus_search import embed_corpus
 from contrib.corpora.selectors import get_corpus
 from evaluation.core.errors import DomainError
 from evaluation.judges.embeddings import choose_embedding
+from evaluation.management.output import command_errors
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import command_errors
 from evaluation.runs.selectors import get_project
 
 

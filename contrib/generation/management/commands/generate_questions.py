@@ -9,12 +9,12 @@ from django.core.management.base import CommandParser
 from contrib.corpora.selectors import get_corpus
 from contrib.generation.kinds import KINDS
 from contrib.generation.models import Generation, GenerationResult
+from contrib.generation.runner import process_generation
 from contrib.generation.selectors import overview
 from contrib.generation.services import GenerationSpec, open_generation, plan_generation
-from contrib.generation.working import process_generation
-from evaluation.judges.shipping import judge_row
+from evaluation.judges.shipped import judge_row
+from evaluation.management.output import add_format_option, command_errors, print_json, print_table
 from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import add_format_option, command_errors, print_json, print_table
 from evaluation.runs.planning import plan_sentences
 from evaluation.runs.selectors import get_project
 from evaluation.specs.flags import dollars

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from contrib.pairs.making import import_pairs
+from contrib.pairs.services import import_pairs
 from evaluation.formats.reading import recode
 from evaluation.management.commands.import_questions import add_encoding_option
 from evaluation.management.site_command import SiteCommand

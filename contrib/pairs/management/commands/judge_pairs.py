@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from contrib.pairs.judging import judge_pairs, judge_spending
-from contrib.pairs.making import find_pair_set
-from evaluation.judges.shipping import judge_row
+from contrib.pairs.services import find_pair_set
+from evaluation.judges.shipped import judge_row
 from evaluation.management.site_command import SiteCommand
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from evaluation.runs.progress import Spending
 from review.management.options import refusals
 

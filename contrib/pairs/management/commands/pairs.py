@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from contrib.pairs.figures import PairFigures, pair_figures
-from contrib.pairs.making import find_pair_set
+from contrib.pairs.services import find_pair_set
 from evaluation.management.site_command import SiteCommand
 from review.management.sheets import Sheet, number, write
 from review.statistics.agreement.bootstrap import Resampling

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from contrib.retrieval_truth.models import RetrievalRepair
 from contrib.retrieval_truth.results import REPAIR_EXPORTS, compute_results, export_repair
 from evaluation.management.site_command import SiteCommand
-from evaluation.messages.sentences import explain_reason
+from evaluation.messages.explanations import explain_reason
 from review.management.sheets import Sheet, number, write
 
 HEADER = ("metric", "system", "corrected", "low", "high", "labels alone")

@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 from contrib.traces.importing import QUIET_SECONDS, Sampling, import_received, import_traces
 from contrib.traces.otlp import PERSONAL
 from evaluation.management.commands.import_questions import read_bytes
-from evaluation.management.site_command import SiteCommand
-from evaluation.management.working import (
+from evaluation.management.output import (
     add_format_option,
     command_errors,
     finish_run,
@@ -19,6 +18,7 @@ from evaluation.management.working import (
     print_pause_reason,
     print_remarks,
 )
+from evaluation.management.site_command import SiteCommand
 from evaluation.runs.selectors import get_project
 
 

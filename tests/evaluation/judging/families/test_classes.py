@@ -8,7 +8,7 @@ from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import CheckPhrases, Status
 from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named
-from evaluation.judging.gates import applicability
+from evaluation.judging.prechecks import applicability
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.families.scripted import before, said
 from tests.evaluation.judging.samples import answer, question, talked

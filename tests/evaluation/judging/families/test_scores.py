@@ -13,7 +13,7 @@ from evaluation.judging.calls import JudgeReply
 from evaluation.judging.catalogue import family_named
 from evaluation.judging.families.factual_accuracy import letter_grade
 from evaluation.judging.formulas import apply_caps
-from evaluation.judging.gates import applicability
+from evaluation.judging.prechecks import applicability
 from evaluation.network.outcomes import Outcome
 from tests.evaluation.judging.families.scripted import before, said
 from tests.evaluation.judging.samples import answer, question, talked

@@ -167,7 +167,7 @@ def test_the_package_is_imported_when_a_client_is_opened() -> None:
     program = (
         "import os, sys, django; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'config.settings'); django.setup();"
         "from django.core.management import call_command; call_command('check');"
-        "from evaluation.judging.providers.openai import OpenAIJudge; from evaluation.runs import draining;"
+        "from evaluation.judging.providers.openai import OpenAIJudge; from evaluation.runs import execution;"
         "judge = OpenAIJudge(base_url='http://127.0.0.1:9/v1', allowed_origins=['http://127.0.0.1:9']);"
         "print([name for name in ('openai', 'httpx2') if name in sys.modules])"
     )

@@ -13,14 +13,14 @@ from evaluation.core.metric_specs import RuleSettings
 from evaluation.core.samples import AnswerSpec, QuestionSpec
 from evaluation.metrics.retrieval import ndcg_at_k, precision_at_k, recall_at_k
 from review.statistics.correction.outcome import Method, WithheldReason
-from review.statistics.retrieval_truth.drawing import (
+from review.statistics.retrieval_truth.draw import (
     PassageDraw,
     above_first_relevant,
     draw_passages,
     draw_probabilities,
     guess_relevance,
 )
-from review.statistics.retrieval_truth.estimating import (
+from review.statistics.retrieval_truth.estimates import (
     CorrectedFigure,
     estimate,
     estimate_for_similar_questions,

@@ -1,0 +1,54 @@
+"""Work on open runs in the current process, without a queue."""
+
+import math
+import time
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import Exists, OuterRef, Q
+
+from evaluation.extensions import batch_hooks, features
+from evaluation.management.output import ACTIVE_STATES, command_errors
+from evaluation.management.site_command import SiteCommand
+from evaluation.models import Run
+from evaluation.runs.execution import drain
+
+
+# A run is handed back after so long, and claimed again.
+MAX_SECONDS = 3600
+POLL_SECONDS = 2
+
+
+class Command(SiteCommand):
+    """``work [RUN] [--once]``: processes units of the run, or of all running runs, until it is stopped.
+
+    ``--once`` ends when no unit can be claimed. Batches that are due are polled once, not awaited."""
+
+    help = "Work on a run, or on all running runs, in this process, until it is stopped."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("run", type=int, nargs="?", help="id of the run; all running runs without it")
+        parser.add_argument("--once", action="store_true", help="end when nothing is left that can be done now")
+        parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Process the units and print the state of each run."""
+        deadline = time.monotonic() + options["seconds"]
+        self._work(options["run"], deadline)
+        while not options["once"] and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+            self._work(options["run"], deadline)
+
+    def _work(self, run_id: int | None, deadline: float) -> None:
+        condition = Q(pk=run_id) if run_id else Q(state__in=ACTIVE_STATES)
+        if not run_id and (batches := batch_hooks()):
+            # Batches of a cancelled run must still be cancelled and read.
+            has_open_batch = Exists(batches.open().filter(run_id=OuterRef("pk")))
+            condition |= Q(state=Run.State.CANCELLED) & Q(has_open_batch)
+        for pk in Run.objects.filter(condition).order_by("id").values_list("pk", flat=True):
+            with command_errors(self):
+                run = drain(pk, seconds=min(MAX_SECONDS, max(0.0, deadline - time.monotonic())))
+            self.stdout.write(f"run {run.pk}: {run.state} {run.reason}".rstrip())
+        for feature in features():
+            for task in feature.after_drain:
+                task()

@@ -1,0 +1,149 @@
+"""Generates ``docs/metrics.md`` from the metric registry: ``python -m evaluation.management.metrics_page``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evaluation.core.metric_specs import MetricSpec
+from evaluation.core.scales import ScaleKind
+from evaluation.judging.catalogue import families, family_named
+from evaluation.judging.embedding.similarity import EMBEDDING_METRICS
+from evaluation.metrics.catalogue import RULE_METRICS
+from evaluation.profiles.per_answer import ANSWER_OVERALL, DERIVED_METRICS
+from evaluation.profiles.spec import ProfileSpec, shipped_profiles
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+HEAD = """# Metrics
+
+This page is written from the registry (`python -m evaluation.management.metrics_page`) and a test fails when it is
+stale: change the metric, not the page.
+
+A metric gives each answer a result that is *scored*, *not applicable* with a reason, or *failed* with a reason. A
+failure is never a number. "Needs" names what the question, the answer or the system must bring for the metric to
+apply; "sees" what a judge is shown beside it where it is there. Question and answer are always seen. "Source" is the
+document the metric comes from, numbered as in the profiles.
+
+이 문서는 레지스트리에서 생성하며(`python -m evaluation.management.metrics_page`), 낡으면 테스트가 실패합니다. 문서가
+아니라 지표를 고치십시오. 지표는 답변마다 점수, 해당 없음(이유와 함께), 실패(이유와 함께) 가운데 하나를 내며, 실패는
+결코 숫자가 아닙니다.
+"""
+FORMS = {
+    "level": "anchored levels",
+    "claims": "verdicts on claims",
+    "nuggets": "verdicts on nuggets",
+    "contexts": "verdicts on passages",
+    "yes_no": "yes or no",
+    "class": "a class",
+    "none": "not rated",
+}
+
+
+def metrics_page() -> str:
+    return (
+        "\n".join(
+            [HEAD, *_overview(), *_rule_metrics(), *_embedding_metrics(), *_judge_metrics(), *_derived_metrics()]
+        ).rstrip()
+        + "\n"
+    )
+
+
+def _overview() -> Iterator[str]:
+    yield "## Profiles / 프로필\n"
+    yield "| profile | source | overall score | metrics |"
+    yield "|---|---|---|---|"
+    for profile in shipped_profiles():
+        title = f"`{profile.name}`: {profile.title.en} / {profile.title.ko}"
+        metrics = ", ".join(f"`{name}`" for name in profile.metrics)
+        yield f"| {title} | {_source(profile.source)} | {_overall(profile)} | {metrics} |"
+    yield ""
+
+
+def _overall(profile: ProfileSpec) -> str:
+    if not profile.parts:
+        return "none"
+    parts = [
+        f"{part.weight:.3g} `{part.metric}`" + (f" (else `{part.otherwise}`)" if part.otherwise else "")
+        for part in profile.parts
+    ]
+    total = " + ".join([*parts, *([f"{profile.constant:g}"] if profile.constant else [])])
+    whole_score = profile.whole_score
+    whole_note = f"; `{whole_score.metric}` alone for {', '.join(whole_score.categories)}" if whole_score else ""
+    return f"{'per answer' if profile.unit == 'per_answer' else 'on the means of the run'}: {total}{whole_note}"
+
+
+def _rule_metrics() -> Iterator[str]:
+    yield "## Rule metrics / 규칙 지표\n"
+    for metric in RULE_METRICS:
+        yield from _metric(metric.spec)
+
+
+def _embedding_metrics() -> Iterator[str]:
+    yield "## Embedding metrics / 임베딩 지표\n"
+    yield "Where the embeddings come from, and what happens without: [settings](settings.md#embeddings). The name and"
+    yield "settings of the model stand on every score. `answer_relevance` needs a judge too and stands there.\n"
+    for spec in EMBEDDING_METRICS:
+        yield from _metric(spec)
+
+
+def _judge_metrics() -> Iterator[str]:
+    yield "## Judge metrics / 판정 지표\n"
+    yield "One heading per rubric family; the metrics of a family come from one call, or from one chain of calls.\n"
+    for name in families():
+        family = family_named(name)
+        yield f"### Family `{name}`\n"
+        if family.decided_rules:
+            metric_names = ", ".join(f"`{metric.spec.name}`" for metric in family.decided_rules)
+            yield f"Where a judge is on, this family decides {metric_names}.\n"
+        for spec in family.metrics:
+            yield from _metric(spec, "####")
+
+
+def _derived_metrics() -> Iterator[str]:
+    yield "## Derived metrics / 파생 지표\n"
+    yield "Computed from the other results of the same answer when a run settles.\n"
+    for spec in (*(metric.spec for metric in DERIVED_METRICS), ANSWER_OVERALL):
+        yield from _metric(spec)
+
+
+def _metric(spec: MetricSpec, heading: str = "###") -> Iterator[str]:
+    yield f"{heading} `{spec.name}`: {spec.title.en} / {spec.title.ko}\n"
+    yield f"{spec.formula.en}.\n"
+    yield f"{spec.formula.ko}.\n"
+    yield "| range | direction | needs | sees | rated by | version | source | profiles |"
+    yield "|---|---|---|---|---|---|---|---|"
+    cells = (
+        _range(spec),
+        str(spec.direction),
+        _comma_list(spec.inputs),
+        _comma_list(spec.optional_inputs),
+        FORMS[spec.review_form],
+        str(spec.version),
+        _source(spec.source),
+        _comma_list(tuple(profile.name for profile in shipped_profiles() if spec.name in profile.metrics)),
+    )
+    yield f"| {' | '.join(cells)} |\n"
+
+
+def _range(spec: MetricSpec) -> str:
+    match spec.scale.kind:
+        case ScaleKind.CLASS:
+            return ", ".join(spec.scale.labels)
+        case ScaleKind.YES_NO:
+            return "0 or 1"
+        case ScaleKind.SECONDS:
+            return "seconds"
+        case ScaleKind.LEVELS:
+            return f"whole numbers {spec.scale.low:g} to {spec.scale.high:g}"
+        case _:
+            return f"{spec.scale.low:g} to {spec.scale.high:g}"
+
+
+def _source(source: str) -> str:
+    return source or "ours"
+
+
+def _comma_list(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "–"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(metrics_page(), encoding="utf-8")

@@ -1,0 +1,363 @@
+"""Executing a run: preflight, claiming and processing units until none is left or time is up, and completion. Needs no
+queue."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from evaluation.accounts import audit
+from evaluation.core.errors import DomainError
+from evaluation.core.samples import Result
+from evaluation.extensions import FEATURE_OFF, batch_hooks
+from evaluation.judges.clients import client_of
+from evaluation.judges.embeddings import embedder_of, token_model
+from evaluation.judges.preflight import pin_judge, pinned_columns
+from evaluation.judging.calls import ResponseFormat
+from evaluation.judging.probing import ProbeResult
+from evaluation.models import JudgeVersion, Preflight, Run, RunEvent, RunJudge, WorkUnit
+from evaluation.network.outcomes import Outcome
+from evaluation.network.pacing import Allowance
+from evaluation.network.pool import CallPool
+from evaluation.runs.budgets import budget_guard
+from evaluation.scoring import scores
+from evaluation.scoring.embeddings import EmbeddingSession
+from evaluation.scoring.judges import JudgeSession
+from evaluation.scoring.replies import cached_replies
+from evaluation.scoring.rules import RULE_BATCH, RuleScorer
+from evaluation.scoring.scores import (
+    combine_juries,
+    derive_scores,
+    expected_metrics,
+    incomplete_metrics,
+)
+from evaluation.systems.collection import CollectionSession, finish_collection, give_up_questions, open_questions
+from evaluation.systems.services import client_of as system_client
+from evaluation.worker import dispatch, tracing, units
+from evaluation.worker.database import STORAGE_FULL, analyze_tables, is_short_of_space, probe_write, retry_on_db_error
+from evaluation.worker.endpoint_quota import Quota, QuotaLease
+from evaluation.worker.lifecycle import RunConfig, begin, pause, unpinned
+from evaluation.worker.units import State
+
+
+def preflight(run: Run, deadline: float) -> None:
+    """Pin every unpinned judge of the run, then begin the run; pause it with the reason if a judge cannot be pinned.
+    Does nothing in other states, or while a server asks for more time.
+
+    ``deadline`` is in monotonic seconds; the next worker continues after it."""
+    waits = Preflight.objects.filter(run=run, retry_at__gt=Now())
+    if run.state != Run.State.PREFLIGHT or retry_on_db_error(waits.exists):
+        return
+    for judge in retry_on_db_error(lambda: unpinned(run)):
+        if not pin_judge(judge, RunPinStore(run, judge), deadline, random.Random()):
+            return
+    retry_on_db_error(lambda: begin(run))
+
+
+def response_format_of(run: Run, judge: JudgeVersion) -> ResponseFormat:
+    """The response format pinned for the run. The default is the strict JSON schema, for runs without preflight."""
+    formats = Preflight.objects.filter(run=run, judge_version=judge, outcome=Outcome.OK).values_list("rung", flat=True)
+    return ResponseFormat(next(iter(formats), ResponseFormat.JSON_SCHEMA))
+
+
+@dataclass(frozen=True, slots=True)
+class RunPinStore:
+    """The preflight rows of a judge in a run."""
+
+    run: Run
+    judge: JudgeVersion
+
+    @property
+    def run_id(self) -> int:
+        return self.run.pk
+
+    def tries(self) -> int:
+        manual_events = RunEvent.objects.filter(run=self.run, verb__in=["started", "resumed", "retried"])
+        last = manual_events.order_by("-id").first()
+        rows = Preflight.objects.filter(run=self.run, judge_version=self.judge)
+        return (rows.filter(created_at__gte=last.created_at) if last else rows).count()
+
+    def keep(self, result: ProbeResult, wait: float | None) -> None:
+        """Store a preflight. If two workers pin at once, the first one's response format holds for both."""
+        # A judge with repeats is not the same judge as one with a single verdict.
+        repeat = RunConfig.model_validate(self.run.config).repeat
+        extra_key = [repeat] if repeat > 1 else []
+        row = Preflight(run=self.run, **pinned_columns(self.judge, result, wait, extra_key))
+        Preflight.objects.bulk_create([row], ignore_conflicts=result.outcome == Outcome.OK)
+
+    def stop(self, reason: str) -> None:
+        pause(self.run, reason=reason)
+
+
+CRASH_LOOP = "crash_loop"
+UPSTREAM = "upstream"
+
+
+def fail_crash_loops(run: Run) -> int:
+    """Fail the units that crashed their workers repeatedly, so that the rest of the run completes."""
+    failed = Result.failed(CRASH_LOOP)
+    outcomes = [
+        scores.UnitOutcome(unit, dict.fromkeys(expected_metrics(run, unit), failed), CRASH_LOOP)
+        for unit in units.crash_looping().filter(run=run).exclude(kind=WorkUnit.Kind.ASK)
+    ]
+    return scores.write_scores(outcomes) if outcomes else 0
+
+
+def fail_crash_looping_questions(run: Run) -> int:
+    """Fail the questions that crashed their workers repeatedly, with an answer that gives the reason."""
+    return give_up_questions(run, list(units.crash_looping().filter(run=run, kind=WorkUnit.Kind.ASK)), CRASH_LOOP)
+
+
+def fail_dependents(run: Run) -> int:
+    """Fail the blocked units whose predecessor failed."""
+    waiting = WorkUnit.objects.filter(run=run, state=State.BLOCKED, needs__state=State.FAILED)
+    ids = list(waiting.values_list("pk", flat=True))
+    blocked = WorkUnit.objects.filter(pk__in=ids, state=State.BLOCKED)
+    return blocked.update(state=State.FAILED, reason=UPSTREAM, finished_at=Now()) if ids else 0
+
+
+def finish_run(run: Run) -> bool:
+    """Complete a running run without open units, or mark it incomplete and name the metrics responsible."""
+    fail_dependents(run)
+    if units.open_units(run.pk).exists():
+        return False
+    analyze_tables(run)
+    finish_collection(run)
+    combine_juries(run)
+    derive_scores(run)
+    incomplete = incomplete_metrics(run)
+    state = Run.State.INCOMPLETE if incomplete else Run.State.COMPLETED
+    reason = ", ".join(
+        f"{coverage.metric}: {coverage.lost_results}/{coverage.scored + coverage.lost_results}"
+        for coverage in incomplete
+    )
+    with transaction.atomic():
+        finished = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).update(
+            state=state, reason=reason, finished_at=Now()
+        )
+        if finished:
+            RunEvent.objects.create(run=run, verb=state, reason=reason)
+            audit.record(None, f"run.{state}", run)
+    run.refresh_from_db()
+    return bool(finished)
+
+
+STARTED = (Run.State.PREFLIGHT, Run.State.RUNNING)
+# How long a new worker waits for a database that refuses writes.
+UNWRITABLE_SECONDS = 20.0
+
+
+def drain(run_id: int, *, seconds: float, tick: Callable[[], None] | None = None) -> Run:
+    """Work on a run for up to ``seconds``. Enqueues the run again if claimable units remain; completes it if none is
+    open.
+
+    ``tick`` is called about once a second while calls are made, to show progress.
+
+    :raises DomainError: ``database_read_only`` or ``database_full`` if nothing can be written; the run stays as it is."""
+    try:
+        with tracing.trace_span("run", {"concord.run.id": run_id}):
+            return _drain(run_id, time.monotonic() + seconds, tick)
+    finally:
+        if spans := tracing.spans():
+            spans.flush()
+
+
+def _drain(run_id: int, deadline: float, tick: Callable[[], None] | None) -> Run:
+    run = retry_on_db_error(
+        lambda: Run.objects.select_related("profile_version", "answer_set__system_version__system").get(pk=run_id)
+    )
+    config = RunConfig.model_validate(run.config)
+    # Check before paying for results that could not be stored.
+    retry_on_db_error(probe_write, seconds=UNWRITABLE_SECONDS)
+    if run.state == Run.State.RUNNING and is_short_of_space():
+        retry_on_db_error(lambda: pause(run, reason=STORAGE_FULL))
+        return run
+    # Single calls would cost more than the user agreed to.
+    if config.batch and batch_hooks() is None:
+        retry_on_db_error(lambda: pause(run, reason=f"{FEATURE_OFF}: batches"))
+        return run
+    guard = budget_guard(run)
+    has_paid_units = guard and run.state in STARTED and retry_on_db_error(partial(_has_paid_units, run))
+    if guard and has_paid_units and (reason := retry_on_db_error(guard.stop_reason)):
+        retry_on_db_error(lambda: pause(run, reason=reason))
+        return run
+    preflight(run, deadline)
+    retry_on_db_error(lambda: fail_crash_looping_questions(run))
+    retry_on_db_error(lambda: fail_crash_loops(run))
+    retry_on_db_error(lambda: fail_dependents(run))
+    if time.monotonic() < deadline and retry_on_db_error(partial(_has_questions, run)):
+        _collect_answers(run, config, deadline, tick)
+    rule_runner = RuleRunner(run)
+    if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
+        _embed_units(run, deadline)
+    for judges in retry_on_db_error(lambda: _judges_by_endpoint(run, by_model=config.batch)):
+        if time.monotonic() < deadline and retry_on_db_error(partial(_has_judge_units, run, judges)):
+            _judge_units(run, config, judges, deadline, tick, rule_runner)
+    while time.monotonic() < deadline and rule_runner.run_large_batch():
+        pass
+    # Embed the texts that judges wrote.
+    if time.monotonic() < deadline and retry_on_db_error(partial(_has_embeddings, run)):
+        _embed_units(run, deadline)
+    retry_on_db_error(lambda: finish_run(run))
+    if run.state == Run.State.RUNNING and retry_on_db_error(
+        lambda: _claimable_units(run).exclude(units.on_resting_endpoint()).exists()
+    ):
+        retry_on_db_error(lambda: dispatch.enqueue_run(run_id))
+    return run
+
+
+def _has_paid_units(run: Run) -> bool:
+    """Whether open units of the run may cause paid calls."""
+    return units.open_units(run.pk).filter(kind__in=[WorkUnit.Kind.JUDGE, WorkUnit.Kind.EMBED]).exists()
+
+
+def _claimable_units(run: Run, **conditions: Any) -> QuerySet[WorkUnit]:
+    """The claimable units of a running run, including those of a resting endpoint."""
+    return WorkUnit.objects.filter(units.claimable(), run_id=run.pk, run__state=Run.State.RUNNING, **conditions)
+
+
+# Small, so that replies do not wait long.
+RULES_PER_STEP = 40
+
+
+class RuleRunner:
+    """Scores a run by rules, a few answers at a time. The rules are loaded on first use."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @cached_property
+    def _rules(self) -> RuleScorer:
+        return RuleScorer(self._run)
+
+    def __call__(self) -> int:
+        """Claim and score a few answers while calls are in flight; how many, 0 if none is left. Skips units that may
+        have crashed a worker, because a crash would lose the calls."""
+        return retry_on_db_error(partial(self._score_batch, RULES_PER_STEP))
+
+    def run_large_batch(self) -> int:
+        """Claim and score many answers while no calls are in flight, and last those that may have crashed a worker."""
+        return retry_on_db_error(partial(self._score_batch, RULE_BATCH)) or retry_on_db_error(
+            partial(self._score_batch, 1, True)
+        )
+
+    def _score_batch(self, size: int, suspects: bool = False) -> int:
+        claimed = units.claim(self._run.pk, [WorkUnit.Kind.RULES], size, suspects=suspects)
+        if claimed:
+            with tracing.batch(self._run.pk, WorkUnit.Kind.RULES) as counts:
+                self._rules.score(claimed)
+                counts[tracing.UNITS] = len(claimed)
+        return len(claimed)
+
+
+def _judges_by_endpoint(run: Run, *, by_model: bool) -> list[list[RunJudge]]:
+    """The run's judges grouped by endpoint, because their calls share its slots. With ``by_model`` also by model,
+    because a batch has only one."""
+    groups: dict[tuple[int | None, str], list[RunJudge]] = {}
+    for judge in run.judges.select_related("judge_version__endpoint", "rubric_version").order_by("id"):
+        version = judge.judge_version
+        groups.setdefault((version.endpoint_id, version.model if by_model else ""), []).append(judge)
+    return list(groups.values())
+
+
+def _has_judge_units(run: Run, judges: Sequence[RunJudge]) -> bool:
+    if _claimable_units(run, run_judge__in=judges).exclude(units.on_resting_endpoint()).exists():
+        return True
+    batches = batch_hooks()
+    return batches is not None and batches.has_due(run, judges[0].judge_version)
+
+
+def _has_questions(run: Run) -> bool:
+    claimable = open_questions(run).filter(units.claimable(), run__state=Run.State.RUNNING)
+    return claimable.exclude(units.on_resting_endpoint()).exists()
+
+
+def _collect_answers(run: Run, config: RunConfig, deadline: float, tick: Callable[[], None] | None) -> None:
+    version = run.answer_set.system_version
+    try:
+        client = system_client(version)
+    except DomainError as refused:
+        pause(run, reason=refused.code)
+        return
+    quota_lease = QuotaLease(version.system, run.pk, min(config.max_concurrency, version.system.max_concurrency))
+    try:
+        quota = retry_on_db_error(quota_lease.renew)
+        with CallPool(client, quota.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.ASK) as counts:
+            session = CollectionSession(
+                run=run,
+                pool=pool,
+                deadline=deadline,
+                lease_seconds=settings.CONCORD_LEASE_SECONDS,
+                quota_lease=quota_lease,
+                on_tick=tick,
+            )
+            counts[tracing.UNITS] = session.work()
+    finally:
+        retry_on_db_error(quota_lease.leave)
+
+
+def _has_embeddings(run: Run) -> bool:
+    return _claimable_units(run, kind=WorkUnit.Kind.EMBED).exists()
+
+
+def _embed_units(run: Run, deadline: float) -> None:
+    config = RunConfig.model_validate(run.config)
+    try:
+        embedder = embedder_of(config.embedding) if config.embedding else None
+        tokens = token_model(config.tokens) if config.tokens else None
+    except DomainError as refused:
+        pause(run, reason=refused.code)
+        return
+    with tracing.batch(run.pk, WorkUnit.Kind.EMBED) as counts:
+        counts[tracing.UNITS] = EmbeddingSession(run, embedder, tokens, deadline, budget_guard(run)).work()
+
+
+def _judge_units(
+    run: Run,
+    config: RunConfig,
+    judges: Sequence[RunJudge],
+    deadline: float,
+    tick: Callable[[], None] | None,
+    background_step: Callable[[], int],
+) -> None:
+    judge = judges[0].judge_version
+    batches = batch_hooks() if config.batch and judge.endpoint else None
+    try:
+        client = client_of(judge)
+    except DomainError as refused:
+        pause(run, reason=refused.code)
+        return
+    quota_lease = QuotaLease(judge.endpoint, run.pk, config.max_concurrency) if judge.endpoint else None
+    quota = retry_on_db_error(quota_lease.renew) if quota_lease else Quota(Allowance(config.max_concurrency))
+    try:
+        with CallPool(client, quota.allowance) as pool, tracing.batch(run.pk, WorkUnit.Kind.JUDGE) as counts:
+            session_options: dict[str, Any] = {
+                "run": run,
+                "judges": judges,
+                "response_formats": retry_on_db_error(
+                    lambda: {run_judge.pk: response_format_of(run, run_judge.judge_version) for run_judge in judges}
+                ),
+                "pool": pool,
+                "deadline": deadline,
+                "lease_seconds": settings.CONCORD_LEASE_SECONDS,
+                "cache": cached_replies(judge, use_cache=config.use_cache),
+                "quota_lease": quota_lease,
+                "on_tick": tick,
+                "background_step": background_step,
+                "budget_guard": budget_guard(run) if judge.endpoint else None,
+            }
+            counts[tracing.UNITS] = (
+                batches.work(judge, session_options) if batches else JudgeSession(**session_options).work()
+            )
+    finally:
+        if quota_lease:
+            retry_on_db_error(quota_lease.leave)

@@ -1,0 +1,161 @@
+"""Load the demo: users, a question set, recorded answers of two systems, judged runs and review queues.
+
+It uses the services that real data uses. Loading again changes nothing but passwords."""
+
+import json
+import secrets
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from evaluation.core.roles import Role
+from evaluation.datasets.importing import import_question_set
+from evaluation.extensions import features
+from evaluation.formats.reading import read_questions
+from evaluation.judges.shipped import baseline_judge, profile_row
+from evaluation.models import Project, QuestionSet, Run, User
+from evaluation.models.run_spec import RunSpec
+from evaluation.runs.answer_files import import_answer_file
+from evaluation.runs.creation import prepare_run
+from evaluation.runs.execution import drain
+from evaluation.runs.provisioning import provision, read_provision_file
+from evaluation.worker.lifecycle import start
+from review.evidence.rating_input import RatingInput
+from review.models import Assignment, ReviewItem, ReviewQueue
+from review.models.queue_spec import QueueSpec
+from review.queues.creation import close_queue, make_queue
+from review.ratings.leases import lease_end, load_assignment
+from review.ratings.reveals import finalise, reveal
+from review.ratings.submitting import submit
+
+DATA_DIR = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class DemoUser:
+    """A demo account with its password."""
+
+    username: str
+    password: str
+    role: Role
+
+
+def create_demo_users(project: Project) -> list[DemoUser]:
+    """Create missing demo users and give each a new random password."""
+    setup = read_provision_file(DATA_DIR / "provision.yaml")
+    provision(setup.model_copy(update={"project": project.name}))
+    users = []
+    for person in setup.people:
+        user, password = User.objects.get(username=person.username), secrets.token_urlsafe(9)
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        users += [DemoUser(person.username, password, role) for role in person.roles]
+    return users
+
+
+PROJECT = "Demo"
+QUESTIONS = "demo"
+SYSTEMS = {"demo-vector": "answers_vector.jsonl", "demo-graph": "answers_graph.jsonl"}
+METRICS = ("correctness", "faithfulness", "completeness")
+QUEUE_SIZE, EXAMPLE_QUEUE_SIZE = 24, 26
+GUIDELINE = """\
+Rate what the answer says, not how it is written. The expected answer and the passages beside it are all you need: look
+nothing else up. Where the question or the expected answer is wrong, flag the item instead of rating it.
+
+문장력이 아니라 답변의 내용을 평가해 주세요. 화면에 있는 기대 답변과 문단만 보고 판단하시면 되며 따로 찾아보지 않으셔도
+됩니다. 질문이나 기대 답변이 잘못되었으면 평가하지 말고 ‘문제 신고’를 눌러 주세요.
+"""
+SEED = 20261120
+
+
+def demo_project() -> Project:
+    """Return the demo project. On a new site it reuses the initial project, so that commands need no ``--project``."""
+    project = Project.objects.filter(name=PROJECT).first()
+    projects = list(Project.objects.all()[:2])
+    if (
+        project is None
+        and len(projects) == 1
+        and not (projects[0].grants.exists() or projects[0].question_sets.exists())
+    ):
+        project = projects[0]
+        project.name = PROJECT
+        project.save(update_fields=["name"])
+    return project or Project.objects.create(name=PROJECT)
+
+
+def load_demo(project: Project) -> list[Run]:
+    """Import and evaluate the demo and fill the queues. Return the judged runs, the better system last."""
+    lead = User.objects.get(username="lead")
+    data = (DATA_DIR / "questions.yaml").read_bytes()
+    questions = import_question_set(project, QUESTIONS, read_questions(data, "questions.yaml"), by=lead).question_set
+    runs = [_judged_run(project, questions, system, file, lead) for system, file in SYSTEMS.items()]
+    if not ReviewQueue.objects.filter(project=project).exists():
+        with transaction.atomic():
+            # Comes first, so that reviewers are not assigned answers whose judge values they have seen.
+            _example_queue(runs[-1], lead)
+            spec = QueueSpec(name="Demo review · 데모 검토", size=QUEUE_SIZE, seed=SEED, guideline=GUIDELINE)
+            make_queue(runs, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
+    for feature in features():
+        if feature.demo:
+            feature.demo(runs[0], runs[-1], _reviewers(), lead)
+    return runs
+
+
+def _judged_run(project: Project, questions: QuestionSet, system: str, file: str, lead: User) -> Run:
+    imported = import_answer_file(
+        questions, system, (DATA_DIR / file).read_bytes(), file, by=lead, name=f"{QUESTIONS} · {system} · rules"
+    )
+    existing = Run.objects.filter(answer_set=imported.answer_set, judges__isnull=False).first()
+    if existing:
+        return existing
+    judge = baseline_judge(project, settings.LANGUAGE_CODE)
+    spec = RunSpec(name=f"{QUESTIONS} · {system}")
+    run = prepare_run(imported.answer_set, profile_row(project, "graphrag"), spec, judge=judge, by=lead)
+    start(run, lead)
+    return drain(run.pk, seconds=120)
+
+
+def _reviewers() -> list[User]:
+    return list(User.objects.filter(username__in=["reviewer1", "reviewer2"]).order_by("username"))
+
+
+def _example_queue(run: Run, lead: User) -> None:
+    """Create a closed queue with example ratings, so that agreement and correction have data."""
+    spec = QueueSpec(
+        name="Demo examples · 데모 예시", size=EXAMPLE_QUEUE_SIZE, seed=SEED + 1, reviews_needed=2, example=True
+    )
+    queue = make_queue(run, spec, metrics=METRICS, reviewers=_reviewers(), by=lead)
+    ratings, people = _read_ratings(), {user.username: user for user in _reviewers()}
+    for item in queue.items.select_related("answer__question").order_by("shuffle_key"):
+        by_reviewer = ratings.get(item.answer.question.external_id, {})
+        for slot, (username, values) in enumerate(sorted(by_reviewer.items()), start=1):
+            _rate(item, queue, people[username], slot, values)
+    close_queue(queue, by=lead)
+
+
+def _rate(item: ReviewItem, queue: ReviewQueue, user: User, slot: int, values: Mapping[str, RatingInput]) -> None:
+    assignment = Assignment.objects.create(
+        item=item, queue=queue, reviewer=user, slot=slot, lease_until=lease_end(queue), opened_at=Now()
+    )
+    loaded_assignment = load_assignment(assignment.pk)
+    if submit(
+        loaded_assignment, values, idempotency_key=f"demo-{loaded_assignment.pk}", by=user, active_ms=48_000
+    ).reveal:
+        reveal(loaded_assignment)
+        finalise(loaded_assignment, by=user)
+
+
+def _read_ratings() -> dict[str, dict[str, dict[str, RatingInput]]]:
+    """Return the example ratings by question, reviewer and metric."""
+    ratings: dict[str, dict[str, dict[str, RatingInput]]] = defaultdict(lambda: defaultdict(dict))
+    for line in (DATA_DIR / "ratings.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["system"] == "demo-graph":
+            rating = RatingInput(value=float(row["value"]), comment=row["comment"])
+            ratings[row["question_id"]][row["reviewer"]][row["metric"]] = rating
+    return ratings

@@ -1,0 +1,283 @@
+"""Creation of a review queue: draws from one or several runs, items in one random order, and members.
+
+Reviewers read the name of a queue before rating, so it must not reveal systems, judges or strategies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+
+from evaluation.accounts import audit
+from evaluation.core.errors import DomainError, UnknownName
+from evaluation.criteria.services import rubric_for_metric
+from evaluation.judges.shipped import shipped_rubric_row
+from evaluation.judging.rubric import is_criterion
+from evaluation.models import Answer, MetricDefinition, RoleGrant, RubricVersion, Run, User
+from review.evidence.answers import new_seed, ring_offset, shuffle_keys, spaced_order
+from review.models import QueueMember, QueueMetric, ReviewItem, ReviewQueue
+from review.models.queue_spec import QueueSpec
+from review.queues.criteria import select_criteria
+from review.queues.distribution import NamedReviewers, repeat_window, reserve_items, reviews_per_item
+from review.queues.draws import (
+    answers_to_review,
+    make_draw,
+    make_rotated_draws,
+    sampling_frame,
+)
+from review.statistics.sampling.member import DrawParams, Strategy
+
+_STRATEGIES = tuple(strategy.value.replace("_", " ") for strategy in Strategy if strategy is not Strategy.ALL)
+# Shorter names occur in ordinary words.
+_MIN_WORD_LENGTH = 3
+
+
+def _neutral_name(name: str, runs: Sequence[Run], *, hide_system: bool) -> str:
+    """Return the given queue name, or the question set and a number.
+
+    :raises DomainError: ``queue_name_tells`` if it contains a strategy, judge or model, or, with hidden systems, a system
+    or run."""
+    if not name.strip():
+        number = ReviewQueue.objects.filter(project=runs[0].project_id).count() + 1
+        return f"{runs[0].answer_set.question_set.name} · {number}"[:200]
+    if words_in_name := {word for word in _revealing_words(runs, hide_system=hide_system) if _occurs_in(word, name)}:
+        raise DomainError("queue_name_tells", words=sorted(words_in_name))
+    return name.strip()[:200]
+
+
+def _revealing_words(runs: Sequence[Run], *, hide_system: bool) -> Iterable[str]:
+    yield from _STRATEGIES
+    for run in runs:
+        for judge in run.judges.select_related("judge_version"):
+            yield judge.judge_version.name
+            yield judge.judge_version.model
+        if hide_system:
+            yield run.name
+            yield run.answer_set.system_version.system.name
+
+
+def _occurs_in(word: str, name: str) -> bool:
+    """Return whether a word of the name starts with ``word``; Korean particles may follow it."""
+    word = word.strip().casefold()
+    text = name.casefold().replace("_", " ")
+    return len(word) >= _MIN_WORD_LENGTH and re.search(rf"(?<!\w){re.escape(word.replace('_', ' '))}", text) is not None
+
+
+# One set of parameters for all runs, or one per run by primary key.
+ParamsByRun = DrawParams | Mapping[int, DrawParams] | None
+
+
+@transaction.atomic
+def make_queue(
+    runs: Run | Sequence[Run],
+    spec: QueueSpec,
+    *,
+    metrics: Sequence[str] = (),
+    reviewers: Sequence[User],
+    named_reviewers: NamedReviewers | None = None,
+    params: ParamsByRun = None,
+    by: User | None = None,
+) -> ReviewQueue:
+    """Create a queue on a draw from each run, in one random order.
+
+    The runs share ``spec.size`` answers in proportion to their frames; an answer that two runs share is one item.
+    Without ``metrics`` the spec's coverage selects them. ``named_reviewers`` assigns people to tags or answers.
+
+    :raises DomainError: ``no_run``, ``several_projects``, ``no_metrics``, ``no_reviewers``, ``not_in_project``,
+    ``too_few_reviewers``, ``size_below_one``, ``nothing_picked``, ``queue_name_tells``; as draws.
+    :raises UnknownName: for an undefined metric."""
+    run_list, people, named_reviewers = (
+        _distinct_runs(runs),
+        list(dict.fromkeys(reviewers)),
+        named_reviewers or NamedReviewers(),
+    )
+    check_people(people, run_list[0].project_id)
+    if spec.reviews_needed > len(people):
+        raise DomainError("too_few_reviewers", needed=spec.reviews_needed, people=len(people))
+    named_reviewers.check(spec.distribution, people)
+    name = _neutral_name(spec.name, run_list, hide_system=spec.hide_system)
+    generated_columns = {"name": name, "seed": new_seed() if spec.seed is None else spec.seed}
+    queue = ReviewQueue.objects.create(
+        project_id=run_list[0].project_id, created_by=by, **(spec.columns | generated_columns)
+    )
+    criteria = select_criteria(run_list, spec, metrics)
+    _add_metrics(queue, run_list[0], criteria)
+    add_members(queue, people)
+    items = _add_items(
+        queue,
+        _draw_answers(queue, run_list, spec, params, by, rotates=spec.rotates_criteria(len(criteria))),
+        named_reviewers,
+    )
+    ratings = sum(item.reviews_needed for item in items)
+    queue.repeat_gap, queue.repeat_until = repeat_window(queue.repeat_share, ratings, len(people))
+    if queue.repeat_gap:
+        queue.save(update_fields=["repeat_gap", "repeat_until"])
+    reserve_items(queue, items, people, named_reviewers)
+    facts = {"hide_system": spec.hide_system, "mode": str(spec.mode)}
+    audit.record(by, "queue_made", queue, runs=[run.pk for run in run_list], **facts)
+    return queue
+
+
+def params_for_run(run: Run, params: ParamsByRun) -> DrawParams | None:
+    return params if params is None or isinstance(params, DrawParams) else params.get(run.pk)
+
+
+def add_members(queue: ReviewQueue, people: Iterable[User]) -> None:
+    """Add members to the queue; each starts at a different offset of the ring of items."""
+    QueueMember.objects.bulk_create(
+        [QueueMember(queue=queue, reviewer=person, offset=ring_offset(queue.seed, person.pk)) for person in people],
+        ignore_conflicts=True,
+    )
+
+
+def close_queue(queue: ReviewQueue, *, by: User | None) -> None:
+    """Stop serving items and taking ratings; existing ratings stay."""
+    _set_state(queue, ReviewQueue.State.CLOSED, "queue_closed", by)
+
+
+def reopen_queue(queue: ReviewQueue, *, by: User | None) -> None:
+    """Open a closed queue."""
+    _set_state(queue, ReviewQueue.State.OPEN, "queue_reopened", by)
+
+
+def _set_state(queue: ReviewQueue, state: ReviewQueue.State, verb: str, by: User | None) -> None:
+    with transaction.atomic():
+        if ReviewQueue.objects.filter(pk=queue.pk).exclude(state=state).update(state=state):
+            queue.state = state
+            audit.record(by, verb, queue)
+
+
+def _add_metrics(queue: ReviewQueue, run: Run, metrics: Sequence[MetricDefinition]) -> None:
+    primary_judges = run.judges.filter(primary=True).select_related("rubric_version")
+    pinned_rubrics = {judge.rubric_version.family: judge.rubric_version for judge in primary_judges}
+    QueueMetric.objects.bulk_create(
+        QueueMetric(
+            queue=queue,
+            metric=metric,
+            rubric_version=pinned_rubrics.get(metric.rubric_family) or _default_rubric(metric),
+            position=position,
+        )
+        for position, metric in enumerate(metrics)
+    )
+
+
+def _default_rubric(metric: MetricDefinition) -> RubricVersion | None:
+    """Rubric of a criterion, or the shipped rubric in the site's language; ``None`` for metrics without a rubric."""
+    family, language = metric.rubric_family, settings.LANGUAGE_CODE
+    if is_criterion(family):
+        return rubric_for_metric(metric, language)
+    try:
+        return shipped_rubric_row(family, language) if family else None
+    except UnknownName:
+        return None
+
+
+class _PlannedItem(NamedTuple):
+    """An item to create: the run whose judge is shown, and the metrics to rate; an empty list means all."""
+
+    run_id: int
+    metric_ids: list[int]
+
+
+def _draw_answers(
+    queue: ReviewQueue, runs: Sequence[Run], spec: QueueSpec, params: ParamsByRun, by: User | None, *, rotates: bool
+) -> dict[int, _PlannedItem]:
+    planned_items: dict[int, _PlannedItem] = {}
+    strategy, size = spec.strategy, spec.size
+    if not contributes_answers(size, strategy):
+        raise DomainError("size_below_one", size=size)
+    for run, share in zip(runs, split_size(runs, size), strict=True):
+        if not contributes_answers(share, strategy):
+            continue
+        # The first run takes the queue's own seed. Seeds of the others derive from it, so that draws are independent.
+        seed = queue.seed if not queue.draws.exists() else ring_offset(queue.seed, -run.pk)
+        draw_params = params_for_run(run, params)
+        if rotates:
+            metrics_by_answer = make_rotated_draws(run, spec, share, seed, queue, draw_params, by)
+        else:
+            stored_draw = make_draw(run, strategy, share, seed, by, queue, params=draw_params)
+            metrics_by_answer = {answer: [] for answer in answers_to_review(stored_draw)}
+        for answer, metric_ids in metrics_by_answer.items():
+            planned_item = planned_items.setdefault(answer, _PlannedItem(run.pk, []))
+            planned_item.metric_ids.extend(
+                metric_id for metric_id in metric_ids if metric_id not in planned_item.metric_ids
+            )
+    if not planned_items:
+        raise DomainError("nothing_picked" if strategy == Strategy.HAND_PICKED else "empty_frame")
+    return planned_items
+
+
+def contributes_answers(share: int, strategy: Strategy | str) -> bool:
+    """Return whether a run contributes answers: with a share below one, only for strategies that ignore the size."""
+    return share >= 1 or strategy in {Strategy.ALL, Strategy.HAND_PICKED}
+
+
+def _add_items(
+    queue: ReviewQueue, planned_items: Mapping[int, _PlannedItem], named_reviewers: NamedReviewers
+) -> list[ReviewItem]:
+    """Create the items and return them in the order in which reviewers get them."""
+    shuffled = _shuffled_answers(planned_items, queue.seed)
+    needs = reviews_per_item(len(planned_items), queue.reviews_needed, queue.overlap_share, queue.seed)
+    items = [
+        ReviewItem(
+            queue=queue,
+            answer_id=answer,
+            run_id=planned_items[answer].run_id,
+            asks=planned_items[answer].metric_ids,
+            shuffle_key=key,
+            reviews_needed=len(named_reviewers.by_answer.get(answer, ())) or need,
+            reserved=queue.distribution != ReviewQueue.Distribution.POOL,
+        )
+        for (answer, key), need in zip(shuffled, needs, strict=True)
+    ]
+    ReviewItem.objects.bulk_create(items, batch_size=2_000)
+    return sorted(items, key=lambda item: item.shuffle_key)
+
+
+def _shuffled_answers(planned_items: Mapping[int, _PlannedItem], seed: int) -> list[tuple[int, int]]:
+    """Shuffle the answers, keep answers to one question apart, and return each with its shuffle key."""
+    answer_set_ids = Run.objects.filter(pk__in={planned_item.run_id for planned_item in planned_items.values()}).values(
+        "answer_set"
+    )
+    question_ids = dict(Answer.objects.filter(answer_set__in=answer_set_ids).values_list("pk", "question__external_id"))
+    keys, answers = shuffle_keys(seed, len(planned_items)), sorted(planned_items)
+    shuffled = [answer for _, answer in sorted(zip(keys, answers, strict=True))]
+    order = spaced_order([question_ids[answer] for answer in shuffled])
+    return [(shuffled[index], key) for index, key in zip(order, sorted(keys), strict=True)]
+
+
+def split_size(runs: Sequence[Run], size: int) -> list[int]:
+    """Split ``size`` among the runs in proportion to their frames, by largest remainder."""
+    if len(runs) == 1:
+        return [size]
+    frame_sizes = [len(sampling_frame(run, []).members) for run in runs]
+    total = sum(frame_sizes) or 1
+    counts = [size * frame_size // total for frame_size in frame_sizes]
+    by_remainder = sorted(range(len(runs)), key=lambda i: (-(size * frame_sizes[i] % total), i))
+    for i in by_remainder[: max(0, size - sum(counts))]:
+        counts[i] += 1
+    return counts
+
+
+def _distinct_runs(runs: Run | Sequence[Run]) -> list[Run]:
+    run_list = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
+    if not run_list:
+        raise DomainError("no_run")
+    if len({run.project_id for run in run_list}) > 1:
+        raise DomainError("several_projects")
+    return run_list
+
+
+def check_people(people: Sequence[User], project_id: int) -> None:
+    """Check that all people can review in the project.
+
+    :raises DomainError: ``no_reviewers`` or ``not_in_project``."""
+    if not people:
+        raise DomainError("no_reviewers")
+    granted_ids = RoleGrant.objects.filter(project=project_id, user__in=people).values_list("user_id", flat=True)
+    allowed_ids = set(granted_ids) | {person.pk for person in people if person.is_superuser}
+    if strangers := [person.get_username() for person in people if person.pk not in allowed_ids]:
+        raise DomainError("not_in_project", people=strangers)

@@ -1,0 +1,42 @@
+"""Paths as pictures: everything stands inside, in order, and what is long is cut."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.core.graph import Relation
+from review.charts.graph_path import MAX_ROW_WIDTH, MAX_STEPS, draw_path
+
+NAMES = st.text(min_size=1, max_size=60)
+
+
+def test_a_hop_is_two_boxes_and_an_arrow_between_them() -> None:
+    found = draw_path([Relation("Fund", "tracks", "Index")])
+    one, other = found.boxes
+    (arrow,) = found.arrows
+    # four letters of 7.5 and 10 on either side; the arrow ends 6 before the next box
+    assert (one.x, one.width, other.x) == (0.0, 50.0, 146.0)
+    assert (arrow.x1, arrow.x2, arrow.y1 == arrow.y2, arrow.label) == (50.0, 140.0, True, "tracks")
+    assert found.left_out == 0
+
+
+def test_in_the_next_row_the_arrow_comes_from_above() -> None:
+    first, _, third = draw_path(
+        [Relation("a" * 20, "leads to", "b" * 20), Relation("b" * 20, "ends in", "c" * 20)]
+    ).boxes
+    *_, arrow = draw_path([Relation("a" * 20, "leads to", "b" * 20), Relation("b" * 20, "ends in", "c" * 20)]).arrows
+    assert third.y > first.y
+    # from the middle of the lower edge, 28 below the upper one, to 6 above the next box
+    assert (arrow.y1, arrow.y2, arrow.x2) == (first.y + 28.0, third.y - 6.0, third.middle)
+
+
+@given(st.lists(st.tuples(NAMES, st.text(max_size=40), NAMES), min_size=1, max_size=20))
+def test_whatever_it_holds_stands_inside(path: list[tuple[str, str, str]]) -> None:
+    found = draw_path([Relation(*step) for step in path])
+    assert len(found.boxes) == min(len(path), MAX_STEPS) + 1
+    assert found.left_out == max(0, len(path) - MAX_STEPS)
+    assert all(box.x >= 0 and box.x + box.width <= found.width for box in found.boxes)
+    assert all(box.y + 28 <= found.height for box in found.boxes)
+    assert all(box.x == 0 or box.x + box.width <= MAX_ROW_WIDTH for box in found.boxes)
+    assert all(len(box.label) <= 22 for box in found.boxes)
