@@ -17,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from evaluation.accounts.login import SessionStore
-from evaluation.models import Endpoint, Heartbeat, ProcessRestart, WriteTrial
+from evaluation.models import DatabaseProbe, Endpoint, Heartbeat, ProcessRestart
 from evaluation.worker import database, health
 from evaluation.worker.database import AWAY, DAMAGED, FULL, LOCKED, READ_ONLY, REPLACED, probe_write, unavailable_reason
 from evaluation.worker.health import Severity, find_issues
@@ -85,13 +85,13 @@ def test_readiness_writes_at_most_once_in_ten_seconds(client: Client, monkeypatc
     def asked_anew() -> Any:
         monkeypatch.setattr(health, "_last_examination", (float("-inf"), []))  # as another process
         assert client.get("/readyz").status_code == 200
-        return WriteTrial.objects.get().written_at
+        return DatabaseProbe.objects.get().written_at
 
     assert client.get("/readyz").json() == {"ready": True, "problems": ["no_cluster"]}
-    first = WriteTrial.objects.get().written_at
+    first = DatabaseProbe.objects.get().written_at
     assert asked_anew() == first
     for moved in (timedelta(seconds=-11), timedelta(hours=1)):  # long ago, and from before the clock was set back
-        WriteTrial.objects.update(written_at=(then := timezone.now() + moved))
+        DatabaseProbe.objects.update(written_at=(then := timezone.now() + moved))
         assert asked_anew() != then
     looked = []
     monkeypatch.setattr(health, "find_issues", lambda **_: looked.append(1) or [])
@@ -145,7 +145,7 @@ def test_the_command_prints_no_traceback_where_the_database_fails(monkeypatch: p
 def test_every_trial_writes_one_and_the_same_row() -> None:
     for _ in range(3):
         probe_write()
-    assert WriteTrial.objects.count() == 1
+    assert DatabaseProbe.objects.count() == 1
 
 
 @pytest.mark.django_db

@@ -53,7 +53,7 @@ def due_batches() -> QuerySet[JudgeBatch]:
 def claim_batch(batch: JudgeBatch) -> bool:
     """Claim a batch; false if another worker has it, or it is no longer due."""
     until = Now() + timedelta(seconds=settings.CONCORD_LEASE_SECONDS + 3 * settings.CONCORD_CALL_SECONDS)
-    claimed = bool(due_batches().filter(pk=batch.pk).update(busy_until=until, looks=batch.looks + 1))
+    claimed = bool(due_batches().filter(pk=batch.pk).update(busy_until=until, poll_count=batch.poll_count + 1))
     batch.refresh_from_db()
     return claimed
 
@@ -61,7 +61,7 @@ def claim_batch(batch: JudgeBatch) -> bool:
 def release_batch(batch: JudgeBatch, *, after_seconds: float | None = None) -> None:
     """Release a claimed batch until ``after_seconds``, by default a pause that grows with each poll."""
     if after_seconds is None:
-        after_seconds = min(FIRST_POLL_SECONDS * 1.5 ** min(batch.looks, 20), MAX_POLL_SECONDS)
+        after_seconds = min(FIRST_POLL_SECONDS * 1.5 ** min(batch.poll_count, 20), MAX_POLL_SECONDS)
     _claimed_row(batch).update(next_at=Now() + timedelta(seconds=after_seconds), busy_until=None)
     batch.refresh_from_db()
 

@@ -37,8 +37,8 @@ class JudgeBatch(TimestampedModel):
     sent_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    cancel_asked = models.BooleanField(default=False)
-    looks = models.PositiveIntegerField(default=0)
+    cancel_requested = models.BooleanField(default=False)
+    poll_count = models.PositiveIntegerField(default=0)
     next_at = models.DateTimeField(null=True)
     busy_until = models.DateTimeField(null=True)
 

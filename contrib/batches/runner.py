@@ -159,7 +159,7 @@ class BatchRunner:
         """Poll a batch, cancel it with its run, and read its replies after it has ended."""
         try:
             status = self.client.get_status(batch.provider_id)
-            if self.run.state == Run.State.CANCELLED and not status.ended and not batch.cancel_asked:
+            if self.run.state == Run.State.CANCELLED and not status.ended and not batch.cancel_requested:
                 status = self.client.cancel(batch.provider_id)
                 self._update(batch, cancel_asked=True)
             self._update(batch, status=status.status, done=status.done, failed=status.failed)

@@ -20,13 +20,13 @@ from evaluation.judging.embedding.similarity import (
     text_hash,
     to_bytes,
 )
-from evaluation.models import Endpoint, JudgeVersion, KeptVector
+from evaluation.models import CachedEmbedding, Endpoint, JudgeVersion
 
 
 def cached_vectors(space: str, texts: Iterable[str]) -> dict[str, Vector]:
     """Cached embeddings of the texts in the space, by text."""
     hashes = {text: text_hash(text) for text in texts}
-    rows = KeptVector.objects.filter(space=space, text_hash__in=set(hashes.values()))
+    rows = CachedEmbedding.objects.filter(space=space, text_hash__in=set(hashes.values()))
     by_hash = {digest: from_bytes(bytes(vector)) for digest, vector in rows.values_list("text_hash", "vector")}
     return {text: by_hash[digest] for text, digest in hashes.items() if digest in by_hash}
 
@@ -34,8 +34,8 @@ def cached_vectors(space: str, texts: Iterable[str]) -> dict[str, Vector]:
 def cache_vectors(space: str, vectors: Mapping[str, Vector]) -> None:
     """Cache embeddings by text; rows stored by other workers stay unchanged."""
     rows = {text_hash(text): vector for text, vector in vectors.items()}
-    KeptVector.objects.bulk_create(
-        (KeptVector(space=space, text_hash=digest, vector=to_bytes(vector)) for digest, vector in rows.items()),
+    CachedEmbedding.objects.bulk_create(
+        (CachedEmbedding(space=space, text_hash=digest, vector=to_bytes(vector)) for digest, vector in rows.items()),
         ignore_conflicts=True,
     )
 

@@ -131,10 +131,10 @@ def finish_run(run: Run) -> Run:
                         )
                     )
     except DomainError as error:
-        raise CommandError(f"{explain_refusal(error)} ({PROGRAM} resume {run.pk})") from error
+        raise CommandError(f"{explain_refusal(error)} ({PROGRAM} resume_run {run.pk})") from error
     except KeyboardInterrupt:
         pause(run, reason="interrupted")
-        raise CommandError(f"interrupted; go on with: {PROGRAM} resume {run.pk}") from None
+        raise CommandError(f"interrupted; go on with: {PROGRAM} resume_run {run.pk}") from None
     return run
 
 
@@ -164,7 +164,7 @@ def print_pause_reason(command: BaseCommand, run: Run) -> None:
         advice = _("Set %(names)s in the environment or the file .env of web and workers.") % {
             "names": ", ".join(unset_names)
         }
-    lines = (f"run {run.pk}: {run.state}", explain_reason(run.reason), advice, f"{PROGRAM} resume {run.pk}")
+    lines = (f"run {run.pk}: {run.state}", explain_reason(run.reason), advice, f"{PROGRAM} resume_run {run.pk}")
     command.stderr.write("\n".join(filter(None, lines)))
 
 

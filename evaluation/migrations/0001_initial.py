@@ -85,13 +85,13 @@ class Migration(migrations.Migration):
                 ],
             ),
             migrations.CreateModel(
-                name='RepeatableRequest',
+                name='IdempotencyKey',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
                     ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('key', models.CharField(max_length=64)),
-                    ('asked', models.CharField(max_length=64)),
+                    ('request_hash', models.CharField(max_length=64)),
                     ('status', models.PositiveSmallIntegerField(null=True)),
                     ('answer', models.JSONField(null=True)),
                 ],
@@ -288,7 +288,7 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='KeptVector',
+                name='CachedEmbedding',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
@@ -694,7 +694,7 @@ class Migration(migrations.Migration):
                     ('size', models.PositiveBigIntegerField()),
                     ('done', models.PositiveBigIntegerField(default=0)),
                     ('total', models.PositiveBigIntegerField(default=0)),
-                    ('found', models.JSONField(default=dict)),
+                    ('summary', models.JSONField(default=dict)),
                     ('problems', models.JSONField(default=list)),
                     ('answer_set', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.answerset')),
                 ],
@@ -705,7 +705,7 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='EndpointShare',
+                name='EndpointQuotaLease',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('endpoint', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='shares', to='evaluation.endpoint')),
@@ -713,10 +713,10 @@ class Migration(migrations.Migration):
                     ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='shares', to='evaluation.run')),
                     ('project', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='evaluation.project')),
                     ('worker', models.UUIDField(unique=True)),
-                    ('wanted', models.PositiveIntegerField()),
-                    ('places', models.PositiveIntegerField(default=0)),
-                    ('part', models.FloatField(default=0.0)),
-                    ('out', models.PositiveIntegerField(default=0)),
+                    ('requested', models.PositiveIntegerField()),
+                    ('slots', models.PositiveIntegerField(default=0)),
+                    ('fraction', models.FloatField(default=0.0)),
+                    ('in_flight', models.PositiveIntegerField(default=0)),
                     ('limit', models.PositiveIntegerField(default=0)),
                     ('seen_at', models.DateTimeField()),
                 ],
@@ -753,7 +753,7 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='WriteTrial',
+                name='DatabaseProbe',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('written_at', models.DateTimeField()),

@@ -75,14 +75,14 @@ class CacheEntry(models.Model):
     expires = models.DateTimeField(db_index=True)
 
 
-class RepeatableRequest(TimestampedModel):
+class IdempotencyKey(TimestampedModel):
     """A POST with an ``Idempotency-Key``: hashes of key and request, and the response; stored for a day.
 
     ``status`` is null only within the transaction that creates the row."""
 
     person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=64)
-    asked = models.CharField(max_length=64)
+    request_hash = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(null=True)
     answer = models.JSONField(null=True)
 

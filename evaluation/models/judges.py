@@ -304,7 +304,7 @@ class ProfileVersion(AppendOnly, Authored):
         return f"{self.name} v{self.version}"
 
 
-class KeptVector(AppendOnly):
+class CachedEmbedding(AppendOnly):
     """A cached embedding of one text in one space.
 
     ``space`` identifies embedder, model and settings, ``text_hash`` the text in NFC; the text is not stored. ``vector``

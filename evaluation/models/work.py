@@ -167,7 +167,7 @@ class ImportWork(TimestampedModel):
     size = models.PositiveBigIntegerField()
     done = models.PositiveBigIntegerField(default=0)
     total = models.PositiveBigIntegerField(default=0)
-    found = models.JSONField(default=dict)
+    summary = models.JSONField(default=dict)
     problems = models.JSONField(default=list)
     answer_set = models.ForeignKey(AnswerSet, on_delete=PROTECT, null=True, related_name="+")
 
@@ -184,7 +184,7 @@ class BatchState(models.TextChoices):
     LOST = "lost", _("lost")
 
 
-class EndpointShare(models.Model):
+class EndpointQuotaLease(models.Model):
     """A worker's quota of an endpoint or of a ``system`` under test.
 
     ``places`` are concurrent calls, ``part`` is the fraction of the rates per minute (0 to 1); both add up to at most
@@ -196,10 +196,10 @@ class EndpointShare(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="shares")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
     worker = models.UUIDField(unique=True)
-    wanted = models.PositiveIntegerField()
-    places = models.PositiveIntegerField(default=0)
-    part = models.FloatField(default=0.0)
-    out = models.PositiveIntegerField(default=0)
+    requested = models.PositiveIntegerField()
+    slots = models.PositiveIntegerField(default=0)
+    fraction = models.FloatField(default=0.0)
+    in_flight = models.PositiveIntegerField(default=0)
     limit = models.PositiveIntegerField(default=0)
     seen_at = models.DateTimeField()
 
@@ -233,7 +233,7 @@ class ProcessRestart(models.Model):
         constraints = [models.UniqueConstraint(fields=["host", "part"], name="one_count_of_restarts")]
 
 
-class WriteTrial(models.Model):
+class DatabaseProbe(models.Model):
     """The only row that health checks write, to test whether the database accepts writes."""
 
     written_at = models.DateTimeField()

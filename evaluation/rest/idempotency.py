@@ -19,7 +19,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.models import RepeatableRequest, User
+from evaluation.models import IdempotencyKey, User
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 RETENTION = timedelta(days=1)
@@ -48,15 +48,15 @@ def run_once(method: Callable[..., Response], request: Request, *args: Any, **kw
     person = request.user
     if not isinstance(person, User):
         raise NotAuthenticated
-    user_requests = RepeatableRequest.objects.filter(person=person)
+    user_requests = IdempotencyKey.objects.filter(person=person)
     request_digest = _digest(request.get_full_path(), str(person.token_project_id), request.body)
     with transaction.atomic():
         user_requests.filter(created_at__lt=timezone.now() - RETENTION).delete()
-        new_row = RepeatableRequest(person=person, key=_digest(key), asked=request_digest)
-        RepeatableRequest.objects.bulk_create([new_row], ignore_conflicts=True)
+        new_row = IdempotencyKey(person=person, key=_digest(key), request_hash=request_digest)
+        IdempotencyKey.objects.bulk_create([new_row], ignore_conflicts=True)
         row = user_requests.get(key=new_row.key)
         if row.status is not None:
-            if row.asked != request_digest:
+            if row.request_hash != request_digest:
                 raise KeyReused
             return Response(row.answer, status=row.status, headers={"Idempotency-Replayed": "true"})
         response = method(request, *args, **kwargs)

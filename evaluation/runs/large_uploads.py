@@ -218,7 +218,7 @@ def _check_as_encoded(work: ImportWork, reporter: ProgressReporter) -> None:
             "shape": facts.shape,
         }
     with transaction.atomic():
-        ImportWork.objects.filter(pk=work.pk).update(found=preview, done=work.size)
+        ImportWork.objects.filter(pk=work.pk).update(summary=preview, done=work.size)
         ImportBatch.objects.filter(pk=work.batch_id, state=State.CHECKING).update(state=State.PARSED, rows=checked.rows)
 
 

@@ -293,7 +293,7 @@ def call_status(run: Run) -> CallStatus:
     open_calls = Attempt.objects.filter(
         unit__run=run, unit__state=WorkUnit.State.LEASED, fence=F("unit__fence"), reply__isnull=True
     )
-    reported = active_quota_leases().filter(run=run).aggregate(out=Sum("out"), limit=Sum("limit"))
+    reported = active_quota_leases().filter(run=run).aggregate(out=Sum("in_flight"), limit=Sum("limit"))
     failed_replies = (
         replies.exclude(outcome__in=GOOD_OUTCOMES).values_list("outcome").order_by().annotate(count=Count("id"))
     )

@@ -263,8 +263,8 @@ def answers_preview(request: HttpRequest, uuid: str) -> HttpResponse:
         return render(request, "evaluation/runs/answers_progress.html", {"page": LargeUpload.of(batch)})
     if (work := ImportWork.objects.filter(batch=batch).first()) and batch.state == ImportBatch.State.PARSED:
         questions = QuestionSet.objects.get(pk=batch.options["questions"])
-        remarks = [Problem(**remark) for remark in work.found["remarks"]]
-        stored_preview = {**work.found, "question_set": questions, "answers": batch.rows, "remarks": remarks}
+        remarks = [Problem(**remark) for remark in work.summary["remarks"]]
+        stored_preview = {**work.summary, "question_set": questions, "answers": batch.rows, "remarks": remarks}
         page = {"batch": batch, "found": stored_preview, "columns": None, "large": True, "encoding": None}
         return _response_or_refresh(request, render(request, "evaluation/runs/answers_preview.html", page))
     try:

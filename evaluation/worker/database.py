@@ -22,7 +22,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from evaluation.core.errors import DomainError
-from evaluation.models import Answer, Context, Question, Run, Score, WorkUnit, WriteTrial
+from evaluation.models import Answer, Context, DatabaseProbe, Question, Run, Score, WorkUnit
 
 # Scores.
 MIN_SCORES = 1_000
@@ -104,11 +104,11 @@ def probe_write(interval: float = 0) -> None:
 
     :raises DatabaseError: if the write fails; see :func:`unavailable_reason`."""
     recent = Q(written_at__gt=Now() - timedelta(seconds=interval), written_at__lte=Now())
-    if interval and WriteTrial.objects.filter(recent, pk=1).exists():
+    if interval and DatabaseProbe.objects.filter(recent, pk=1).exists():
         return
-    due = WriteTrial.objects.filter(pk=1)
+    due = DatabaseProbe.objects.filter(pk=1)
     if not (due.exclude(recent) if interval else due).update(written_at=Now()):
-        WriteTrial.objects.get_or_create(pk=1, defaults={"written_at": Now()})
+        DatabaseProbe.objects.get_or_create(pk=1, defaults={"written_at": Now()})
 
 
 def create_sqlite_file(connection: BaseDatabaseWrapper) -> None:

@@ -25,7 +25,7 @@ from django.db.models.functions import Now
 
 from evaluation.judging.calls import JudgeCall, JudgeClient, JudgeReply
 from evaluation.models import Endpoint, System
-from evaluation.models.work import EndpointShare
+from evaluation.models.work import EndpointQuotaLease
 from evaluation.network.outcomes import Outcome
 from evaluation.network.pacing import INITIAL_PAUSE_SECONDS, Allowance, OutageDetector, OutageNotice, Rate
 from evaluation.network.pool import CallPool
@@ -68,28 +68,28 @@ class QuotaLease:
         """Take the fair share anew. The slots of ``out`` calls in flight cannot be handed over yet."""
         with transaction.atomic():
             resource = self._resource_rows.select_for_update().annotate(now=Now()).get()
-            lease_rows = EndpointShare.objects.filter(**self._resource_filter)
+            lease_rows = EndpointQuotaLease.objects.filter(**self._resource_filter)
             lease_rows.exclude(_recently_seen()).exclude(worker=self._worker).delete()
             rows = list(lease_rows.order_by("id"))
             own_row = next((row for row in rows if row.worker == self._worker), None)
             other_rows = [row for row in rows if row.worker != self._worker]
-            requests = [*(row.wanted for row in rows), *([] if own_row else [self._requested])]
+            requests = [*(row.requested for row in rows), *([] if own_row else [self._requested])]
             own_index = rows.index(own_row) if own_row else len(rows)
             max_slots = 1 if resource.down_since else resource.max_concurrency
             fair_slots = fair_shares(max_slots, requests)[own_index]
-            slots = min(fair_slots, max(0, max_slots - sum(row.places for row in other_rows)))
+            slots = min(fair_slots, max(0, max_slots - sum(row.slots for row in other_rows)))
             fair_fraction = 1.0 / len(requests)
-            fraction = max(0.0, min(fair_fraction, 1.0 - sum(row.part for row in other_rows)))
-            EndpointShare.objects.update_or_create(
+            fraction = max(0.0, min(fair_fraction, 1.0 - sum(row.fraction for row in other_rows)))
+            EndpointQuotaLease.objects.update_or_create(
                 worker=self._worker,
                 defaults={
                     **self._resource_filter,
                     "run_id": self._run_id,
                     "project_id": self._project_id,
-                    "wanted": self._requested,
-                    "places": max(slots, min(out, own_row.places if own_row else 0)),
-                    "part": fraction,
-                    "out": out,
+                    "requested": self._requested,
+                    "slots": max(slots, min(out, own_row.slots if own_row else 0)),
+                    "fraction": fraction,
+                    "in_flight": out,
                     "limit": min(limit, slots) if limit else slots,
                     "seen_at": Now(),
                 },
@@ -127,12 +127,12 @@ class QuotaLease:
 
     def leave(self) -> None:
         """Give up the whole quota."""
-        EndpointShare.objects.filter(worker=self._worker).delete()
+        EndpointQuotaLease.objects.filter(worker=self._worker).delete()
 
 
-def active_quota_leases() -> QuerySet[EndpointShare]:
+def active_quota_leases() -> QuerySet[EndpointQuotaLease]:
     """The leases of workers seen recently."""
-    return EndpointShare.objects.filter(_recently_seen())
+    return EndpointQuotaLease.objects.filter(_recently_seen())
 
 
 def _recently_seen() -> Q:

@@ -29,7 +29,7 @@ from review.evidence.experts import Anchoring, anchoring, anchoring_json
 from review.evidence.sampling import RatedMetric, Samples, weight_answers
 from review.evidence.scorers import RULES, JudgedValue, Scorer, metric_title
 from review.evidence.seals import label_form
-from review.models import EventRuling, FrameMember, KeptFigures
+from review.models import CachedAgreement, EventRuling, FrameMember
 from review.statistics.agreement.bootstrap import Resampling
 from review.statistics.agreement.catalogue import STATISTIC_NAMES
 from review.statistics.agreement.ceiling import AlternativeAnnotatorTest, Ceiling, alternative_annotator_test, ceiling
@@ -433,7 +433,7 @@ def cached_agreements(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
         for priority, (resamples, by) in enumerate(_CACHED_VARIANTS)
     }
     cached: dict[int, tuple[int, dict[str, Any]]] = {}
-    for key, content in KeptFigures.objects.filter(key__in=keys).values_list("key", "content"):
+    for key, content in CachedAgreement.objects.filter(key__in=keys).values_list("key", "content"):
         pk, priority = keys[key]
         if pk not in cached or priority < cached[pk][0]:
             cached[pk] = priority, content
@@ -441,7 +441,7 @@ def cached_agreements(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
 
 
 def _load_cached(key: str) -> dict[str, Any] | None:
-    content: dict[str, Any] | None = KeptFigures.objects.filter(key=key).values_list("content", flat=True).first()
+    content: dict[str, Any] | None = CachedAgreement.objects.filter(key=key).values_list("content", flat=True).first()
     return content
 
 
@@ -450,8 +450,8 @@ def _store(key: str, content: dict[str, Any]) -> None:
 
     def write() -> None:
         with transaction.atomic():
-            KeptFigures.objects.filter(created_at__lt=timezone.now() - CACHE_LIFETIME).delete()
-            KeptFigures.objects.bulk_create([KeptFigures(key=key, content=content)], ignore_conflicts=True)
+            CachedAgreement.objects.filter(created_at__lt=timezone.now() - CACHE_LIFETIME).delete()
+            CachedAgreement.objects.bulk_create([CachedAgreement(key=key, content=content)], ignore_conflicts=True)
 
     retry_on_db_error(write)
 

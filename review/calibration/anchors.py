@@ -28,51 +28,51 @@ from evaluation.worker.jobs import AT_ONCE, Lease, job
 from review.calibration.holdout_rules import hold_out_items, judging_versions, sealed_verdicts
 from review.calibration.judge_budget import RemainingWork, judge_remaining, recorded_models
 from review.calibration.workbench import Workbench
-from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, LookResult
+from review.models import AnchorCheck, AnchorShift, AnchorVerdict, GoldItem, HoldoutTestResult
 from review.statistics.acceptance import verdict_shift
 
 # Largest and smallest number of anchors of a check.
 MAX_ANCHORS, MIN_ANCHORS = 100, 20
 YEAR = timedelta(days=365)
-PROOFS = LookResult.objects.filter(outcome=LookResult.Outcome.ACCEPTED).select_related(
-    "look__gold_set__project", "look__judge_version__endpoint", "look__candidate", "look__active"
+PROOFS = HoldoutTestResult.objects.filter(outcome=HoldoutTestResult.Outcome.ACCEPTED).select_related(
+    "test__gold_set__project", "test__judge_version__endpoint", "test__candidate", "test__active"
 )
 
 
-def active_proofs(proofs: QuerySet[LookResult] = PROOFS) -> list[LookResult]:
+def active_proofs(proofs: QuerySet[HoldoutTestResult] = PROOFS) -> list[HoldoutTestResult]:
     """Return the accepted tests of active versions that are not older than ``CONCORD_APPROVAL_DAYS``."""
     since = timezone.now() - timedelta(days=settings.CONCORD_APPROVAL_DAYS)
-    newest: dict[tuple[int, str, int], LookResult] = {}
+    newest: dict[tuple[int, str, int], HoldoutTestResult] = {}
     for proof in proofs.filter(created_at__gte=since).order_by("pk"):
-        newest[proof.look.project_id, proof.look.judge_version.name, proof.look.candidate_id] = proof
+        newest[proof.test.project_id, proof.test.judge_version.name, proof.test.candidate_id] = proof
     return [proof for proof in newest.values() if _is_active(proof)]
 
 
-def _is_active(proof: LookResult) -> bool:
-    test = proof.look
+def _is_active(proof: HoldoutTestResult) -> bool:
+    test = proof.test
     return version_statuses(rubric_scope(test.judge_version, test.candidate.family)).active.pk == test.candidate_id
 
 
-def latest_proof(judge: JudgeVersion, rubric: RubricVersion) -> LookResult | None:
+def latest_proof(judge: JudgeVersion, rubric: RubricVersion) -> HoldoutTestResult | None:
     """Return the newest accepted test of a version for judges of this name."""
-    proofs = PROOFS.filter(look__project=judge.project_id, look__judge_version__name=judge.name)
-    return proofs.filter(look__candidate=rubric).order_by("-pk").first()
+    proofs = PROOFS.filter(test__project=judge.project_id, test__judge_version__name=judge.name)
+    return proofs.filter(test__candidate=rubric).order_by("-pk").first()
 
 
 def is_proven(judge: JudgeVersion, workbench: Workbench) -> bool:
     """Return whether the judge's active version was proven on the workbench's gold set. Two queries."""
     active = version_statuses(rubric_scope(judge, workbench.family)).active
     proof = latest_proof(judge, active)
-    return proof is not None and proof.look.lineage == workbench.gold_set.name
+    return proof is not None and proof.test.lineage == workbench.gold_set.name
 
 
 @transaction.atomic
-def begin_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
+def begin_check(proof: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
     """Create the next check of an accepted test, or return the unfinished one.
 
     :raises DomainError: ``anchors_not_in_force`` if another version is active; ``anchors_too_few`` with fewer than 20
         answers with a verdict in the hold-out test."""
-    test = proof.look
+    test = proof.test
     lock_project(test.project_id)
     newest = proof.checks.order_by("-number").first() or store_reference(proof)
     if newest.ended_at is None:
@@ -88,9 +88,9 @@ def begin_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
 
 
 @transaction.atomic
-def store_reference(proof: LookResult) -> AnchorCheck:
+def store_reference(proof: HoldoutTestResult) -> AnchorCheck:
     """Store the verdicts of the hold-out test on the anchors as reference, once."""
-    test = proof.look
+    test = proof.test
     lock_project(test.project_id)
     if (reference := proof.checks.filter(number=0).first()) is not None:
         return reference
@@ -113,29 +113,29 @@ def store_reference(proof: LookResult) -> AnchorCheck:
     return check
 
 
-def _reference_verdicts(proof: LookResult) -> QuerySet[AnchorVerdict]:
+def _reference_verdicts(proof: HoldoutTestResult) -> QuerySet[AnchorVerdict]:
     return AnchorVerdict.objects.filter(check_of__result=proof, check_of__number=0)
 
 
-def _next_step(proof: LookResult) -> int:
+def _next_step(proof: HoldoutTestResult) -> int:
     """Return the number of this drift test for the judge and family within a year.
 
     The tests of any year have steps of at least 1, 2, 3 …, whose levels add up to less than 5%."""
-    test = proof.look
+    test = proof.test
     return 1 + (
         AnchorCheck.objects.filter(
-            result__look__project=test.project_id,
-            result__look__judge_version__name=test.judge_version.name,
-            result__look__candidate__family=test.candidate.family,
+            result__test__project=test.project_id,
+            result__test__judge_version__name=test.judge_version.name,
+            result__test__candidate__family=test.candidate.family,
             number__gt=0,
             created_at__gt=timezone.now() - YEAR,
         ).count()
     )
 
 
-def _anchor_items(proof: LookResult) -> list[GoldItem]:
+def _anchor_items(proof: HoldoutTestResult) -> list[GoldItem]:
     """Return the labels of the anchors: tested hold-out answers in an order given by the gold set's hash."""
-    test = proof.look
+    test = proof.test
     by_metric = hold_out_items(test.gold_set, test.candidate, test.since)
     items = [item for metric_items in by_metric.values() for item in metric_items]
     order = {item.answer_id: content_hash([test.gold_set.content_hash, item.answer_id]) for item in items}
@@ -143,20 +143,20 @@ def _anchor_items(proof: LookResult) -> list[GoldItem]:
     return [item for item in items if item.answer_id in answer_ids]
 
 
-def run_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
+def run_check(proof: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
     """Judge the anchors now, or continue an interrupted check.
 
     :raises DomainError: see :func:`begin_check`; ``judge_away``, which leaves the check open; ``look_in_hands``."""
     check = begin_check(proof, by=by)
     with check_anchors.claimed(check.pk) as lease:
         if lease is None:
-            raise DomainError("look_in_hands", look=str(proof.look))
+            raise DomainError("look_in_hands", look=str(proof.test))
         lease.done = _judge_anchors(check, lease)
     return AnchorCheck.objects.get(pk=check.pk)
 
 
 @transaction.atomic
-def request_check(proof: LookResult, *, by: User | None) -> AnchorCheck:
+def request_check(proof: HoldoutTestResult, *, by: User | None) -> AnchorCheck:
     """Request a check from a worker, or resume a stalled one.
 
     :raises DomainError: see :func:`begin_check`."""
@@ -193,7 +193,7 @@ def _judge_anchors(check: AnchorCheck, lease: Lease) -> bool:
         AnchorVerdict.objects.bulk_create(rows, ignore_conflicts=True)
 
     has_ended = judge_remaining(
-        lease, proof.look.judge_version, lambda: _remaining_verdicts(check, proof, set(groups)), store
+        lease, proof.test.judge_version, lambda: _remaining_verdicts(check, proof, set(groups)), store
     )
     AnchorCheck.objects.filter(pk=check.pk).update(model=recorded_models(lease))
     if has_ended:
@@ -201,21 +201,21 @@ def _judge_anchors(check: AnchorCheck, lease: Lease) -> bool:
     return has_ended
 
 
-def _reference_anchors(proof: LookResult) -> tuple[list[MetricDefinition], dict[int, str]]:
+def _reference_anchors(proof: HoldoutTestResult) -> tuple[list[MetricDefinition], dict[int, str]]:
     """Return the metrics of the reference and the group of each anchor."""
     rows = _reference_verdicts(proof)
     metrics = MetricDefinition.objects.filter(pk__in=rows.values("metric"))
     return list(metrics), dict(rows.values_list("answer_id", "group"))
 
 
-def _remaining_verdicts(check: AnchorCheck, proof: LookResult, anchors: set[int]) -> Iterator[RemainingWork]:
-    rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=proof.look.candidate)
+def _remaining_verdicts(check: AnchorCheck, proof: HoldoutTestResult, anchors: set[int]) -> Iterator[RemainingWork]:
+    rows = AnchorVerdict.objects.filter(check_of=check, rubric_version=proof.test.candidate)
     if missing := sorted(anchors - set(rows.values_list("answer_id", flat=True))):
-        yield proof.look.candidate, 1, missing
+        yield proof.test.candidate, 1, missing
 
 
 @transaction.atomic
-def _close_check(check: AnchorCheck, proof: LookResult) -> None:
+def _close_check(check: AnchorCheck, proof: HoldoutTestResult) -> None:
     """Test for drift and end the check."""
     if not AnchorCheck.objects.filter(pk=check.pk, ended_at=None).update(ended_at=timezone.now()):
         return
@@ -241,13 +241,13 @@ def _close_check(check: AnchorCheck, proof: LookResult) -> None:
             moved=shift.moved,
         )
         if shift.moved:
-            audit.record(None, "anchors.moved", proof.look, number=check.number, change=round(shift.change, 6))
+            audit.record(None, "anchors.moved", proof.test, number=check.number, change=round(shift.change, 6))
 
 
-def _check_values(proof: LookResult, number: int) -> dict[tuple[int, int], tuple[float, str]]:
+def _check_values(proof: HoldoutTestResult, number: int) -> dict[tuple[int, int], tuple[float, str]]:
     """Return value and group by metric and answer, as the proven version judged in a check."""
     rows = AnchorVerdict.objects.filter(
-        check_of__result=proof, check_of__number=number, rubric_version=proof.look.candidate, value__isnull=False
+        check_of__result=proof, check_of__number=number, rubric_version=proof.test.candidate, value__isnull=False
     )
     return {
         (metric, answer): (float(value or 0.0), group)
@@ -285,12 +285,12 @@ class CheckSummary:
 
 def summarize_checks(checks: QuerySet[AnchorCheck]) -> list[CheckSummary]:
     """Summarize checks, ordered by proof and number. Three queries."""
-    rows = checks.select_related("result__look__judge_version", "result__look__candidate")
+    rows = checks.select_related("result__test__judge_version", "result__test__candidate")
     counted = rows.annotate(anchors=Count("verdicts__answer", distinct=True), waits_for=check_anchors.problem())
     return [
         CheckSummary(
-            judge=check.result.look.judge_version.name,
-            rubric=str(check.result.look.candidate),
+            judge=check.result.test.judge_version.name,
+            rubric=str(check.result.test.candidate),
             number=check.number,
             at=check.ended_at.date().isoformat() if check.ended_at else "",
             model=check.model,

@@ -50,7 +50,7 @@ from review.calibration.overview import GoldOverview, labelled_families, overvie
 from review.calibration.retirement import HoldoutResult, holdout_results, retire
 from review.calibration.search import MAX_ROUNDS, advance_search, open_search, request_search
 from review.calibration.versions import MAX_NAME_CHARS, freeze, grow, secret_seed
-from review.models import AnchorCheck, GoldSet, Look, Search
+from review.models import AnchorCheck, GoldSet, HoldoutTest, Search
 from review.statistics.acceptance import Claim
 
 
@@ -165,7 +165,7 @@ class AnchorCheckSerializer(DataclassSerializer[CheckSummary]):
         dataclass = CheckSummary
 
 
-class HoldoutTestSerializer(ModelSerializer[Look]):
+class HoldoutTestSerializer(ModelSerializer[HoldoutTest]):
     """A hold-out test and its outcome.
 
     ``outcome`` is null while it is under way; ``waits_for`` is the code of the reason if it is stalled."""
@@ -180,7 +180,7 @@ class HoldoutTestSerializer(ModelSerializer[Look]):
     ended_at = DateTimeField(source="result.created_at", default=None, allow_null=True, read_only=True)
 
     class Meta:
-        model = Look
+        model = HoldoutTest
         fields = (
             *("id", "project", "gold_set", "number", "step", "judge", "candidate", "active", "claim", "against"),
             *("outcome", "waits_for", "created_at", "ended_at"),
@@ -274,21 +274,21 @@ def _fetch_judge_and_rubric(gold_set: GoldSet, fields: Mapping[str, Any]) -> tup
     return judge, rubric
 
 
-def _fetch_test_as_lead(user: Person, pk: int) -> Look:
-    return fetch(Look.objects.select_related("candidate"), user, Action.ACTIVATE, pk, path="project_id")
+def _fetch_test_as_lead(user: Person, pk: int) -> HoldoutTest:
+    return fetch(HoldoutTest.objects.select_related("candidate"), user, Action.ACTIVATE, pk, path="project_id")
 
 
 class CalibrationViewSet(RowsViewSet):
     """Hold-out tests, newest first. A POST by a lead requests one from a worker."""
 
-    rows: ClassVar[QuerySet[Any]] = Look.objects.select_related(
+    rows: ClassVar[QuerySet[Any]] = HoldoutTest.objects.select_related(
         "gold_set", "judge_version", "candidate", "active", "against", "result"
     ).annotate(waits_for=advance_holdout_test.problem())
     path = "project_id"
     serializer_class = HoldoutTestSerializer
 
     @responds_with(HoldoutTestSerializer, status=202, body=HoldoutTestRequestSerializer)
-    def create(self, request: Request) -> Look:
+    def create(self, request: Request) -> HoldoutTest:
         """Request a hold-out test, or resume a stalled one with the same parameters. It counts from the request."""
         fields = self.body()
         gold_set = fetch(GOLD_SETS, request.user, Action.ACTIVATE, fields["gold_set"], path="project_id")
@@ -302,13 +302,13 @@ class CalibrationViewSet(RowsViewSet):
         test = request_holdout_test(
             gold_set, judge, rubric, by=request_user(request), reference_judge=reference_judge, **options
         )
-        created: Look = self.rows.get(pk=test.pk)
+        created: HoldoutTest = self.rows.get(pk=test.pk)
         return created
 
     @detail_action(_fetch_test_as_lead, AnchorCheckSerializer, status=202)
-    def check(self, test: Look) -> CheckSummary:
+    def check(self, test: HoldoutTest) -> CheckSummary:
         """Have a worker judge the anchors of an accepted test again."""
-        proof = PROOFS.filter(look=test).first()
+        proof = PROOFS.filter(test=test).first()
         if proof is None:
             raise DomainError("anchors_not_proved", rubric=str(test.candidate))
         check = request_check(proof, by=request_user(self.request))
@@ -317,7 +317,7 @@ class CalibrationViewSet(RowsViewSet):
     @detail_view(AnchorCheckSerializer, pages=PagesOldestFirst)
     def checks(self, request: Request, pk: int) -> Response:
         """Drift checks of the test, the reference first."""
-        page = self.paginate_queryset(AnchorCheck.objects.filter(result__look=self.get_object())) or []
+        page = self.paginate_queryset(AnchorCheck.objects.filter(result__test=self.get_object())) or []
         summaries = summarize_checks(AnchorCheck.objects.filter(pk__in=[row.pk for row in page]))
         return self.get_paginated_response(serialize(AnchorCheckSerializer, summaries, many=True))
 

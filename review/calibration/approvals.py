@@ -24,16 +24,16 @@ from django.db.models import Count
 from evaluation.judging.catalogue import family_for
 from evaluation.models import JudgeVersion, Preflight, Run, RunJudge
 from evaluation.worker.lifecycle import run_answers
-from review.models import AnchorShift, GoldItem, Licence, LookResult
+from review.models import AnchorShift, GoldItem, HoldoutTestResult, PromptApproval
 
 # Largest share of a run's answers in categories without a label.
 MAX_UNSEEN_SHARE = 0.1
 
 
-def record_approvals(result: LookResult, hold_out: Mapping[str, Sequence[GoldItem]], model: str) -> None:
+def record_approvals(result: HoldoutTestResult, hold_out: Mapping[str, Sequence[GoldItem]], model: str) -> None:
     """Store the approvals of an accepted hold-out test, for each metric and question set; ``model`` is the model
     used."""
-    gold_set = result.look.gold_set
+    gold_set = result.test.gold_set
     rows = gold_set.items.values_list("metric", "answer__question__question_set__name", "category", "answer")
     known_categories: dict[tuple[int, str], set[str]] = {}
     question_sets: dict[int, str] = {}
@@ -44,8 +44,8 @@ def record_approvals(result: LookResult, hold_out: Mapping[str, Sequence[GoldIte
     for items in hold_out.values():
         for item in items:
             tested_items.setdefault((item.metric_id, question_sets[item.answer_id]), []).append(item)
-    Licence.objects.bulk_create(
-        Licence(
+    PromptApproval.objects.bulk_create(
+        PromptApproval(
             result=result,
             metric_id=metric,
             question_set=name,
@@ -102,14 +102,14 @@ def run_approvals(run: Run) -> tuple[RunApproval, ...]:
     """Return the approvals of the run's primary judges, by metric. Five queries at most."""
     run_judges = list(run.judges.filter(primary=True).select_related("judge_version", "rubric_version").order_by("pk"))
     names = {run_judge.judge_version.name for run_judge in run_judges}
-    rows = Licence.objects.filter(
-        result__look__project=run.project_id,
-        result__look__judge_version__name__in=names,
+    rows = PromptApproval.objects.filter(
+        result__test__project=run.project_id,
+        result__test__judge_version__name__in=names,
         question_set=run.answer_set.question_set.name,
-    ).select_related("metric", "result__look__candidate", "result__look__judge_version")
-    proofs: dict[tuple[str, str, str], list[Licence]] = {}
+    ).select_related("metric", "result__test__candidate", "result__test__judge_version")
+    proofs: dict[tuple[str, str, str], list[PromptApproval]] = {}
     for row in rows.order_by("pk"):
-        test = row.result.look
+        test = row.result.test
         proofs.setdefault((test.judge_version.name, test.candidate.family, row.metric.name), []).append(row)
     context = (
         _RunContext.load(run, [row.result_id for matches in proofs.values() for row in matches]) if proofs else None
@@ -148,7 +148,7 @@ class _RunContext:
 
 
 def _run_approval(
-    metric: str, run_judge: RunJudge, proofs: Sequence[Licence], context: _RunContext | None
+    metric: str, run_judge: RunJudge, proofs: Sequence[PromptApproval], context: _RunContext | None
 ) -> RunApproval:
     """Return the approval with the fewest lapses, preferring the newest."""
     judge, rubric = str(run_judge.judge_version), str(run_judge.rubric_version)
@@ -163,7 +163,7 @@ def _run_approval(
         rubric,
         state,
         lapses[best.pk],
-        look=str(best.result.look),
+        look=str(best.result.test),
         proved_at=best.result.created_at,
         answers=best.answers,
         seen=best.seen,
@@ -171,8 +171,8 @@ def _run_approval(
     )
 
 
-def _lapses(proof: Licence, run_judge: RunJudge, context: _RunContext) -> Iterator[ApprovalLapse]:
-    test = proof.result.look
+def _lapses(proof: PromptApproval, run_judge: RunJudge, context: _RunContext) -> Iterator[ApprovalLapse]:
+    test = proof.result.test
     if test.candidate.language != run_judge.rubric_version.language:
         yield ApprovalLapse("licence_language", {"language": test.candidate.language})
     elif test.candidate_id != run_judge.rubric_version_id:

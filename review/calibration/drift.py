@@ -46,7 +46,7 @@ def judge_shifts(current: Run, baseline: Run) -> Mapping[int, JudgeShift]:
     """Return this run's judge minus the baseline's on the same anchors, by metric, on the metric's scale.
 
     Empty if one version judged both at the time of one check. One query where no anchors were judged."""
-    rows = _ENDED_CHECKS.filter(result__look__project=current.project_id).distinct()
+    rows = _ENDED_CHECKS.filter(result__test__project=current.project_id).distinct()
     checks = [(pk, ended, judge, rubric) for pk, ended, judge, rubric in rows if ended]
     chosen_checks = {run.pk: _choose_checks(run, checks) for run in (current, baseline)} if checks else {}
     if not all(chosen_checks.values()) or not chosen_checks or chosen_checks[current.pk] == chosen_checks[baseline.pk]:
@@ -66,7 +66,7 @@ def judge_shifts(current: Run, baseline: Run) -> Mapping[int, JudgeShift]:
 
 # Check, its end, judge name, and the version that judged.
 _ENDED_CHECKS = AnchorCheck.objects.filter(ended_at__isnull=False).values_list(
-    "pk", "ended_at", "result__look__judge_version__name", "verdicts__rubric_version"
+    "pk", "ended_at", "result__test__judge_version__name", "verdicts__rubric_version"
 )
 
 

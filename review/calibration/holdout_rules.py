@@ -32,7 +32,7 @@ from review.calibration.approvals import record_approvals
 from review.calibration.overview import next_step
 from review.calibration.versions import find_changes, is_retired
 from review.evidence.seals import LabelForm, fixed_label_form, live_sets, readable
-from review.models import GoldItem, GoldSet, Look, LookResult, SealedVerdict
+from review.models import GoldItem, GoldSet, HoldoutTest, HoldoutTestResult, SealedVerdict
 from review.statistics.acceptance import (
     MAX_MISSING_SHARE,
     Claim,
@@ -48,7 +48,7 @@ from review.statistics.acceptance import (
 )
 from review.statistics.gold_split import Split
 
-Outcome = LookResult.Outcome
+Outcome = HoldoutTestResult.Outcome
 MAX_REPEATS = 10
 NOT_APPLICABLE = "not_applicable"
 # Answer -> metric -> value; None is a missing verdict; a metric that does not apply is absent.
@@ -76,7 +76,7 @@ def open_holdout_test(
     repeat: int = 1,
     since: int = 1,
     reference_judge: JudgeVersion | None = None,
-) -> Look:
+) -> HoldoutTest:
     """Create a hold-out test, or return the unfinished one with the same parameters.
 
     ``repeat``: judgements of each answer, whose mean counts. ``since``: test only groups added since that version of
@@ -99,7 +99,7 @@ def open_holdout_test(
     if is_retired(gold_set.project_id, gold_set.name):
         raise DomainError("gold_retired", gold=gold_set.name)
     check_no_quotes(gold_set.project_id, candidate)
-    tests = Look.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
+    tests = HoldoutTest.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
     fields = {"gold_set": gold_set, "judge_version": judge, "candidate": candidate, "claim": str(claim)}
     fields |= {"repeat": repeat, "since": since, "against": against}
     open_test = tests.filter(result=None).first()
@@ -111,7 +111,7 @@ def open_holdout_test(
     if statuses.status_of(candidate) in UNPROVEN or reference_judge is not None:
         _check_hold_out_unseen(gold_set, candidate, since, judge if reference_judge else None)
     newest = tests.order_by("-number").values_list("number", flat=True).first() or 0
-    test = Look.objects.create(
+    test = HoldoutTest.objects.create(
         project_id=gold_set.project_id,
         lineage=gold_set.name,
         number=newest + 1,
@@ -163,14 +163,14 @@ def _comparison_test(
     active: RubricVersion,
     claim: Claim,
     reference_judge: JudgeVersion | None,
-) -> Look | None:
+) -> HoldoutTest | None:
     """Return the earlier test whose stored verdicts are the comparison; ``None`` to judge the active version as
     well."""
     if reference_judge is None and candidate.pk != active.pk:
         return None
     proven_judge = reference_judge or judge
     active_version = version_statuses(rubric_scope(proven_judge, candidate.family)).active
-    accepted_tests = Look.objects.filter(
+    accepted_tests = HoldoutTest.objects.filter(
         project=gold_set.project_id, lineage=gold_set.name, candidate=active_version, result__outcome=Outcome.ACCEPTED
     )
     test = accepted_tests.filter(judge_version__name=proven_judge.name).order_by("-number").first()
@@ -187,7 +187,7 @@ def _best_version(gold_set: GoldSet, judge: str, family: str) -> RubricVersion |
     """Return the version last accepted as better.
 
     Each of them beat its predecessor, while versions accepted as not worse may have drifted below it."""
-    accepted_tests = Look.objects.filter(
+    accepted_tests = HoldoutTest.objects.filter(
         project=gold_set.project_id,
         lineage=gold_set.name,
         judge_version__name=judge,
@@ -244,7 +244,7 @@ def _items(rows: QuerySet[GoldItem], rubric: RubricVersion) -> dict[str, list[Go
     return by_metric
 
 
-def judging_versions(test: Look) -> list[RubricVersion]:
+def judging_versions(test: HoldoutTest) -> list[RubricVersion]:
     """Return the versions that judge the hold-out in a test, without duplicates."""
     if test.against_id:
         return [test.candidate]
@@ -252,27 +252,27 @@ def judging_versions(test: Look) -> list[RubricVersion]:
 
 
 def store_sealed_verdicts(
-    test: Look, rubric: RubricVersion, answer: Answer, repeat: int, results: Mapping[str, Result]
+    test: HoldoutTest, rubric: RubricVersion, answer: Answer, repeat: int, results: Mapping[str, Result]
 ) -> None:
     """Store an answer's results encrypted."""
     sealed_values = {
         name: NOT_APPLICABLE if result.status is Status.NOT_APPLICABLE else result.value
         for name, result in results.items()
     }
-    row = SealedVerdict(look=test, rubric_version=rubric, answer=answer, repeat=repeat)
+    row = SealedVerdict(test=test, rubric_version=rubric, answer=answer, repeat=repeat)
     row.sealed = seal(json.dumps(sealed_values), origin=_seal_origin(test), secret=settings.SECRET_KEY)
     SealedVerdict.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def _seal_origin(test: Look) -> str:
+def _seal_origin(test: HoldoutTest) -> str:
     return f"look {test.pk}"
 
 
-def sealed_verdicts(test: Look, rubric: RubricVersion) -> Verdicts:
+def sealed_verdicts(test: HoldoutTest, rubric: RubricVersion) -> Verdicts:
     """Decrypt a version's verdicts; repeats are averaged."""
     secrets = [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
     by_answer: dict[int, dict[str, list[float]]] = {}
-    for row in SealedVerdict.objects.filter(look=test, rubric_version=rubric):
+    for row in SealedVerdict.objects.filter(test=test, rubric_version=rubric):
         for name, value in json.loads(unseal(row.sealed, origin=_seal_origin(test), secrets=secrets)).items():
             if value == NOT_APPLICABLE:
                 continue
@@ -314,7 +314,7 @@ def compare_losses(
     return compared, sum(value is None for value in values[0])
 
 
-def _compute_outcome(test: Look) -> str:
+def _compute_outcome(test: HoldoutTest) -> str:
     verdicts = {rubric.pk: sealed_verdicts(test, rubric) for rubric in judging_versions(test)}
     earlier_verdicts = sealed_verdicts(test.against, test.against.candidate) if test.against else {}
     metrics: dict[str, LossComparison] = {}
@@ -338,14 +338,14 @@ def _compute_outcome(test: Look) -> str:
 
 
 @transaction.atomic
-def close_holdout_test(test: Look, model: str) -> HoldoutSummary:
+def close_holdout_test(test: HoldoutTest, model: str) -> HoldoutSummary:
     """Close the test once all verdicts are stored. An accepted candidate is activated and approved.
 
     ``model`` is the model that answered for the judge.
 
     :raises DomainError: ``gold_changed``."""
     lock_project(test.project_id)
-    result = LookResult.objects.filter(look=test).first()
+    result = HoldoutTestResult.objects.filter(test=test).first()
     if result is None:
         if changed := find_changes(test.gold_set):
             raise DomainError("gold_changed", gold=str(test.gold_set), places=len(changed))
@@ -355,7 +355,7 @@ def close_holdout_test(test: Look, model: str) -> HoldoutSummary:
             event = activation or activate(
                 test.candidate, test.judge_version, by=test.created_by, reason=str(test), ground=Ground.ACCEPTED
             )
-        result = LookResult.objects.create(look=test, outcome=outcome, event=event)
+        result = HoldoutTestResult.objects.create(test=test, outcome=outcome, event=event)
         if event is not None:
             record_approvals(result, hold_out_items(test.gold_set, test.candidate, test.since), model)
         audit.record(test.created_by, "look.ended", test, outcome=outcome)
@@ -363,7 +363,7 @@ def close_holdout_test(test: Look, model: str) -> HoldoutSummary:
     return HoldoutSummary(test.number, str(result.outcome), step - 1, remaining_error(step))
 
 
-def _activation_event(test: Look) -> RubricEvent | None:
+def _activation_event(test: HoldoutTest) -> RubricEvent | None:
     """Return the event by which a lead activated the candidate during the test, if it is still active."""
     slot = rubric_scope(test.judge_version, test.candidate.family)
     if version_statuses(slot).active.pk != test.candidate_id:

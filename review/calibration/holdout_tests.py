@@ -21,7 +21,7 @@ from review.calibration.holdout_rules import (
     store_sealed_verdicts,
 )
 from review.calibration.judge_budget import RemainingWork, judge_remaining, recorded_models
-from review.models import GoldSet, Look, LookResult, SealedVerdict
+from review.models import GoldSet, HoldoutTest, HoldoutTestResult, SealedVerdict
 from review.statistics.acceptance import Claim
 
 
@@ -63,7 +63,7 @@ def request_holdout_test(
     repeat: int = 1,
     since: int = 1,
     reference_judge: JudgeVersion | None = None,
-) -> Look:
+) -> HoldoutTest:
     """Request a hold-out test from a worker, or resume a stalled one with the same parameters.
 
     :raises DomainError: see :func:`open_holdout_test`."""
@@ -75,13 +75,13 @@ def request_holdout_test(
 
 
 @job("look")
-def advance_holdout_test(look_id: int, lease: Lease) -> timedelta | None:
+def advance_holdout_test(test_id: int, lease: Lease) -> timedelta | None:
     """Judge the hold-out and close the test."""
-    test = Look.objects.select_related("gold_set", "judge_version__endpoint").get(pk=look_id)
+    test = HoldoutTest.objects.select_related("gold_set", "judge_version__endpoint").get(pk=test_id)
     return AT_ONCE if _judge_hold_out(test, lease) is None else None
 
 
-def _judge_hold_out(test: Look, lease: Lease) -> HoldoutSummary | None:
+def _judge_hold_out(test: HoldoutTest, lease: Lease) -> HoldoutSummary | None:
     """Return the test's outcome; ``None`` if time ran out or another worker has the job."""
     items = hold_out_items(test.gold_set, test.candidate, test.since).values()
     answer_ids = {item.answer_id for metric_items in items for item in metric_items}
@@ -90,14 +90,14 @@ def _judge_hold_out(test: Look, lease: Lease) -> HoldoutSummary | None:
     ):
         return None
     summary = close_holdout_test(test, recorded_models(lease))
-    if summary.outcome == LookResult.Outcome.ACCEPTED:
-        store_reference(LookResult.objects.get(look=test))
+    if summary.outcome == HoldoutTestResult.Outcome.ACCEPTED:
+        store_reference(HoldoutTestResult.objects.get(test=test))
     return summary
 
 
-def _remaining_verdicts(test: Look, answer_ids: set[int]) -> Iterator[RemainingWork]:
+def _remaining_verdicts(test: HoldoutTest, answer_ids: set[int]) -> Iterator[RemainingWork]:
     for rubric in judging_versions(test):
         for repeat in range(1, test.repeat + 1):
-            rows = SealedVerdict.objects.filter(look=test, rubric_version=rubric, repeat=repeat)
+            rows = SealedVerdict.objects.filter(test=test, rubric_version=rubric, repeat=repeat)
             if missing := sorted(answer_ids - set(rows.values_list("answer_id", flat=True))):
                 yield rubric, repeat, missing

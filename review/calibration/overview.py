@@ -11,7 +11,7 @@ from evaluation.core.errors import UnknownName
 from evaluation.judging.catalogue import families, family_named
 from review.calibration.versions import find_changes, is_retired, lineage_versions
 from review.evidence.seals import LabelForm, fixed_label_form, readable
-from review.models import GoldItem, GoldSet, Look, LookResult
+from review.models import GoldItem, GoldSet, HoldoutTest, HoldoutTestResult
 from review.statistics.acceptance import holdout_shortage, remaining_error
 from review.statistics.gold_split import Split
 
@@ -40,8 +40,10 @@ def next_step(gold_set: GoldSet, since: int = 1) -> int:
     """Return the number, from 1, of the next hold-out test on groups added since a version.
 
     Every earlier test that used some of these groups counts, also unfinished ones."""
-    earlier = Look.objects.filter(project=gold_set.project_id, lineage=gold_set.name, gold_set__version__gte=since)
-    return 1 + earlier.exclude(result__outcome=LookResult.Outcome.REFUSED).count()
+    earlier = HoldoutTest.objects.filter(
+        project=gold_set.project_id, lineage=gold_set.name, gold_set__version__gte=since
+    )
+    return 1 + earlier.exclude(result__outcome=HoldoutTestResult.Outcome.REFUSED).count()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from review.calibration.workbench import (
 )
 from review.charts.forest import Moment, timeline
 from review.evidence.scorers import metric_title
-from review.models import AnchorCheck, Look, LookResult, Rating, Search
+from review.models import AnchorCheck, HoldoutTest, HoldoutTestResult, Rating, Search
 from review.statistics.agreement.catalogue import STATISTIC_NAMES
 
 PER_PAGE = 10
@@ -100,12 +100,12 @@ class WorkbenchPage:
     leads: bool
     draft_input: DraftInput = EMPTY_DRAFT
     trial: TrialResult | None = None
-    tests: Sequence[Look] = ()
+    tests: Sequence[HoldoutTest] = ()
     searches: Sequence[Search] = ()
     history: Sequence[VersionRow] = ()
     measures: Sequence[ValidationMeasure] = ()
     forecast: Sequence[HoldoutForecast] = ()
-    proof: LookResult | None = None
+    proof: HoldoutTestResult | None = None
     proven_judges: Sequence[JudgeVersion] = ()
     checks: Sequence[CheckSummary] = ()
     disagreements: Sequence[Disagreement] = ()
@@ -228,7 +228,7 @@ def workbench_page(
     filters, page = _parse_filters(query), parse_int(query.get("page", ""), 4) or 0
     rows = disagreements(workbench, version, filters)
     proof = latest_proof(workbench.judge, version) if version.pk == workbench.active.pk else None
-    tests = Look.objects.filter(
+    tests = HoldoutTest.objects.filter(
         lineage=workbench.gold_set.name, project=workbench.gold_set.project_id, candidate__family=workbench.family
     )
     return WorkbenchPage(
@@ -259,7 +259,7 @@ def workbench_page(
     )
 
 
-def _with_related(tests: QuerySet[Look]) -> QuerySet[Look]:
+def _with_related(tests: QuerySet[HoldoutTest]) -> QuerySet[HoldoutTest]:
     names = ("candidate", "active", "judge_version", "against__candidate", "against__judge_version")
     return tests.select_related(*names, "result").annotate(waits_for=advance_holdout_test.problem())
 

@@ -18,7 +18,7 @@ from review.calibration.holdout_rules import compare_losses, hold_out_items, sea
 from review.calibration.versions import is_retired
 from review.evidence.invalidation import invalidate_project_figures
 from review.evidence.seals import LabelForm, fixed_label_form, readable
-from review.models import GoldRetirement, GoldSet, Look
+from review.models import GoldRetirement, GoldSet, HoldoutTest
 from review.statistics.acceptance import LossComparison
 
 
@@ -81,13 +81,13 @@ def holdout_results(gold_set: GoldSet) -> list[HoldoutResult]:
     return [result for test in tests for result in _results_of_test(test)]
 
 
-def _holdout_tests(gold_set: GoldSet) -> QuerySet[Look]:
+def _holdout_tests(gold_set: GoldSet) -> QuerySet[HoldoutTest]:
     names = ("gold_set", "candidate", "active", "best", "against__candidate", "against__judge_version", "result")
-    rows = Look.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
+    rows = HoldoutTest.objects.filter(project=gold_set.project_id, lineage=gold_set.name)
     return rows.select_related(*names)
 
 
-def _results_of_test(test: Look) -> list[HoldoutResult]:
+def _results_of_test(test: HoldoutTest) -> list[HoldoutResult]:
     candidate_verdicts = sealed_verdicts(test, test.candidate)
     earlier_test = test.against
     against_verdicts = (
@@ -112,7 +112,7 @@ def _results_of_test(test: Look) -> list[HoldoutResult]:
     return results
 
 
-def _holdout_result(test: Look, against: str, metric: str, comparison: LossComparison) -> HoldoutResult:
+def _holdout_result(test: HoldoutTest, against: str, metric: str, comparison: LossComparison) -> HoldoutResult:
     gain = comparison.gain
     low, high = gain.interval
     return HoldoutResult(

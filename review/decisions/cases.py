@@ -111,7 +111,7 @@ def load_cases(items: Sequence[ReviewItem]) -> list[Case]:
             events[item.pk],
             ratings[item.pk],
             decided.get(item.answer_id, frozenset()),
-            item.asks or queue_metrics[item.queue_id],
+            item.metric_ids or queue_metrics[item.queue_id],
         )
         for item in items
     ]

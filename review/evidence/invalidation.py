@@ -8,7 +8,7 @@ from django.db.models import Min
 
 from evaluation.models import Answer, Project, Run
 from evaluation.storage.statements import insert_rows
-from review.models import Touched
+from review.models import PendingInvalidation
 
 
 def invalidate_figures(answer_ids: Collection[int]) -> None:
@@ -16,7 +16,7 @@ def invalidate_figures(answer_ids: Collection[int]) -> None:
 
     One statement. For answers to one question set, a single answer is enough."""
     if answer_ids:
-        insert_rows([Touched(answer_id=pk) for pk in answer_ids])
+        insert_rows([PendingInvalidation(answer_id=pk) for pk in answer_ids])
 
 
 def invalidate_project_figures(project: Project) -> None:

@@ -37,7 +37,7 @@ from review.figure_cache.store import (
     stamps_of,
     subject_of,
 )
-from review.models import Kept
+from review.models import CachedFigures
 from review.queues.planning import ReviewPlan, next_review, next_review_json
 from review.reports.estimates import correction_sheet
 from review.reports.exports import BRIEF, REPORT_EXPORTS, export
@@ -181,7 +181,7 @@ def builder_of(kind: str) -> Build:
 
 def rebuild(pk: int) -> None:
     """Background task: rebuild a stale entry. Deletes entries of deleted runs."""
-    row = Kept.objects.filter(pk=pk).first()
+    row = CachedFigures.objects.filter(pk=pk).first()
     if row is None:
         return
     keys = [int(key) for key in row.subject.split(",")]
@@ -203,13 +203,15 @@ def maintain_cache() -> None:
     """Periodic task: count invalidations, request figures of recently ended runs, and delete unused entries."""
     count_invalidations()
     ended = list(Run.objects.filter(state__in=Run.ENDED).order_by("-pk")[:PREBUILT_RUNS])
-    rows = Kept.objects.filter(kind=FIGURES, subject__in=[subject_of([run]) for run in ended], made_at__isnull=False)
+    rows = CachedFigures.objects.filter(
+        kind=FIGURES, subject__in=[subject_of([run]) for run in ended], built_at__isnull=False
+    )
     built_subjects = set(rows.values_list("subject", flat=True))
     for run in ended:
         if subject_of([run]) not in built_subjects:
             request_rebuild(FIGURES, [run])
     unused_entries = Q(kind__in=[COMPARISON, *FILE_BUILDERS]) | Q(kind__startswith=FULL) | WITH_GATE
-    Kept.objects.filter(unused_entries, made_at__lt=timezone.now() - MAX_UNUSED_AGE).delete()
+    CachedFigures.objects.filter(unused_entries, built_at__lt=timezone.now() - MAX_UNUSED_AGE).delete()
 
 
 def _buildable() -> Q:
@@ -218,7 +220,7 @@ def _buildable() -> Q:
 
 def build_requested() -> None:
     """Build all requested entries in this process."""
-    waiting = Kept.objects.filter(Q(asked_at__isnull=False) | Q(made_at=None), _buildable())
+    waiting = CachedFigures.objects.filter(Q(rebuild_requested_at__isnull=False) | Q(built_at=None), _buildable())
     for pk in waiting.values_list("pk", flat=True):
         rebuild(pk)
 
@@ -227,7 +229,7 @@ def differing_kinds(run: Run) -> list[str]:
     """Kinds of current cached entries that differ from freshly built ones. Empty unless the cache is inconsistent."""
     count_invalidations()
     stamp = stamp_of([run], stamps_of([run]))
-    rows = Kept.objects.filter(subject=subject_of([run]), stamp=stamp) if stamp else ()
+    rows = CachedFigures.objects.filter(subject=subject_of([run]), stamp=stamp) if stamp else ()
     cached_contents = {row.kind: bytes(row.content) for row in rows}
     kinds = []
     for kind in (FIGURES, AGREEMENT, CORRECTION):

@@ -64,7 +64,7 @@ from review.figure_cache.store import (
     require_current,
     subject_of,
 )
-from review.models import Kept
+from review.models import CachedFigures
 from review.queues.planning import next_review_json
 from review.reports.exports import export
 from review.reports.gate import NO_GATE, Gate, GateRequest
@@ -79,13 +79,13 @@ class CachedValue(Generic[T]):
     """A cached value, ``None`` until it is built once. ``stale``: a rebuild is requested."""
 
     value: T | None
-    made_at: datetime | None
+    built_at: datetime | None
     stale: bool
 
 
 def _cached_value(entry: CacheEntry, form: TypeAdapter[T]) -> CachedValue[T]:
     value = None if entry.content is None else form.validate_json(entry.content)
-    return CachedValue(value, entry.made_at, entry.stale)
+    return CachedValue(value, entry.built_at, entry.stale)
 
 
 def _read_cached(kind: str, build: Build, runs: Sequence[Run], form: TypeAdapter[T]) -> CachedValue[T]:
@@ -106,7 +106,7 @@ def run_figures(run: Run) -> CachedValue[RunFigures]:
 
 def _read_current(kind: str, build: Build, runs: Sequence[Run], form: TypeAdapter[T]) -> Built[T]:
     built = require_current(kind, build, runs)
-    return Built(form.validate_json(built.value), built.made_at)
+    return Built(form.validate_json(built.value), built.built_at)
 
 
 def current_figures(run: Run) -> Built[RunFigures]:
@@ -114,7 +114,7 @@ def current_figures(run: Run) -> Built[RunFigures]:
 
     :raises Later: ``figures_in_making``, as do the functions below."""
     built = _read_current(FIGURES, build_run_figures, [run], FIGURES_ADAPTER)
-    return Built(dataclasses.replace(built.value, report=_with_current_state(built.value.report, run)), built.made_at)
+    return Built(dataclasses.replace(built.value, report=_with_current_state(built.value.report, run)), built.built_at)
 
 
 def _with_current_state(report: Report, run: Run) -> Report:
@@ -190,7 +190,7 @@ def report_file(run: Run, format_name: str, gate_request: GateRequest = NO_GATE)
     kind = gated_kind(kind_name, gate_request)
     built = require_current(kind, builder_of(kind), runs)
     return ExportFile(
-        f"run-{run.pk}.{file_format.extension}", file_format.media_type, _decompressed(built.value), built.made_at
+        f"run-{run.pk}.{file_format.extension}", file_format.media_type, _decompressed(built.value), built.built_at
     )
 
 
@@ -227,7 +227,7 @@ def listed_answers(run: Run, answer_filter: AnswerFilter, start: int, size: int)
     categories = tuple(name for name in columns["categories"].tolist() if name)
     matching = columns["answer"][_matching_mask(run, answer_filter, columns, _metric_columns(run, metric))]
     rows = _read_selected(run, metric, matching[start : start + size].tolist())
-    return CachedValue(AnswerListing(metric, metrics, categories, len(matching), rows), entry.made_at, entry.stale)
+    return CachedValue(AnswerListing(metric, metrics, categories, len(matching), rows), entry.built_at, entry.stale)
 
 
 def _metric_columns(run: Run, metric: MetricDefinition | None) -> Arrays | None:
@@ -235,7 +235,7 @@ def _metric_columns(run: Run, metric: MetricDefinition | None) -> Arrays | None:
         return None
     kind = values_kind(metric.pk)
     # The row is missing if the database is read-only.
-    row = Kept.objects.filter(kind=kind_in_form(kind, [run]), subject=subject_of([run])).first()
+    row = CachedFigures.objects.filter(kind=kind_in_form(kind, [run]), subject=subject_of([run])).first()
     return unpack_columns(bytes(row.content) if row else build_and_store(build_run_figures, [run])[kind])
 
 

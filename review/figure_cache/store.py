@@ -26,7 +26,7 @@ from evaluation.worker.database import retry_on_db_error, unwritable_reason
 from evaluation.worker.dispatch import enqueue_task
 from evaluation.worker.gc_pause import paused_gc
 from review.evidence.seals import LabelForm, fixed_label_form, label_form
-from review.models import Kept, Revision, Touched
+from review.models import CachedFigures, PendingInvalidation, QuestionSetRevision
 from review.reports.provenance import product_version
 
 # Increase when the format of cached content changes.
@@ -51,7 +51,7 @@ class CacheEntry:
     """A cache entry. ``content`` is ``None`` until it is built once. ``stale``: a rebuild is requested."""
 
     content: bytes | None
-    made_at: datetime | None
+    built_at: datetime | None
     stale: bool
 
 
@@ -60,7 +60,7 @@ class Built(Generic[T]):
     """A value with the time it was built."""
 
     value: T
-    made_at: datetime | None
+    built_at: datetime | None
 
 
 # Prefix of kinds in the full form.
@@ -82,17 +82,19 @@ def count_invalidations() -> None:
     """Count pending invalidations as changes of their question sets.
 
     Call it before computing: commits up to then are in the data read, and later ones count as another change."""
-    if not (rows := list(Touched.objects.values_list("pk", "answer__answer_set__question_set_id"))):
+    if not (rows := list(PendingInvalidation.objects.values_list("pk", "answer__answer_set__question_set_id"))):
         return
 
     def write() -> None:
         with transaction.atomic():
-            if not Touched.objects.filter(pk__in=[pk for pk, _ in rows]).delete()[0]:
+            if not PendingInvalidation.objects.filter(pk__in=[pk for pk, _ in rows]).delete()[0]:
                 # Another process counted them.
                 return
-            Revision.objects.bulk_create([Revision(question_set_id=pk) for pk in sets], ignore_conflicts=True)
+            QuestionSetRevision.objects.bulk_create(
+                [QuestionSetRevision(question_set_id=pk) for pk in sets], ignore_conflicts=True
+            )
             for pk in sets:
-                Revision.objects.filter(pk=pk).update(number=F("number") + 1)
+                QuestionSetRevision.objects.filter(pk=pk).update(number=F("number") + 1)
 
     sets = sorted(Counter(question_set for _, question_set in rows))
     _if_writable(write)
@@ -109,8 +111,8 @@ def stamps_of(runs: Iterable[Run]) -> dict[int, str]:
     keys = [run.pk for run in runs]
     rows = Run.objects.filter(pk__in=keys)
     facts = list(rows.values_list("pk", "state", "finished_at", "answer_set__question_set_id"))
-    numbers = dict(Revision.objects.filter(pk__in={row[3] for row in facts}).values_list("pk", "number"))
-    invalidated_sets = set(Touched.objects.values_list("answer__answer_set__question_set_id", flat=True))
+    numbers = dict(QuestionSetRevision.objects.filter(pk__in={row[3] for row in facts}).values_list("pk", "number"))
+    invalidated_sets = set(PendingInvalidation.objects.values_list("answer__answer_set__question_set_id", flat=True))
     return {
         pk: ""
         if state not in Run.ENDED or question_set in invalidated_sets
@@ -134,7 +136,7 @@ def get_or_build(
     Four queries if all entries are current."""
     names = [subject_of(runs) for runs in subjects]
     kinds = [kind_in_form(kind, runs) for runs in subjects]
-    cached_rows = Kept.objects.filter(kind__in=set(kinds), subject__in=names)
+    cached_rows = CachedFigures.objects.filter(kind__in=set(kinds), subject__in=names)
     rows = {(row.kind, row.subject): row for row in cached_rows}
     stamps = stamps_of(run for runs in subjects for run in runs)
     return [
@@ -144,18 +146,18 @@ def get_or_build(
 
 
 def _current_entry(
-    row: Kept | None, kind: str, build: Build, runs: Sequence[Run], stamp: str, requested_kind: str
+    row: CachedFigures | None, kind: str, build: Build, runs: Sequence[Run], stamp: str, requested_kind: str
 ) -> CacheEntry:
     if row is not None and stamp and row.stamp == stamp:
-        return CacheEntry(bytes(row.content), row.made_at, stale=False)
+        return CacheEntry(bytes(row.content), row.built_at, stale=False)
     if is_small(runs):
         return CacheEntry(build_and_store(build, runs)[kind], timezone.now(), stale=False)
     request_rebuild(requested_kind, runs)
     # A local worker may have built it meanwhile.
-    row = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs)).first()
-    if row is None or row.made_at is None:
+    row = CachedFigures.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs)).first()
+    if row is None or row.built_at is None:
         return CacheEntry(None, None, stale=True)
-    return CacheEntry(bytes(row.content), row.made_at, stale=stamp_of(runs, stamps_of(runs)) != row.stamp)
+    return CacheEntry(bytes(row.content), row.built_at, stale=stamp_of(runs, stamps_of(runs)) != row.stamp)
 
 
 def require_current(kind: str, build: Build, runs: Sequence[Run]) -> Built[bytes]:
@@ -164,7 +166,7 @@ def require_current(kind: str, build: Build, runs: Sequence[Run]) -> Built[bytes
     Content built very recently is returned although stale. Five queries if it is current.
 
     :raises Later: ``figures_in_making`` while a worker builds."""
-    rows = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs))
+    rows = CachedFigures.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs))
     if not is_current(kind, runs):
         if is_small(runs):
             return Built(build_and_store(build, runs)[kind], timezone.now())
@@ -175,13 +177,13 @@ def require_current(kind: str, build: Build, runs: Sequence[Run]) -> Built[bytes
         if row is None or not (_recently_built(row) or is_current(kind, runs)):
             raise NotReady("figures_in_making", max(MIN_RETRY_SECONDS, math.ceil(row.seconds if row else 0)))
     row = rows.get()
-    return Built(bytes(row.content), row.made_at)
+    return Built(bytes(row.content), row.built_at)
 
 
 def is_current(kind: str, runs: Sequence[Run]) -> bool:
     """Return whether the entry of the runs is current. Four queries."""
     stamp = stamp_of(runs, stamps_of(runs))
-    rows = Kept.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs), stamp=stamp)
+    rows = CachedFigures.objects.filter(kind=kind_in_form(kind, runs), subject=subject_of(runs), stamp=stamp)
     return bool(stamp) and rows.exists()
 
 
@@ -200,28 +202,29 @@ def build_and_store(build: Build, runs: Sequence[Run]) -> Mapping[str, bytes]:
     with paused_gc(), fixed_label_form(form):
         contents = build(runs)
         kinds = {kind: kind_in_form(kind, runs) for kind in contents}
-    fields = {"stamp": stamp, "made_at": timezone.now(), "seconds": time.monotonic() - began}
+    fields = {"stamp": stamp, "built_at": timezone.now(), "seconds": time.monotonic() - began}
     rows = [
-        Kept(kind=kinds[kind], subject=subject_of(runs), content=content, **fields)
+        CachedFigures(kind=kinds[kind], subject=subject_of(runs), content=content, **fields)
         for kind, content in contents.items()
     ]
 
     def write() -> None:
-        Kept.objects.bulk_create(
+        CachedFigures.objects.bulk_create(
             rows,
             update_conflicts=True,
             unique_fields=["kind", "subject"],
-            update_fields=["stamp", "content", "made_at", "seconds", "asked_at"],
+            update_fields=["stamp", "content", "built_at", "seconds", "rebuild_requested_at"],
         )
 
     _if_writable(write)
     return contents
 
 
-def _recently_built(row: Kept) -> bool:
+def _recently_built(row: CachedFigures) -> bool:
     """Return whether the entry was built too recently to rebuild."""
     return (
-        row.made_at is not None and (timezone.now() - row.made_at).total_seconds() < REBUILD_PAUSE_FACTOR * row.seconds
+        row.built_at is not None
+        and (timezone.now() - row.built_at).total_seconds() < REBUILD_PAUSE_FACTOR * row.seconds
     )
 
 
@@ -235,12 +238,14 @@ def request_rebuild(kind: str, runs: Sequence[Run]) -> None:
 
 
 def _request_rebuild(kind: str, runs: Sequence[Run]) -> None:
-    row, _created = Kept.objects.get_or_create(kind=kind_in_form(kind, runs), subject=subject_of(runs))
+    row, _created = CachedFigures.objects.get_or_create(kind=kind_in_form(kind, runs), subject=subject_of(runs))
     now = timezone.now()
-    if row.asked_at and now - row.asked_at < REQUEST_TIMEOUT:
+    if row.rebuild_requested_at and now - row.rebuild_requested_at < REQUEST_TIMEOUT:
         return
     if _recently_built(row):
         return
     with transaction.atomic():
-        if Kept.objects.filter(pk=row.pk, asked_at=row.asked_at).update(asked_at=now):
+        if CachedFigures.objects.filter(pk=row.pk, rebuild_requested_at=row.rebuild_requested_at).update(
+            rebuild_requested_at=now
+        ):
             enqueue_task("review.figure_cache.builders.rebuild", row.pk)

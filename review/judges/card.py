@@ -23,7 +23,7 @@ from review.agreement.run_agreement import Breakdown, cached_agreement, cached_a
 from review.calibration.anchors import CheckSummary, summarize_checks
 from review.comparisons.trend import judge_records
 from review.judges.pages import attacks_of
-from review.models import AnchorCheck, Licence, Look
+from review.models import AnchorCheck, HoldoutTest, PromptApproval
 from review.statistics.agreement.catalogue import headline_statistic
 from review.statistics.agreement.variance import VarianceSource
 
@@ -206,7 +206,7 @@ def _statistic(figures: dict[str, Any]) -> str:
 def _prompts(judge: JudgeVersion, in_words: bool) -> Iterator[JudgePrompt]:
     """Active version of every family that was activated, tested or used for judging."""
     used = set(RunJudge.objects.filter(judge_version=judge).values_list("rubric_version__family", flat=True))
-    looks = Look.objects.filter(project=judge.project_id, judge_version__name=judge.name).order_by("pk")
+    looks = HoldoutTest.objects.filter(project=judge.project_id, judge_version__name=judge.name).order_by("pk")
     tests = list(looks.select_related("candidate", "active", "result"))
     for family in families():
         if family not in used | {look.candidate.family for look in tests}:
@@ -224,9 +224,9 @@ def _prompts(judge: JudgeVersion, in_words: bool) -> Iterator[JudgePrompt]:
             looks=[_holdout_line(look, in_words) for look in tests if look.candidate.family == family],
             checks=summarize_checks(
                 AnchorCheck.objects.filter(
-                    result__look__project=judge.project_id,
-                    result__look__judge_version__name=judge.name,
-                    result__look__candidate=active,
+                    result__test__project=judge.project_id,
+                    result__test__judge_version__name=judge.name,
+                    result__test__candidate=active,
                 )
             ),
             history=[_event_line(event, in_words) for event in events],
@@ -239,7 +239,7 @@ def _event_line(event: RubricEvent, in_words: bool) -> str:
     return (" · " if in_words else " ").join(filter(None, parts))
 
 
-def _holdout_line(look: Look, in_words: bool) -> str:
+def _holdout_line(look: HoldoutTest, in_words: bool) -> str:
     result = look.result if hasattr(look, "result") else None
     if not in_words:
         return f"{look}: {look.candidate} against {look.active}: {result.outcome if result else 'under way'}"
@@ -249,8 +249,8 @@ def _holdout_line(look: Look, in_words: bool) -> str:
 
 
 def _proofs(judge: JudgeVersion, active: RubricVersion) -> list[ApprovalProof]:
-    rows = Licence.objects.filter(
-        result__look__project=judge.project_id, result__look__judge_version=judge, result__look__candidate=active
+    rows = PromptApproval.objects.filter(
+        result__test__project=judge.project_id, result__test__judge_version=judge, result__test__candidate=active
     ).select_related("metric", "result")
     return [
         ApprovalProof(

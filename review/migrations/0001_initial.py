@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='Look',
+                name='HoldoutTest',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
                     ('claim', models.CharField(max_length=12)),
                     ('repeat', models.PositiveIntegerField(default=1)),
                     ('since', models.PositiveIntegerField(default=1)),
-                    ('against', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='review.look')),
+                    ('against', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='review.holdouttest')),
                 ],
                 options={
                     'verbose_name': 'look at a hold-out',
@@ -104,11 +104,11 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='LookResult',
+                name='HoldoutTestResult',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('look', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='result', to='review.look')),
+                    ('test', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='result', to='review.holdouttest')),
                     ('outcome', models.CharField(choices=[('accepted', 'accepted'), ('not_accepted', 'not accepted'), ('larger_residual_variance', 'not accepted: the residual variance is larger'), ('refused', 'refused')], max_length=30)),
                     ('event', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.rubricevent')),
                 ],
@@ -118,11 +118,11 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='Licence',
+                name='PromptApproval',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('result', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='licences', to='review.lookresult')),
+                    ('result', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='licences', to='review.holdouttestresult')),
                     ('metric', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.metricdefinition')),
                     ('question_set', models.CharField(max_length=200)),
                     ('answers', models.PositiveIntegerField()),
@@ -141,14 +141,14 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('look', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='review.look')),
+                    ('test', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='review.holdouttest')),
                     ('rubric_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.rubricversion')),
                     ('answer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evaluation.answer')),
                     ('repeat', models.PositiveIntegerField(default=1)),
                     ('sealed', models.TextField()),
                 ],
                 options={
-                    'constraints': [models.UniqueConstraint(fields=('look', 'rubric_version', 'answer', 'repeat'), name='one_sealed_verdict')],
+                    'constraints': [models.UniqueConstraint(fields=('test', 'rubric_version', 'answer', 'repeat'), name='one_sealed_verdict')],
                     'indexes': [],
                 },
             ),
@@ -157,7 +157,7 @@ class Migration(migrations.Migration):
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                    ('result', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='checks', to='review.lookresult')),
+                    ('result', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='checks', to='review.holdouttestresult')),
                     ('number', models.PositiveIntegerField()),
                     ('step', models.PositiveIntegerField()),
                     ('model', models.CharField(blank=True, default='', max_length=400)),
@@ -206,7 +206,7 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='Touched',
+                name='PendingInvalidation',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('answer', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='evaluation.answer')),
@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='Revision',
+                name='QuestionSetRevision',
                 fields=[
                     ('question_set', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='evaluation.questionset')),
                     ('number', models.PositiveBigIntegerField(default=0)),
@@ -228,7 +228,7 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='Kept',
+                name='CachedFigures',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
@@ -236,14 +236,14 @@ class Migration(migrations.Migration):
                     ('subject', models.CharField(max_length=1000)),
                     ('stamp', models.CharField(blank=True, max_length=64)),
                     ('content', models.BinaryField(default=bytes)),
-                    ('made_at', models.DateTimeField(null=True)),
+                    ('built_at', models.DateTimeField(null=True)),
                     ('seconds', models.FloatField(default=0.0)),
-                    ('asked_at', models.DateTimeField(null=True)),
+                    ('rebuild_requested_at', models.DateTimeField(null=True)),
                 ],
                 options={
                     'verbose_name': 'kept page figures',
                     'verbose_name_plural': 'kept page figures',
-                    'indexes': [models.Index(fields=['made_at'], name='kept_by_age')],
+                    'indexes': [models.Index(fields=['built_at'], name='kept_by_age')],
                     'constraints': [models.UniqueConstraint(fields=('kind', 'subject'), name='kept_once')],
                 },
             ),
@@ -323,7 +323,7 @@ class Migration(migrations.Migration):
                     ('occasion', models.PositiveIntegerField(default=1)),
                     ('reviews_needed', models.PositiveIntegerField(default=1)),
                     ('reserved', models.BooleanField(default=False)),
-                    ('asks', models.JSONField(default=list)),
+                    ('metric_ids', models.JSONField(default=list)),
                     ('shuffle_key', models.PositiveBigIntegerField()),
                     ('state', models.CharField(choices=[('open', 'open'), ('done', 'done'), ('withdrawn', 'withdrawn'), ('disputed', 'in dispute')], default='open', max_length=10)),
                 ],
@@ -575,7 +575,7 @@ class Migration(migrations.Migration):
                 },
             ),
             migrations.CreateModel(
-                name='KeptFigures',
+                name='CachedAgreement',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                     ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),

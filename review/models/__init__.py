@@ -1,6 +1,6 @@
 """Tables of this app, one file per domain, and the database guards. Import tables from here."""
 
-from review.models.figure_cache import Kept, Revision, Touched
+from review.models.figure_cache import CachedFigures, PendingInvalidation, QuestionSetRevision
 from review.models.gold import (
     AnchorCheck,
     AnchorShift,
@@ -8,9 +8,9 @@ from review.models.gold import (
     GoldItem,
     GoldRetirement,
     GoldSet,
-    Licence,
-    Look,
-    LookResult,
+    HoldoutTest,
+    HoldoutTestResult,
+    PromptApproval,
     SealedVerdict,
 )
 from review.models.queues import (
@@ -27,7 +27,7 @@ from review.models.queues import (
     ReviewItem,
     ReviewQueue,
 )
-from review.models.ratings import Exposure, KeptFigures, Override, Rating, RatingPart, SuggestedAnswer
+from review.models.ratings import CachedAgreement, Exposure, Override, Rating, RatingPart, SuggestedAnswer
 from review.models.searches import Search, SearchCall, SearchReply, SearchResult, SearchRun, SearchVersion
 
 __all__ = [
@@ -35,6 +35,8 @@ __all__ = [
     "AnchorShift",
     "AnchorVerdict",
     "Assignment",
+    "CachedAgreement",
+    "CachedFigures",
     "Draft",
     "Draw",
     "EventRuling",
@@ -43,13 +45,13 @@ __all__ = [
     "GoldItem",
     "GoldRetirement",
     "GoldSet",
+    "HoldoutTest",
+    "HoldoutTestResult",
     "ItemEvent",
-    "Kept",
-    "KeptFigures",
-    "Licence",
-    "Look",
-    "LookResult",
     "Override",
+    "PendingInvalidation",
+    "PromptApproval",
+    "QuestionSetRevision",
     "QueueMember",
     "QueueMetric",
     "Rating",
@@ -58,7 +60,6 @@ __all__ = [
     "Reservation",
     "ReviewItem",
     "ReviewQueue",
-    "Revision",
     "SealedVerdict",
     "Search",
     "SearchCall",
@@ -67,5 +68,4 @@ __all__ = [
     "SearchRun",
     "SearchVersion",
     "SuggestedAnswer",
-    "Touched",
 ]

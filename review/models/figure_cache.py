@@ -8,7 +8,7 @@ from evaluation.models import Answer, QuestionSet
 from evaluation.storage.append_only import TimestampedModel
 
 
-class Touched(models.Model):
+class PendingInvalidation(models.Model):
     """A pending invalidation: a write on an answer that no :class:`Revision` counts yet.
 
     It is inserted in the writer's transaction instead of incrementing the revision, so that writers never wait for each
@@ -17,7 +17,7 @@ class Touched(models.Model):
     answer = models.ForeignKey(Answer, on_delete=CASCADE, related_name="+", db_index=False)
 
 
-class Revision(models.Model):
+class QuestionSetRevision(models.Model):
     """Counter of changes to the answers of a question set. Ratings also hold for equal answers in other answer sets, so
     all runs over a question set share one number."""
 
@@ -25,23 +25,23 @@ class Revision(models.Model):
     number = models.PositiveBigIntegerField(default=0)
 
 
-class Kept(TimestampedModel):
+class CachedFigures(TimestampedModel):
     """Cached figures of a run or several (``subject``: their keys, joined by commas).
 
     ``stamp`` identifies the state of all inputs and is empty before the first build. ``seconds`` is the duration of the
-    last build, ``asked_at`` the time of a pending rebuild request. Rows can be deleted at any time."""
+    last build, ``rebuild_requested_at`` the time of a pending rebuild request. Rows can be deleted at any time."""
 
     kind = models.CharField(max_length=250)
     # Keys of up to fifty runs.
     subject = models.CharField(max_length=1_000)
     stamp = models.CharField(max_length=64, blank=True)
     content = models.BinaryField(default=bytes)
-    made_at = models.DateTimeField(null=True)
+    built_at = models.DateTimeField(null=True)
     seconds = models.FloatField(default=0.0)
-    asked_at = models.DateTimeField(null=True)
+    rebuild_requested_at = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name = _("kept page figures")
         verbose_name_plural = _("kept page figures")
         constraints = [models.UniqueConstraint(fields=["kind", "subject"], name="kept_once")]
-        indexes = [models.Index(fields=["made_at"], name="kept_by_age")]
+        indexes = [models.Index(fields=["built_at"], name="kept_by_age")]

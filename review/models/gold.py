@@ -78,7 +78,7 @@ class GoldItem(AppendOnly):
         return f"{self.gold_set_id} {self.answer_id} {self.metric_id}"
 
 
-class Look(AppendOnly, Authored):
+class HoldoutTest(AppendOnly, Authored):
     """A hold-out test of a lineage. All inputs are pinned before any call.
 
     ``number`` counts the tests of the lineage, ``step`` those that share an error budget. ``since``: only groups added
@@ -112,7 +112,7 @@ class Look(AppendOnly, Authored):
         return f"{self.lineage} #{self.number}"
 
 
-class LookResult(AppendOnly):
+class HoldoutTestResult(AppendOnly):
     """Outcome of a hold-out test: accepted, not accepted, not accepted only for its residual variance, or refused (too
     many verdicts missing), which spends no budget. ``event`` is the activation by an acceptance."""
 
@@ -122,7 +122,7 @@ class LookResult(AppendOnly):
         LARGER_VARIANCE = "larger_residual_variance", _("not accepted: the residual variance is larger")
         REFUSED = "refused", _("refused")
 
-    look = models.OneToOneField(Look, on_delete=PROTECT, related_name="result")
+    test = models.OneToOneField(HoldoutTest, on_delete=PROTECT, related_name="result")
     outcome = models.CharField(max_length=30, choices=Outcome.choices)
     event = models.ForeignKey(RubricEvent, on_delete=PROTECT, null=True, related_name="+")
 
@@ -136,17 +136,17 @@ class LookResult(AppendOnly):
         ]
 
     def __str__(self) -> str:
-        return f"{self.look_id} {self.outcome}"
+        return f"{self.test_id} {self.outcome}"
 
 
-class Licence(AppendOnly):
+class PromptApproval(AppendOnly):
     """Approval of a prompt version for a metric and the questions of a set.
 
     It holds the number of hold-out answers and groups, how many answers were ``seen``, the categories of the labels,
     and the model that answered. Rows never change: ``review/calibration/approvals.py`` decides whether an approval
     holds for a run."""
 
-    result = models.ForeignKey(LookResult, on_delete=PROTECT, related_name="licences")
+    result = models.ForeignKey(HoldoutTestResult, on_delete=PROTECT, related_name="licences")
     metric = models.ForeignKey(MetricDefinition, on_delete=PROTECT, related_name="+")
     question_set = models.CharField(max_length=200)
     answers = models.PositiveIntegerField()
@@ -168,7 +168,7 @@ class SealedVerdict(AppendOnly):
     """A judge's verdict on a hold-out answer by one of the versions of a test, encrypted with the site's secret. Only
     that test reads it, and no page shows it."""
 
-    look = models.ForeignKey(Look, on_delete=PROTECT, related_name="+")
+    test = models.ForeignKey(HoldoutTest, on_delete=PROTECT, related_name="+")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=PROTECT, related_name="+")
     answer = models.ForeignKey(Answer, on_delete=PROTECT, related_name="+")
     repeat = models.PositiveIntegerField(default=1)
@@ -176,7 +176,7 @@ class SealedVerdict(AppendOnly):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["look", "rubric_version", "answer", "repeat"], name="one_sealed_verdict")
+            models.UniqueConstraint(fields=["test", "rubric_version", "answer", "repeat"], name="one_sealed_verdict")
         ]
 
 
@@ -187,7 +187,7 @@ class AnchorCheck(TimestampedModel):
     ``step`` counts the drift tests of judges with this name within a year, 0 for a reference. ``model`` is the model
     that answered."""
 
-    result = models.ForeignKey(LookResult, on_delete=PROTECT, related_name="checks")
+    result = models.ForeignKey(HoldoutTestResult, on_delete=PROTECT, related_name="checks")
     number = models.PositiveIntegerField()
     step = models.PositiveIntegerField()
     model = models.CharField(max_length=400, blank=True, default="")

@@ -156,9 +156,9 @@ QUEUES = [
     ),
     _item(
         name="item_stays",
-        event="UPDATE OF queue_id, answer_id, run_id, occasion, asks",
+        event="UPDATE OF queue_id, answer_id, run_id, occasion, metric_ids",
         when="NEW.queue_id <> OLD.queue_id OR NEW.answer_id <> OLD.answer_id OR NEW.run_id <> OLD.run_id "
-        "OR NEW.occasion <> OLD.occasion OR NEW.asks <> OLD.asks",
+        "OR NEW.occasion <> OLD.occasion OR NEW.metric_ids <> OLD.metric_ids",
         message="an item keeps its queue, answer, run, occasion and what it asks",
     ),
     _item(

@@ -132,7 +132,7 @@ class ReviewItem(TimestampedModel):
     occasion = models.PositiveIntegerField(default=FIRST_OCCASION)
     reviews_needed = models.PositiveIntegerField(default=1)
     reserved = models.BooleanField(default=False)
-    asks = models.JSONField(default=list)
+    metric_ids = models.JSONField(default=list)
     shuffle_key = models.PositiveBigIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
 

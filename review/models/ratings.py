@@ -167,7 +167,7 @@ class Exposure(AppendOnly):
         constraints = [models.UniqueConstraint(fields=["user", "scope", "object_id"], name="exposed_once")]
 
 
-class KeptFigures(TimestampedModel):
+class CachedAgreement(TimestampedModel):
     """Figures as JSON under the hash of all their inputs. Rows never become wrong, only unused, and can be deleted at
     any time."""
 

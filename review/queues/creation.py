@@ -226,7 +226,7 @@ def _add_items(
             queue=queue,
             answer_id=answer,
             run_id=planned_items[answer].run_id,
-            asks=planned_items[answer].metric_ids,
+            metric_ids=planned_items[answer].metric_ids,
             shuffle_key=key,
             reviews_needed=len(named_reviewers.by_answer.get(answer, ())) or need,
             reserved=queue.distribution != ReviewQueue.Distribution.POOL,

@@ -258,7 +258,7 @@ def pending_answers(certain_answers: Collection[int], metric_ids: Iterable[int])
     required_metrics = set(metric_ids)
     ratings = Rating.objects.filter(answer__in=certain_answers, phase="initial", source="review")
     open_items = ReviewItem.objects.filter(answer__in=certain_answers, queue__state=ReviewQueue.State.OPEN)
-    open_item_metrics = open_items.values_list("answer", "queue__metrics__metric", "asks")
+    open_item_metrics = open_items.values_list("answer", "queue__metrics__metric", "metric_ids")
     finished_answers: set[int] = set()
     for pairs in (
         set(ratings.values_list("answer", "metric")),

@@ -120,19 +120,13 @@ def queue_preview(
     ratings_each = math.ceil(ratings * (1 + spec.repeat_share) / max(reviewers, 1))
     measured_pace = measured_seconds(runs[0].project_id)
     pace = measured_pace or estimated_seconds(min(len(metrics), CRITERIA_PER_ANSWER) if rotated_draws else len(metrics))
+    counts = (len(probabilities), items, len(pending_keys), strata, ratings, ratings_each)
     return QueuePreview(
-        *(
-            len(probabilities),
-            items,
-            len(pending_keys),
-            strata,
-            ratings,
-            ratings_each,
-            ratings_each * pace,
-            measured_pace is not None,
-            pace,
-            by_run,
-        ),
+        *counts,
+        ratings_each * pace,
+        measured_pace is not None,
+        pace,
+        by_run,
         rotation=_rotation_preview(rotated_draws) if rotated_draws else None,
     )
 

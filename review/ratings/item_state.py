@@ -99,7 +99,7 @@ def plan_repeat(assignment: Assignment) -> None:
         run_id=item.run_id,
         occasion=occasion,
         reserved=True,
-        asks=item.asks,
+        metric_ids=item.metric_ids,
         shuffle_key=repeat_key(queue.seed, item.pk),
     )
     Reservation.objects.create(item=repeat, reviewer_id=assignment.reviewer_id, after=member.served + queue.repeat_gap)

@@ -120,7 +120,7 @@ def comparisons_for_item(item: ReviewItem) -> list[JudgeComparison]:
 
 def _judge_values(item: ReviewItem) -> list[tuple[MetricDefinition, CombinedScore | None]]:
     rows = item.queue.metrics.select_related("metric").order_by("position", "id")
-    metrics = [row.metric for row in rows if not item.asks or row.metric_id in item.asks]
+    metrics = [row.metric for row in rows if not item.metric_ids or row.metric_id in item.metric_ids]
     judge_values = answer_scores(item.run_id, item.answer_id, [metric.pk for metric in metrics])
     return [(metric, judge_values.get(metric.pk)) for metric in metrics]
 

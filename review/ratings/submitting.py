@@ -232,7 +232,7 @@ def queue_metrics(queue: ReviewQueue) -> list[QueueMetric]:
 
 def item_metrics(item: ReviewItem) -> list[QueueMetric]:
     """Metrics to rate on an item: all of its queue, or its own where criteria rotate."""
-    return [row for row in queue_metrics(item.queue) if not item.asks or row.metric_id in item.asks]
+    return [row for row in queue_metrics(item.queue) if not item.metric_ids or row.metric_id in item.metric_ids]
 
 
 @lru_cache(maxsize=64)

@@ -159,7 +159,7 @@ class RunViewSet(ViewSet):
         with refund_if_later(count_figures(request_user(request))):
             entry = current_correction(run)
         figures = {key: figure for key, figure in entry.value.figures.items() if key != "by_category" or query["by"]}
-        return _dated_response({**figures, "next_review": plan_json(entry.value.plan)}, entry.made_at)
+        return _dated_response({**figures, "next_review": plan_json(entry.value.plan)}, entry.built_at)
 
     @rate_limited_view(CompareQuery, detail=False, schema_parameters=[RUNS, GateQuery])
     def compare(self, request: Request) -> Response:
@@ -175,7 +175,7 @@ class RunViewSet(ViewSet):
             comparison = with_margin(entry.value, query["margin"])
         for run in runs:
             record_exposure(request.user, run, "comparison")
-        return _dated_response(comparison_json(comparison, gates), entry.made_at)
+        return _dated_response(comparison_json(comparison, gates), entry.built_at)
 
     @detail_action(run_to_assume, body=AssumptionBody)
     def assumption(self, run: Run, body: dict[str, Any]) -> None:
@@ -210,7 +210,7 @@ def _export_report(run: Run, format_name: str, gate_request: GateRequest) -> Exp
     export = export_cached(
         run, format_name, content.report, lines, gate, plan=plan_json(content.plan), pictures=pictures
     )
-    return replace(export, made_at=figures.made_at)
+    return replace(export, made_at=figures.built_at)
 
 
 def _dated_response(figures: dict[str, Any], made_at: datetime | None) -> Response:

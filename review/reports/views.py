@@ -147,7 +147,7 @@ def _brief_report(run: Run, format_name: str) -> ExportFile:
         raise NotReady("figures_in_making", MIN_RETRY_SECONDS)
     lines, pictures = (listed_lines(run), render_agreement_plots(run, agreement.figures)) if agreement else ((), "")
     export = export_cached(run, format_name, content.report, lines, plan=plan_json(content.plan), pictures=pictures)
-    return replace(export, made_at=figures.made_at)
+    return replace(export, made_at=figures.built_at)
 
 
 @signed_in_get

@@ -54,6 +54,6 @@ def test_a_look_goes_on_and_asks_nothing_twice(site: Site, judge: JudgeServer) -
     command = ("manage.py", "test_prompt", f"answer_quality@{version}", *ASKED)
     killed_at(site, judge, command, 50, 150)
     assert site.python(*command).splitlines()[0] == "accepted"
-    assert site.rows("SELECT COUNT(*) FROM review_look") == [(1,)]
+    assert site.rows("SELECT COUNT(*) FROM review_holdouttest") == [(1,)]
     assert site.rows("SELECT COUNT(*) FROM review_sealedverdict") == [(240,)]
     assert judge.stats()["calls"] <= 240 + 2 * NOT_WRITTEN

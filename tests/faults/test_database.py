@@ -129,7 +129,7 @@ def test_t9_a_clock_that_is_set_back_strands_no_unit_of_a_dead_worker(site: Site
     stranded = at_once(
         site,
         f"UPDATE evaluation_workunit SET lease_until = {moved(site, 'lease_until', '+1')} WHERE state = 'leased'",
-        f"UPDATE evaluation_endpointshare SET seen_at = {moved(site, 'seen_at', '+1')}",
+        f"UPDATE evaluation_endpointquotalease SET seen_at = {moved(site, 'seen_at', '+1')}",
     )
     assert stranded > 0
     site.manage("work", "--once", str(run))

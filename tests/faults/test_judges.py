@@ -112,7 +112,7 @@ def test_j1_j7_a_judge_that_answers_mostly_with_prose_leaves_the_run_incomplete(
     assert site.state(run) == "completed"
 
 
-SHARES = "SELECT COUNT(*) FROM evaluation_endpointshare WHERE wanted > 1"  # a preflight wants one place
+SHARES = "SELECT COUNT(*) FROM evaluation_endpointquotalease WHERE requested > 1"  # a preflight wants one place
 
 
 def held(until: threading.Event) -> actions.Action:

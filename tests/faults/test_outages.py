@@ -64,7 +64,7 @@ def test_an_outage_of_the_judge_is_waited_out(site: Site, kind: str, seconds: in
         wait_until(lambda: judge.calls > 100 and judge.in_flight >= PLACES / 2, seconds=120)
         out = judge.in_flight
         away(judge)
-        workers = site.rows("SELECT COUNT(*) FROM evaluation_endpointshare")[0][0]
+        workers = site.rows("SELECT COUNT(*) FROM evaluation_endpointquotalease")[0][0]
         time.sleep(seconds)
         down = site.rows("SELECT down_since, fault, cooldown_until FROM evaluation_endpoint")[0]
         judge, ended = back(judge), time.monotonic()

@@ -15,7 +15,7 @@ from review.agreement.run_agreement import Breakdown, agreement_if_cached, cache
 from review.comparisons import trend
 from review.comparisons.trend import Trends, load_trends
 from review.figure_cache import store
-from review.models import KeptFigures
+from review.models import CachedAgreement
 from review.statistics.agreement import bootstrap
 from tests.factories import make_judge, make_user
 from tests.review.builders import answer_rows, answers_to, imported_rating, metric, run_over, score_all
@@ -73,7 +73,7 @@ def test_the_pages_of_a_run_never_wait_for_a_bootstrap(run: Run, viewer: Client,
 def test_intervals_are_computed_once_and_then_stand_on_the_page_at_once(run: Run, viewer: Client) -> None:
     assert agreement_if_cached(run, by=Breakdown.CATEGORY) is None
     assert "are being computed" not in text_of(viewer, "run-agreement-intervals", run)
-    assert KeptFigures.objects.count() == 1
+    assert CachedAgreement.objects.count() == 1
     assert "are being computed" not in text_of(viewer, "run-agreement", run)
     imported_rating(answer_rows(run)[0], metric("correctness"), "e3", 1)
     assert "are being computed" in text_of(viewer, "run-agreement", run)
@@ -114,9 +114,9 @@ def test_c7_agreement_over_time_marks_another_model_behind_the_same_judge(run: R
 def test_the_trend_reads_what_is_kept(run: Run, no_bootstrap: None) -> None:
     run_over(run.answer_set, judge=run.judges.get().judge_version)
     load_trends(run)
-    before = KeptFigures.objects.count()
+    before = CachedAgreement.objects.count()
     load_trends(run)
-    assert KeptFigures.objects.count() == before
+    assert CachedAgreement.objects.count() == before
     assert cached_agreement(run, resamples=0)["judges"]["judge@1"]["correctness"]["n"] == 8
 
 

@@ -16,7 +16,7 @@ from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import start
 from review.calibration import anchors, holdout_tests
 from review.calibration.approvals import run_approvals
-from review.models import AnchorCheck, GoldSet, Look
+from review.models import AnchorCheck, GoldSet, HoldoutTest
 from tests.factories import make_user
 from tests.jobs import work
 from tests.judge_server.fixture import judge_server
@@ -120,7 +120,7 @@ def test_a_lead_makes_a_judge_prove_a_better_prompt(
         look("3-draft")
         window.click_through(f"form[action='{at}offer/'] button")
         window.click_through(f"form[action='{at}look/'] button")
-        taken = Look.objects.get()
+        taken = HoldoutTest.objects.get()
         if not hasattr(taken, "result"):  # nobody works here but this test
             work(holdout_tests.advance_holdout_test, taken.pk)
         window.open(here)

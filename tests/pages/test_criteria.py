@@ -22,7 +22,7 @@ from evaluation.models import (
     Score,
     WorkUnit,
 )
-from evaluation.models.work import EndpointShare
+from evaluation.models.work import EndpointQuotaLease
 from tests.evaluation.criteria.written import ENGLISH, drafted, in_force, levels_sent
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
@@ -222,7 +222,7 @@ def test_c1_a_trial_at_an_endpoint_that_wants_to_rest_keeps_what_came_and_calls_
     assert endpoint.cooldown_until is not None
     assert tried() == ["failed"] * 5
     assert judge_server.calls == 2  # the second trial finds the endpoint at rest
-    assert not EndpointShare.objects.exists()
+    assert not EndpointQuotaLease.objects.exists()
     events = AuditEvent.objects.filter(verb="criterion.tried").order_by("id")
     assert [event.detail["calls"] for event in events] == [2, 0]
 

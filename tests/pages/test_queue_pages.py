@@ -261,7 +261,7 @@ def test_what_the_queue_is_for_decides_the_criteria(world: World) -> None:
     page = client.get(f"{reverse('queue-new')}?run={run.pk}").content.decode()
     assert "checked" in page.partition('value="corrected_overall"')[2].partition(">")[0]
     client.post(reverse("queue-new"), form(world, run=run.pk, metrics=[], coverage="corrected_overall", strategy="all"))
-    assert {len(item.asks) for item in ReviewQueue.objects.latest("pk").items.all()} == {3}
+    assert {len(item.metric_ids) for item in ReviewQueue.objects.latest("pk").items.all()} == {3}
 
 
 def test_the_preview_says_which_kind_of_score_will_come_of_it(world: World) -> None:

@@ -24,7 +24,7 @@ from evaluation.models import (
     User,
 )
 from evaluation.runs.answer_uploads import store_answers
-from review.models import Assignment, Draw, GoldSet, ItemEvent, Look, ReviewQueue, Search
+from review.models import Assignment, Draw, GoldSet, HoldoutTest, ItemEvent, ReviewQueue, Search
 from review.ratings.leases import next_assignment
 from tests.evaluation.criteria.written import spec
 from tests.factories import make_answer_set, make_project, make_question_set, make_queue, make_scored_run, make_user
@@ -80,13 +80,13 @@ class World:
         return found
 
     @property
-    def look(self) -> Look:
+    def look(self) -> HoldoutTest:
         """A look at the hold-out of a gold set, both made when they are first asked for."""
         seat = self.run.judges.get()
         gold, _ = GoldSet.objects.get_or_create(project=self.project, name="gold", version=1, seed=0)
         judged = dict.fromkeys(("candidate", "active", "best"), seat.rubric_version)
         about = {"project": self.project, "lineage": "gold", "number": 1, "step": 1, "claim": "better"}
-        found, _ = Look.objects.get_or_create(gold_set=gold, judge_version=seat.judge_version, **judged, **about)
+        found, _ = HoldoutTest.objects.get_or_create(gold_set=gold, judge_version=seat.judge_version, **judged, **about)
         return found
 
     @property

@@ -17,7 +17,7 @@ from contrib.attacks.models import AttackResult, JudgeCheck
 from evaluation.judges.shipped import baseline_judge, jury_row, save_judge
 from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Project
-from evaluation.models.work import EndpointShare
+from evaluation.models.work import EndpointQuotaLease
 from evaluation.worker.endpoint_quota import QuotaLease
 from tests.factories import make_project
 from tests.judge_server import JudgeServer, actions
@@ -112,7 +112,7 @@ def test_c1_an_endpoint_that_wants_to_rest_leaves_a_check_that_says_so_and_every
     assert (done.reason, done.attacks, done.passed) == ("rate_limited: HTTP 429: scripted", 0, 0)
     assert done.calls == judge_server.calls + judge_server.preflights  # those that were out are counted too
     assert 290 < rest_of(remote) <= 301
-    assert not EndpointShare.objects.exists()
+    assert not EndpointQuotaLease.objects.exists()
     seen = done.calls
     assert run_check(remote).reason == "endpoint_busy"
     assert judge_server.calls + judge_server.preflights == seen  # nobody calls while it rests

@@ -23,7 +23,7 @@ from evaluation.connectors.protocol import RETRIEVAL_ONLY, SystemCall
 from evaluation.core.errors import DomainError
 from evaluation.core.samples import ContextSpec, QuestionSpec
 from evaluation.judging.embedding.similarity import EmbeddingChoice, EmbeddingResult
-from evaluation.models import Answer, KeptVector, Project, Run, Score, SystemVersion
+from evaluation.models import Answer, CachedEmbedding, Project, Run, Score, SystemVersion
 from evaluation.network.outcomes import Outcome
 from evaluation.systems.preview import preview_question
 from evaluation.systems.services import save_system
@@ -172,7 +172,7 @@ def test_vectors_are_made_once_and_needed_before_a_search(monkeypatch: pytest.Mo
     with pytest.raises(DomainError, match="embedding_failed"):
         embed_corpus(corpus, choice)
     embedder.fails = False
-    assert (embed_corpus(corpus, choice), embed_corpus(corpus, choice), KeptVector.objects.count()) == (3, 0, 3)
+    assert (embed_corpus(corpus, choice), embed_corpus(corpus, choice), CachedEmbedding.objects.count()) == (3, 0, 3)
     told = preview_question(version, _call("library", k=1)).reply.content
     assert told is not None
     assert told.answer.contexts is not None

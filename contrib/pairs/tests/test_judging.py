@@ -25,7 +25,7 @@ from evaluation.core.roles import Role
 from evaluation.judges.shipped import baseline_judge, jury_row, save_judge
 from evaluation.judging.formulas import JuryRule
 from evaluation.models import Endpoint, JudgeVersion, Run
-from evaluation.models.work import EndpointShare
+from evaluation.models.work import EndpointQuotaLease
 from evaluation.network import retrying
 from evaluation.worker import sessions
 from tests.factories import make_user
@@ -42,7 +42,7 @@ def server(judge_server: JudgeServer, settings: Any) -> Iterator[JudgeServer]:
     """On the allow-list; whoever is done has left his places."""
     settings.CONCORD_JUDGE_ORIGINS = [judge_server.origin]
     yield judge_server
-    assert not EndpointShare.objects.exists()
+    assert not EndpointQuotaLease.objects.exists()
 
 
 def judge_of(found: PairSet, server: JudgeServer, **options: Any) -> JudgeVersion:

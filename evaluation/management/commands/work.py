@@ -13,7 +13,6 @@ from evaluation.management.site_command import SiteCommand
 from evaluation.models import Run
 from evaluation.runs.execution import drain
 
-
 # A run is handed back after so long, and claimed again.
 MAX_SECONDS = 3600
 POLL_SECONDS = 2

@@ -137,7 +137,7 @@ class Command(SiteCommand):
             self.stdout.write(f"{opening.lineage} is open to {name}, who may not draft or propose {families}")
 
     def _check(self, gold_set: GoldSet, form: str) -> None:
-        proofs = active_proofs(PROOFS.filter(look__project=gold_set.project_id, look__lineage=gold_set.name))
+        proofs = active_proofs(PROOFS.filter(test__project=gold_set.project_id, test__lineage=gold_set.name))
         if not proofs:
             raise CommandError(f"No version that was proved on {gold_set.name} is in force.")
         check_ids = [run_check(proof, by=None).pk for proof in proofs]

@@ -15,7 +15,7 @@ from evaluation.runs.selectors import get_project
 from review.calibration.holdout_rules import HoldoutForecast, forecast_holdout_test
 from review.calibration.holdout_tests import run_holdout_test
 from review.calibration.overview import find_gold_set
-from review.models import LookResult
+from review.models import HoldoutTestResult
 from review.statistics.acceptance import Claim
 
 NOT_ACCEPTED = 100
@@ -66,9 +66,9 @@ class Command(SiteCommand):
         if options["format"] == "json":
             print_json(self, asdict(summary))
         else:
-            self.stdout.write(str(LookResult.Outcome(summary.outcome).label))
+            self.stdout.write(str(HoldoutTestResult.Outcome(summary.outcome).label))
             self.stdout.write(f"look {summary.number}; {summary.looks} looks taken, {summary.left:.4f} of 0.05 left")
-        if summary.outcome != LookResult.Outcome.ACCEPTED:
+        if summary.outcome != HoldoutTestResult.Outcome.ACCEPTED:
             raise SystemExit(NOT_ACCEPTED)
 
     def _print_forecasts(self, forecasts: tuple[HoldoutForecast, ...], form: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from evaluation.core.roles import Role
-from evaluation.models import RepeatableRequest, Run
+from evaluation.models import IdempotencyKey, Run
 from evaluation.rest import idempotency
 from tests.evaluation.rest.clients import API, Caller, evaluator
 from tests.factories import make_answer_set, make_project, make_scored_run
@@ -43,9 +43,9 @@ def test_a_key_belongs_to_one_request_and_to_one_day() -> None:
     refused = post(caller, "runs/", body | {"name": "other"}, "k")
     assert (refused.status_code, refused.json()["code"]) == (422, "key_reused")
     assert Run.objects.count() == 1
-    RepeatableRequest.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    IdempotencyKey.objects.update(created_at=timezone.now() - timedelta(hours=25))
     assert post(caller, "runs/", body | {"name": "other"}, "k").status_code == 202
-    assert RepeatableRequest.objects.count() == 1
+    assert IdempotencyKey.objects.count() == 1
     for key in ("", "k" * 201):
         said = post(caller, "runs/", body, key).json()["errors"]
         assert said == {"Idempotency-Key": ["A text of 1 to 200 characters."]}
@@ -57,7 +57,7 @@ def test_neither_a_refusal_nor_what_was_killed_before_its_answer_is_kept(monkeyp
     caller = evaluator(answers.project)
     body = {"answer_set": answers.pk}
     assert post(caller, "runs/", {"answer_st": answers.pk}, "k").status_code == 400
-    assert not RepeatableRequest.objects.exists()
+    assert not IdempotencyKey.objects.exists()
 
     def killed(data: Any) -> bytes:
         raise KeyboardInterrupt

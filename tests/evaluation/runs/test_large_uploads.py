@@ -93,7 +93,7 @@ def test_a_large_file_is_checked_previewed_and_stored_by_workers(asked: Question
     sent = client.post(reverse("evaluation-new"), {"questions": asked.pk, "system": "rag", "file": file})
     batch = ImportBatch.objects.get()
     assert sent.url == reverse("answers-preview", args=[batch.uuid])  # type: ignore[attr-defined]
-    assert (batch.state, batch.rows, batch.work.found["passages"]) == ("parsed", COUNT, COUNT)
+    assert (batch.state, batch.rows, batch.work.summary["passages"]) == ("parsed", COUNT, COUNT)
     assert not Answer.objects.exists()
     shown = client.get(sent.url).content.decode()  # type: ignore[attr-defined]
     assert "25 answers were understood." in shown

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from evaluation.judges.shipped import baseline_judge
 from evaluation.messages.explanations import explain_reason
-from evaluation.models import AnswerSet, Attempt, KeptVector, Reply, Run, Score, WorkUnit
+from evaluation.models import AnswerSet, Attempt, CachedEmbedding, Reply, Run, Score, WorkUnit
 from evaluation.runs.creation import prepare_run
 from evaluation.runs.execution import drain
 from evaluation.worker.lifecycle import resume, retry_failed
@@ -80,7 +80,7 @@ def test_another_model_is_another_space(server: JudgeServer, settings: Any) -> N
     run = drained(drafted(PAIR, embeddings=other.name))
     assert [request.body["model"] for request in server.requests] == ["e5", "e6"]
     assert score(run).detail["embeddings"]["model"] == "e6"
-    assert KeptVector.objects.count() == 4
+    assert CachedEmbedding.objects.count() == 4
 
 
 def test_a_refused_call_is_tried_again(server: JudgeServer) -> None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from evaluation.judges.shipped import profile_row, save_judge, shipped_rubric_row
 from evaluation.models import Attempt, Endpoint, Reply, Run, Score, WorkUnit
-from evaluation.models.work import EndpointShare
+from evaluation.models.work import EndpointQuotaLease
 from evaluation.runs.execution import drain, preflight
 from evaluation.worker import dispatch, units
 from evaluation.worker.dispatch import requeue_stalled
@@ -67,7 +67,7 @@ def assert_complete(run: Run, judge: JudgeServer) -> None:
     assert Run.objects.get(pk=run.pk).state == Run.State.COMPLETED
     assert Score.objects.filter(run=run).count() == 3 * ANSWERS
     assert Attempt.objects.exclude(reply__outcome="not_sent").count() == judge.calls
-    assert not EndpointShare.objects.exists()
+    assert not EndpointQuotaLease.objects.exists()
 
 
 def test_a_wait_of_a_second_is_kept_by_every_call_and_the_run_completes(run: Run, judge: JudgeServer) -> None:
@@ -142,8 +142,14 @@ def test_requests_per_minute_are_kept_over_the_whole_run(run: Run, judge: JudgeS
 
 
 def test_no_more_calls_are_out_than_the_endpoint_has_places_left(run: Run, judge: JudgeServer) -> None:
-    other = EndpointShare.objects.create(
-        endpoint=Endpoint.objects.get(), run=run, worker=run.start_token, wanted=4, places=2, part=0.5, seen_at=Now()
+    other = EndpointQuotaLease.objects.create(
+        endpoint=Endpoint.objects.get(),
+        run=run,
+        worker=run.start_token,
+        requested=4,
+        slots=2,
+        fraction=0.5,
+        seen_at=Now(),
     )
     judge.latency = 0.1
     drain(run.pk, seconds=60)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.models import Endpoint, Run
-from evaluation.models.work import EndpointShare
+from evaluation.models.work import EndpointQuotaLease
 from evaluation.worker.endpoint_quota import LEASE_SECONDS, Quota, QuotaLease, fair_shares
 from tests.factories import make_draft_run
 
@@ -61,7 +61,7 @@ def told(granted: Quota) -> tuple[int, float | None, float | None]:
 
 def test_a_worker_alone_gets_all_it_wants(run: Run, endpoint: Endpoint) -> None:
     assert told(QuotaLease(endpoint, run.pk, 32).renew()) == (10, 600, 60_000)
-    EndpointShare.objects.all().delete()
+    EndpointQuotaLease.objects.all().delete()
     assert told(QuotaLease(endpoint, run.pk, 4).renew()) == (4, 600, 60_000)
 
 
@@ -90,21 +90,21 @@ def test_who_leaves_hands_everything_over(run: Run, endpoint: Endpoint) -> None:
 def test_who_was_not_seen_for_long_counts_as_gone(run: Run, endpoint: Endpoint) -> None:
     first, second = QuotaLease(endpoint, run.pk, 32), QuotaLease(endpoint, run.pk, 32)
     first.renew()
-    EndpointShare.objects.update(seen_at=Now() - timedelta(seconds=LEASE_SECONDS + 1))
+    EndpointQuotaLease.objects.update(seen_at=Now() - timedelta(seconds=LEASE_SECONDS + 1))
     assert told(second.renew()) == (10, 600, 60_000)
-    assert EndpointShare.objects.count() == 1
+    assert EndpointQuotaLease.objects.count() == 1
 
 
 def test_no_order_of_coming_and_going_gives_out_more_than_the_whole(run: Run, endpoint: Endpoint) -> None:
     workers = [QuotaLease(endpoint, run.pk, 7) for _ in range(5)]
     for step in (0, 1, 0, 2, 1, 3, 4, 0, 2, 4, 1, 3, 0, 1, 2, 3, 4):
         workers[step].renew(out=3)
-        whole = EndpointShare.objects.aggregate(places=Sum("places"), part=Sum("part"))
-        assert whole["places"] <= 10
-        assert whole["part"] <= 1.0 + 1e-9
+        whole = EndpointQuotaLease.objects.aggregate(slots=Sum("slots"), fraction=Sum("fraction"))
+        assert whole["slots"] <= 10
+        assert whole["fraction"] <= 1.0 + 1e-9
     for worker in (*workers, *workers):
         worker.renew()
-    assert list(EndpointShare.objects.values_list("places", flat=True)) == [2] * 5
+    assert list(EndpointQuotaLease.objects.values_list("slots", flat=True)) == [2] * 5
 
 
 def test_an_endpoint_without_rates_sets_none(run: Run, endpoint: Endpoint) -> None:

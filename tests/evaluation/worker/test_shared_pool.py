@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from evaluation.judging.calls import JudgeReply
 from evaluation.models import Endpoint
-from evaluation.models.work import EndpointShare
+from evaluation.models.work import EndpointQuotaLease
 from evaluation.network.outcomes import Outcome
 from evaluation.worker.endpoint_quota import EndpointBusy, QuotaLease, SharedPool
 from tests.evaluation.judging.samples import call
@@ -42,7 +42,7 @@ def test_the_rates_of_the_endpoint_are_kept(limits: dict[str, int]) -> None:
         assert judge.calls == 1  # the rate's first; the next is due in a minute
         assert len(pool.withdraw()) == 2
         assert pool.outstanding == 0
-    assert not EndpointShare.objects.exists()
+    assert not EndpointQuotaLease.objects.exists()
 
 
 def test_it_has_the_places_that_others_leave_over_and_gets_more_when_they_go() -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from evaluation.models import Endpoint, Preflight, Reply, Run, WorkUnit
-from evaluation.models.work import EndpointShare
+from evaluation.models.work import EndpointQuotaLease
 from evaluation.runs.execution import drain
 from evaluation.worker.endpoint_quota import QuotaLease, SingleCalls
 from evaluation.worker.lifecycle import start
@@ -91,7 +91,7 @@ def test_no_call_is_made_while_others_have_all_places(judge_server: JudgeServer,
     other.leave()
     WorkUnit.objects.update(not_before=None)
     assert drain(run.pk, seconds=30).state == Run.State.COMPLETED
-    assert not EndpointShare.objects.exists()  # nobody keeps a place
+    assert not EndpointQuotaLease.objects.exists()  # nobody keeps a place
 
 
 def test_the_place_of_a_call_is_kept_while_it_is_out(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def test_the_place_of_a_call_is_kept_while_it_is_out(endpoint: Endpoint, monkeyp
     seen: list[tuple[int, int]] = []
 
     def look() -> None:
-        share = EndpointShare.objects.get()
-        seen.append((share.places, share.out))
+        share = EndpointQuotaLease.objects.get()
+        seen.append((share.slots, share.in_flight))
 
     with SingleCalls(endpoint, make_draft_run().pk, on_wait=look) as calls:
         assert calls.wait(time.monotonic() + 5) == 0

@@ -34,7 +34,7 @@ from review.calibration.anchors import (
     store_reference,
 )
 from review.calibration.approvals import run_approvals
-from review.models import AnchorCheck, AnchorVerdict, GoldItem, LookResult
+from review.models import AnchorCheck, AnchorVerdict, GoldItem, HoldoutTestResult
 from review.statistics.acceptance import verdict_shift
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
@@ -74,7 +74,7 @@ def prepared_place(module_db: None) -> Place:
 
 
 @pytest.fixture
-def proof(place: Place) -> LookResult:
+def proof(place: Place) -> HoldoutTestResult:
     return PROOFS.get()
 
 
@@ -94,7 +94,7 @@ def back(place: Place) -> None:
     activate(first, place.judge, by=None, reason="for the test")
 
 
-def test_the_reference_is_what_both_versions_gave_in_the_hold_out_test(place: Place, proof: LookResult) -> None:
+def test_the_reference_is_what_both_versions_gave_in_the_hold_out_test(place: Place, proof: HoldoutTestResult) -> None:
     check = proof.checks.get()
     held = set(GoldItem.objects.filter(split="hold_out").values_list("answer", flat=True))
     judged = set(check.verdicts.values_list("answer", flat=True))
@@ -102,26 +102,26 @@ def test_the_reference_is_what_both_versions_gave_in_the_hold_out_test(place: Pl
     assert len(judged) == 100  # of 120
     assert (check.number, check.step, check.model, check.shifts.count()) == (0, 0, "model-1", 0)
     versions = check.verdicts.values_list("rubric_version__version", flat=True).distinct()
-    assert set(versions) == {proof.look.candidate.version, 1}
+    assert set(versions) == {proof.test.candidate.version, 1}
     assert set(check.verdicts.values_list("metric__name", flat=True)) == {"correctness"}  # what is labelled
     assert place.script.calls == []
     assert store_reference(proof) == check
 
 
-def test_checks_judge_the_same_anchors_every_time(place: Place, proof: LookResult) -> None:
+def test_checks_judge_the_same_anchors_every_time(place: Place, proof: HoldoutTestResult) -> None:
     checks = [proof.checks.get(), run_check(proof, by=None), run_check(proof, by=None)]
     chosen = [set(one.verdicts.values_list("answer", flat=True)) for one in checks]
     assert chosen[0] == chosen[1] == chosen[2]
     assert len(place.script.calls) == 100 * 2
 
 
-def test_a_judge_that_stays_has_not_moved(place: Place, proof: LookResult) -> None:
+def test_a_judge_that_stays_has_not_moved(place: Place, proof: HoldoutTestResult) -> None:
     check = run_check(proof, by=None)
     shift = check.shifts.get()
     assert (check.number, check.step, shift.answers, shift.change, shift.moved) == (1, 1, 100, 0.0, False)
 
 
-def test_one_that_moved_loses_the_licence_for_runs_from_then_on(place: Place, proof: LookResult) -> None:
+def test_one_that_moved_loses_the_licence_for_runs_from_then_on(place: Place, proof: HoldoutTestResult) -> None:
     before = prepare_run(place.run.answer_set, profile_row(place.run.project, "graphrag"), judge=place.judge)
     moving(place).less = 1
     shift = run_check(proof, by=None).shifts.get()
@@ -158,7 +158,7 @@ def test_a_shift_is_tested_on_both_sides_at_the_level_of_its_step() -> None:
 
 
 @pytest.mark.slow
-def test_steps_count_the_checks_of_a_year_of_all_proofs_of_the_judge(place: Place, proof: LookResult) -> None:
+def test_steps_count_the_checks_of_a_year_of_all_proofs_of_the_judge(place: Place, proof: HoldoutTestResult) -> None:
     assert [run_check(proof, by=None).step for _ in range(3)] == [1, 2, 3]
     place.accept(place.drafted("SKILLED too SKILLED"), claim="not_worse")
     newest = PROOFS.order_by("-pk")[0]
@@ -168,7 +168,7 @@ def test_steps_count_the_checks_of_a_year_of_all_proofs_of_the_judge(place: Plac
     assert run_check(newest, by=None).step == 1
 
 
-def test_only_what_is_in_force_and_not_too_old_is_watched(place: Place, proof: LookResult) -> None:
+def test_only_what_is_in_force_and_not_too_old_is_watched(place: Place, proof: HoldoutTestResult) -> None:
     assert active_proofs() == [proof]
     back(place)
     assert active_proofs() == []
@@ -177,7 +177,7 @@ def test_only_what_is_in_force_and_not_too_old_is_watched(place: Place, proof: L
 
 
 def test_checks_begin_when_they_are_due_and_by_workers(
-    place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch, settings: Any
+    place: Place, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     rung = catch_rings(monkeypatch)
     settings.CONCORD_DRIFT_CHECK_DAYS = 0
@@ -206,7 +206,7 @@ def test_checks_begin_when_they_are_due_and_by_workers(
 
 
 def test_an_interrupted_check_goes_on_and_asks_nothing_twice(
-    place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch
+    place: Place, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = moving(place)
     speak = judge.call
@@ -226,13 +226,13 @@ def test_an_interrupted_check_goes_on_and_asks_nothing_twice(
     assert (len(judge.calls), AnchorCheck.objects.count()) == (100 - kept, 2)
 
 
-def test_too_few_verdicts_tell_nothing(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_verdicts_tell_nothing(place: Place, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch) -> None:
     begin_check(proof, by=None)
     monkeypatch.setattr(anchors, "MIN_ANCHORS", 101)
     assert run_check(proof, by=None).shifts.count() == 0
 
 
-def test_too_few_anchors_are_refused(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_anchors_are_refused(place: Place, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anchors, "MIN_ANCHORS", 101)
     with pytest.raises(DomainError, match="anchors_too_few"):
         begin_check(proof, by=None)
@@ -241,7 +241,7 @@ def test_too_few_anchors_are_refused(place: Place, proof: LookResult, monkeypatc
     assert AnchorCheck.objects.count() == 1
 
 
-def test_the_command_tells_what_moved(place: Place, proof: LookResult) -> None:
+def test_the_command_tells_what_moved(place: Place, proof: HoldoutTestResult) -> None:
     def said(*more: str) -> str:
         out = StringIO()
         call_command("gold_set", "check", "gold", *more, stdout=out)
@@ -257,12 +257,14 @@ def test_the_command_tells_what_moved(place: Place, proof: LookResult) -> None:
         said()
 
 
-def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_rest_and_card_tell_of_checks(
+    place: Place, proof: HoldoutTestResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs, "enqueue_task", lambda _, pk, **_more: jobs.work_on(pk))
     lead = Client()
     lead.force_login(make_user(Role.LEAD, place.run.project))
     url = reverse("calibration", args=[place.gold.pk])
-    about = {"judge": place.judge.pk, "family": "answer_quality", "rubric": proof.look.candidate_id}
+    about = {"judge": place.judge.pk, "family": "answer_quality", "rubric": proof.test.candidate_id}
     assert "Not known yet" in lead.get(url, about).content.decode()
     again = reverse("calibration-check", args=[place.gold.pk])
     assert "the reference" in lead.get(url, about).content.decode()
@@ -270,9 +272,9 @@ def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monk
     assert "No: it gives the same answers" in lead.get(url, about).content.decode()
     moving(place).less = 1
     caller = Caller(Role.LEAD, place.run.project)
-    told = caller.post(f"calibrations/{proof.look_id}/check/", {})
+    told = caller.post(f"calibrations/{proof.test_id}/check/", {})
     assert told.status_code == 202, told.content
-    checks = caller.get(f"calibrations/{proof.look_id}/checks/").json()["results"]
+    checks = caller.get(f"calibrations/{proof.test_id}/checks/").json()["results"]
     assert [one["number"] for one in checks] == [0, 1, 2]
     assert checks[2]["shifts"][0]["moved"] is True
     assert "Yes: since it was proved" in lead.get(url, about).content.decode()
@@ -282,7 +284,7 @@ def test_page_rest_and_card_tell_of_checks(place: Place, proof: LookResult, monk
     assert "(moved)" in out.getvalue()
 
 
-def test_a_judge_that_moved_before_the_first_check_is_noticed(place: Place, proof: LookResult) -> None:
+def test_a_judge_that_moved_before_the_first_check_is_noticed(place: Place, proof: HoldoutTestResult) -> None:
     """The judge moves right after it was accepted, before anything was judged for a check."""
     moving(place).less = 1
     shift = run_check(proof, by=None).shifts.get()

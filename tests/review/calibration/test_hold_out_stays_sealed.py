@@ -23,7 +23,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.runs.creation import prepare_run
 from evaluation.worker.lifecycle import planned_units
 from review.calibration import holdout_rules
-from review.models import GoldItem, Look
+from review.models import GoldItem, HoldoutTest
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_user
 from tests.prepared import analyze
@@ -204,4 +204,4 @@ def test_no_figure_of_the_candidate_counts_a_held_answer(site: Site) -> None:
     assert not Score.objects.filter(rubric_version=site.version, answer__in=held).exists()
     judged = Score.objects.filter(rubric_version=site.version).values("answer").distinct().count()
     assert all(of["n"] + of.get("built_on", 0) <= judged for of in figures.values())
-    assert Look.objects.count() == 1
+    assert HoldoutTest.objects.count() == 1

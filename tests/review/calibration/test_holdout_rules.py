@@ -28,7 +28,7 @@ from evaluation.scoring import adhoc
 from evaluation.worker.lifecycle import planned_units
 from review.calibration import holdout_rules
 from review.calibration.holdout_rules import forecast_holdout_test
-from review.models import GoldItem, Licence, Look, LookResult, Rating, SealedVerdict
+from review.models import GoldItem, HoldoutTest, HoldoutTestResult, PromptApproval, Rating, SealedVerdict
 from review.statistics.acceptance import Claim
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_judge
@@ -45,7 +45,7 @@ def test_a_better_version_is_accepted_put_in_force_and_counted(place: Place) -> 
     assert (told.number, told.outcome, told.looks) == (1, "accepted", 1)
     assert told.left == pytest.approx(0.025)
     assert place.slot.active == version
-    event = LookResult.objects.get().event
+    event = HoldoutTestResult.objects.get().event
     assert event is not None
     assert (event.ground, event.verb) == ("accepted", "activated")
     # 120 hold-out answers, judged once by each of the two versions, three metrics a reply
@@ -59,7 +59,7 @@ def test_an_equal_one_is_not_and_later_looks_spend_what_is_left(place: Place) ->
     assert (again.number, again.looks) == (2, 2)
     assert again.left == pytest.approx(0.05 / 3)
     assert place.slot.active.version == 1
-    assert list(Look.objects.values_list("number", "step")) == [(1, 1), (2, 2)]
+    assert list(HoldoutTest.objects.values_list("number", "step")) == [(1, 1), (2, 2)]
 
 
 def test_a_version_that_knows_the_examples_by_heart_is_not_accepted(place: Place) -> None:
@@ -88,11 +88,11 @@ def test_a_version_that_is_nearer_but_tells_less_is_not_accepted_with_that_reaso
         )
     assert ended.value.code == 100
     assert out.getvalue().splitlines()[0] == "not accepted: the residual variance is larger"
-    assert LookResult.objects.get().outcome == "larger_residual_variance"
+    assert HoldoutTestResult.objects.get().outcome == "larger_residual_variance"
     assert place.slot.active.version == 1
 
     caller = Caller(Role.LEAD, place.run.project)
-    assert caller.get(f"calibrations/{Look.objects.get().pk}/").json()["outcome"] == "larger_residual_variance"
+    assert caller.get(f"calibrations/{HoldoutTest.objects.get().pk}/").json()["outcome"] == "larger_residual_variance"
     client = Client()
     client.force_login(caller.user)
     page = client.get(reverse("calibration", args=[place.gold.pk])).content.decode()
@@ -109,7 +109,7 @@ def test_verdicts_that_are_missing_refuse_without_spending(place: Place) -> None
     told = place.accept(place.drafted("SILENT"))
     assert (told.outcome, told.looks, told.left) == ("refused", 0, 0.05)
     assert place.accept(place.drafted("SKILLED")).outcome == "accepted"
-    assert list(Look.objects.values_list("number", "step")) == [(1, 1), (2, 1)]
+    assert list(HoldoutTest.objects.values_list("number", "step")) == [(1, 1), (2, 1)]
 
 
 def test_a_missing_verdict_costs_the_candidate_the_width_and_the_others_nothing(place: Place) -> None:
@@ -140,7 +140,7 @@ def test_a_look_that_was_interrupted_goes_on_and_asks_nothing_twice(
     monkeypatch.setattr(judge, "call", speak)
     judge.calls.clear()
     assert place.accept(version).outcome == "accepted"
-    assert (len(judge.calls), Look.objects.count()) == (240 - kept, 1)
+    assert (len(judge.calls), HoldoutTest.objects.count()) == (240 - kept, 1)
     assert place.slot.active == version
 
 
@@ -160,7 +160,7 @@ def test_what_makes_no_sense_is_refused_before_it_counts(place: Place) -> None:
     score(place.run, held.answer, metric("correctness"), 3, judge_version=place.judge, rubric_version=version)
     with pytest.raises(DomainError, match="hold_out_seen"):
         place.accept(version)
-    assert not Look.objects.exists()
+    assert not HoldoutTest.objects.exists()
 
 
 def accepting_of(family: str) -> Any:
@@ -245,12 +245,12 @@ def test_nobody_learns_a_sealed_verdict(place: Place) -> None:
     row = SealedVerdict.objects.filter(rubric_version=version).first()
     assert row is not None
     assert "correctness" not in row.sealed
-    hidden = {GoldItem, SealedVerdict, LookResult}
+    hidden = {GoldItem, SealedVerdict, HoldoutTestResult}
     assert not hidden & set(admin.site._registry)
     assert hidden <= set(apps.get_models())
     for role in Role:
         caller = Caller(role, place.run.project)
-        for path in ("calibrations/", f"calibrations/{Look.objects.get().pk}/", f"gold-sets/{place.gold.pk}/"):
+        for path in ("calibrations/", f"calibrations/{HoldoutTest.objects.get().pk}/", f"gold-sets/{place.gold.pk}/"):
             said = caller.get(path)
             if said.status_code != 200:
                 assert role is Role.REVIEWER
@@ -280,7 +280,7 @@ def test_the_best_version_ever_accepted_bounds_the_next(place: Place) -> None:
     activate(place.drafted("LIKE IT"), place.judge, by=None, reason="a lead wants it")
     place.script.calls.clear()
     told = place.accept(place.drafted("SKILLED again"))
-    assert Look.objects.get(number=2).best == skilled
+    assert HoldoutTest.objects.get(number=2).best == skilled
     assert len(place.script.calls) == 3 * 120
     assert told.outcome == "accepted"
 
@@ -304,9 +304,9 @@ def test_a_cheaper_judge_is_measured_by_what_was_proved_of_the_other(place: Plac
     told = place.look(cheap, skilled, claim=Claim.NOT_WORSE, reference_judge=place.judge)
     assert (told.number, told.outcome, told.looks) == (3, "accepted", 3)
     assert version_statuses(rubric_scope(cheap, FAMILY)).active == skilled
-    look = Look.objects.get(number=3)
-    assert (look.against, look.best) == (Look.objects.get(number=1), skilled)
-    assert Licence.objects.filter(result__look__judge_version=cheap).exists()
+    look = HoldoutTest.objects.get(number=3)
+    assert (look.against, look.best) == (HoldoutTest.objects.get(number=1), skilled)
+    assert PromptApproval.objects.filter(result__test__judge_version=cheap).exists()
 
 
 def test_beside_another_judge_only_not_worse_can_be_shown(place: Place) -> None:
@@ -339,7 +339,7 @@ def test_what_is_in_force_proves_itself_anew_where_it_is_no_worse(place: Place) 
         place.accept(skilled)
     told = place.accept(skilled, claim=Claim.NOT_WORSE)
     assert (told.outcome, told.looks, len(place.script.calls)) == ("accepted", 2, 120)
-    assert Licence.objects.count() == 2
+    assert PromptApproval.objects.count() == 2
     place.script.off = 1  # the model behind the name errs by a level now
     told = place.accept(skilled, claim=Claim.NOT_WORSE)
     assert (told.outcome, told.looks) == ("not_accepted", 3)

@@ -16,7 +16,7 @@ from evaluation.network.outcomes import Outcome
 from evaluation.worker.jobs import Lease, enqueue_due
 from review.calibration import holdout_tests
 from review.calibration.holdout_tests import advance_holdout_test, request_holdout_test
-from review.models import Licence, Look, LookResult, SealedVerdict
+from review.models import HoldoutTest, HoldoutTestResult, PromptApproval, SealedVerdict
 from review.statistics.acceptance import Claim
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_project
@@ -44,13 +44,13 @@ def test_a_lead_asks_by_rest_a_worker_looks_and_the_word_is_all_that_is_told(pla
         assert callers[role].post("calibrations/", asked(place, version)).status_code == 403
     stranger = Caller(Role.LEAD, make_project())
     assert stranger.post("calibrations/", asked(place, version)).status_code == 404
-    assert not Look.objects.exists()
+    assert not HoldoutTest.objects.exists()
     told = callers[Role.LEAD].post("calibrations/", asked(place, version))
-    assert (told.status_code, told.json()["outcome"], rung) == (202, None, [Look.objects.get().pk])
+    assert (told.status_code, told.json()["outcome"], rung) == (202, None, [HoldoutTest.objects.get().pk])
     work(advance_holdout_test, rung[0])
     seen = callers[Role.VIEWER].get(f"calibrations/{rung[0]}/").json()
     assert (seen["outcome"], seen["waits_for"]) == ("accepted", "")
-    event = LookResult.objects.get().event
+    event = HoldoutTestResult.objects.get().event
     assert event is not None
     assert event.created_by == callers[Role.LEAD].user
     assert callers[Role.LEAD].post("calibrations/", asked(place, version)).status_code == 409  # in force
@@ -80,13 +80,13 @@ def test_time_runs_out_and_the_next_turn_goes_on(
 
     monkeypatch.setattr(Lease, "more", more)
     turns = 0
-    while not LookResult.objects.exists():
+    while not HoldoutTestResult.objects.exists():
         turns += 1
         work(advance_holdout_test, look.pk)
         assert turns < 100
     assert turns > 2
     assert len(place.script.calls) == 240  # 120 answers by two versions, none twice
-    assert LookResult.objects.get().outcome == "accepted"
+    assert HoldoutTestResult.objects.get().outcome == "accepted"
 
 
 def test_one_worker_at_a_time_and_a_lapsed_turn_is_taken_again(place: Place, rung: list[int]) -> None:
@@ -105,7 +105,7 @@ def test_one_worker_at_a_time_and_a_lapsed_turn_is_taken_again(place: Place, run
     assert rung == [look.pk]
     work(advance_holdout_test, look.pk)
     enqueue_due()
-    assert (LookResult.objects.get().outcome, rung) == ("accepted", [look.pk])
+    assert (HoldoutTestResult.objects.get().outcome, rung) == ("accepted", [look.pk])
 
 
 def test_a_look_that_cannot_go_on_says_why_and_waits_for_a_person(
@@ -126,12 +126,12 @@ def test_a_look_that_cannot_go_on_says_why_and_waits_for_a_person(
     assert request_holdout_test(place.gold, place.judge, version, by=None) == look
     assert rung == [look.pk]
     work(advance_holdout_test, look.pk)
-    assert LookResult.objects.get().outcome == "accepted"
+    assert HoldoutTestResult.objects.get().outcome == "accepted"
 
 
 def test_an_acceptance_licenses_each_metric_with_its_proof(place: Place) -> None:
     place.accept(place.drafted("SKILLED"))
-    (one,) = Licence.objects.select_related("metric", "result__look")
+    (one,) = PromptApproval.objects.select_related("metric", "result__test")
     assert (one.metric.name, one.question_set) == ("correctness", place.run.answer_set.question_set.name)
     assert (one.answers, one.groups, one.seen, one.model) == (120, 120, 0, "model-1")
     assert one.categories == ["dates", "tables"]
@@ -146,7 +146,7 @@ def test_a_model_that_changed_between_turns_stands_in_the_licence_with_the_other
     advance_holdout_test.add(look.pk)
     Job.objects.update(notes={"model": "model-0"})
     work(advance_holdout_test, look.pk)
-    assert Licence.objects.get().model == "model-0, model-1"
+    assert PromptApproval.objects.get().model == "model-0, model-1"
 
 
 def test_the_forecast_by_rest_is_of_validation(place: Place) -> None:

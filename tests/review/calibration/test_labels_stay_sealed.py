@@ -19,7 +19,7 @@ from evaluation.models import HoldOutOpening, ImportedJudge, Run, User
 from review.calibration.versions import freeze
 from review.evidence.effective import load_evidence
 from review.evidence.seals import read_as
-from review.models import Kept, KeptFigures, Rating
+from review.models import CachedAgreement, CachedFigures, Rating
 from tests.evaluation.rest.clients import Caller
 from tests.factories import make_answer_set, make_question_set, make_user, question_spec
 from tests.review.builders import answer_rows, imported_rating, run_over, score
@@ -130,8 +130,8 @@ def figures(world: World, again: Run, person: User, paths: Sequence[str]) -> dic
     replies = {}
     for path in paths:
         # Both caches, so that the second look computes too.
-        Kept.objects.all().delete()
-        KeptFigures.objects.all().delete()
+        CachedFigures.objects.all().delete()
+        CachedAgreement.objects.all().delete()
         replies[path] = client.get(path.format(**subjects))
     return {
         path: (reply.status_code, VOLATILE.sub("", body_of(reply).decode("utf-8", "replace")))

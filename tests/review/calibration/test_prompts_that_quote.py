@@ -10,7 +10,7 @@ from evaluation.models import Endpoint, RubricVersion
 from review.calibration.holdout_rules import check_no_quotes, open_holdout_test
 from review.calibration.retirement import retire
 from review.calibration.versions import freeze
-from review.models import GoldItem, GoldSet, Look
+from review.models import GoldItem, GoldSet, HoldoutTest
 from review.statistics.acceptance import Claim
 from tests.factories import make_answer_set, make_judge, make_project, make_question_set, question_spec
 from tests.review.builders import answer_rows, imported_rating, metric, run_over
@@ -48,7 +48,7 @@ def test_a_table_of_locked_answers_is_refused_and_spends_nothing(gold: GoldSet) 
     judge = make_judge(gold.project, "judge", endpoint=endpoint)
     with pytest.raises(DomainError, match="prompt_quotes_hold_out"):
         open_holdout_test(gold, judge, memorising, by=None, claim=Claim.BETTER)
-    assert not Look.objects.exists()
+    assert not HoldoutTest.objects.exists()
 
 
 def test_eight_words_of_one_answer_are_enough(gold: GoldSet) -> None:

@@ -26,7 +26,7 @@ from evaluation.worker.jobs import enqueue_due
 from review.calibration.approvals import run_approvals
 from review.calibration.holdout_tests import advance_holdout_test
 from review.calibration.versions import freeze
-from review.models import GoldSet, Look
+from review.models import GoldSet, HoldoutTest
 from tests.factories import make_user
 from tests.jobs import work
 from tests.judge_server import JudgeServer
@@ -100,7 +100,7 @@ def test_a_lead_goes_from_a_disagreement_to_a_licensed_run(run: Run, judge: Judg
     assert after.forecast[0].forecast.power > 0.9
     lead.post(reverse("calibration-holdout-test", args=[gold.pk]), here)
     enqueue_due()
-    look = Look.objects.get()
+    look = HoldoutTest.objects.get()
     if not hasattr(look, "result"):  # no worker runs here
         work(advance_holdout_test, look.pk)
     assert "<b>accepted</b>" in compact(lead.get(at, here).content.decode())

@@ -22,7 +22,7 @@ from review.calibration.workbench import (
     measure_version,
     version_history,
 )
-from review.models import Exposure, GoldItem, GoldSet, Look, Search, SearchResult
+from review.models import Exposure, GoldItem, GoldSet, HoldoutTest, Search, SearchResult
 from tests.factories import make_user
 from tests.jobs import catch_rings, work
 from tests.pages.markup import compact
@@ -178,7 +178,7 @@ def test_an_evaluator_drafts_and_a_lead_looks_in_the_browser(place: Place, monke
     lead.post(look, here(place, version))
     assert b"under way" in lead.get(at, here(place, version)).content
     work(holdout_tests.advance_holdout_test, rung[0])
-    assert Look.objects.get().result.outcome == "accepted"
+    assert HoldoutTest.objects.get().result.outcome == "accepted"
     page = compact(lead.get(at, here(place, version)).content.decode())
     assert "<b>accepted</b>" in page
     lead.post(look, here(place, version))  # in force already: refused in words
@@ -251,7 +251,7 @@ def test_another_project_is_not_there(place: Place) -> None:
     stranger = Client()
     stranger.force_login(make_user(Role.LEAD, None))
     assert stranger.get(reverse("calibration", args=[place.gold.pk])).status_code == 404
-    for name in ("draft", "try", "run", "offer", "look", "grow"):
+    for name in ("draft", "try", "run", "propose", "holdout-test", "grow"):
         assert stranger.post(reverse(f"calibration-{name}", args=[place.gold.pk])).status_code == 404
 
 

@@ -22,7 +22,7 @@ from review.evidence.rating_input import RatingInput
 from review.figure_cache import builders
 from review.figure_cache.builders import differing_kinds
 from review.figure_cache.selectors import agreement_figures, headlines_of, run_figures
-from review.models import Assignment, ItemEvent, ReviewQueue, Touched
+from review.models import Assignment, ItemEvent, PendingInvalidation, ReviewQueue
 from review.ratings.import_files import import_ratings
 from review.ratings.leases import next_assignment
 from review.ratings.reveals import RatingUpdate, finalise, rate_again, reveal
@@ -173,7 +173,7 @@ def test_a_change_behind_its_back_is_told(capsys: pytest.CaptureFixture[str]) ->
     run_figures(history.run)
     call_command("verify_report", history.run.pk)
     decide(history.run.answer_set.answers.first(), history.metrics[0], 1.0)
-    Touched.objects.all().delete()
+    PendingInvalidation.objects.all().delete()
     with pytest.raises(SystemExit):
         call_command("verify_report", history.run.pk, "--format", "json")
     told = capsys.readouterr().out

@@ -32,7 +32,7 @@ from review.figure_cache.selectors import (
     listed_lines,
     run_figures,
 )
-from review.models import Kept, Revision, Touched
+from review.models import CachedFigures, PendingInvalidation, QuestionSetRevision
 from review.reports.exports import BRIEF, REPORT_EXPORTS
 from review.reports.gate import GateRequest
 from review.reports.inputs import load_inputs
@@ -68,7 +68,7 @@ def test_a_page_of_a_large_run_waits_for_nobody(run: Run, rung: list[int]) -> No
     (pk,) = rung  # asked once, however often one looks
     builders.rebuild(pk)
     assert run_figures(run).stale is False
-    Kept.objects.update(seconds=0)
+    CachedFigures.objects.update(seconds=0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
     html = client.get(page).content.decode()
     assert "worked out 0\N{NO-BREAK SPACE}minutes ago" in html
@@ -121,11 +121,11 @@ def test_a_program_is_told_to_come_back_and_then_gets_it(
     assert not rung
     counts = [caches["shared"].get(f"throttle_{scope}_{lead.pk}", []) for scope in ("files", "figures")]
     assert sum(map(len, counts)) == 1  # a 503 does not count
-    made = {int(one.timestamp()) for one in Kept.objects.values_list("made_at", flat=True)}
+    made = {int(one.timestamp()) for one in CachedFigures.objects.values_list("built_at", flat=True)}
     assert parse_http_date(answer["Last-Modified"]) in made
     told = b"".join(answer.streaming_content) if answer.streaming else answer.content
     monkeypatch.setattr(store, "MAX_SMALL_SCORES", 5_000)
-    Kept.objects.all().delete()
+    CachedFigures.objects.all().delete()
     again = client.get(address)
     expected = b"".join(again.streaming_content) if again.streaming else again.content
     assert (answer.status_code, answer["Content-Type"]) == (200, again["Content-Type"])
@@ -142,12 +142,12 @@ def test_a_program_that_asks_on_is_answered_while_people_rate(run: Run, rung: li
     with pytest.raises(NotReady):
         current_figures(run)
     builders.rebuild(rung[0])
-    Kept.objects.update(seconds=100.0)
+    CachedFigures.objects.update(seconds=100.0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
-    made_at = Kept.objects.get(kind=builders.FIGURES).made_at
-    assert current_figures(run).made_at == made_at
+    built_at = CachedFigures.objects.get(kind=builders.FIGURES).built_at
+    assert current_figures(run).built_at == built_at
     assert len(rung) == 1
-    Kept.objects.update(made_at=timezone.now() - timedelta(seconds=201))
+    CachedFigures.objects.update(built_at=timezone.now() - timedelta(seconds=201))
     with pytest.raises(NotReady) as refused:
         current_figures(run)
     assert (refused.value.seconds, len(rung)) == (100, 2)
@@ -161,7 +161,7 @@ def test_a_large_file_is_written_by_a_worker(run: Run, rung: list[int], form: st
     page = client.get(address).content.decode()
     assert "백그라운드 작업자가 이 파일을" in page
     assert "hx-get" not in page  # a file is no piece of a page
-    assert Kept.objects.get().kind == f"report {form} ko"
+    assert CachedFigures.objects.get().kind == f"report {form} ko"
     builders.rebuild(rung[0])
     assert client.get(address)["Content-Disposition"].startswith("attachment")
 
@@ -184,8 +184,8 @@ def test_a_database_that_takes_no_writing_shows_small_runs_all_the_same(
     assert answer.status_code == 200
     told = b"".join(answer.streaming_content) if answer.streaming else answer.content
     assert b"A background worker" not in told
-    assert not Kept.objects.exists()
-    assert Touched.objects.exists()  # counted once it takes writing again
+    assert not CachedFigures.objects.exists()
+    assert PendingInvalidation.objects.exists()  # counted once it takes writing again
 
 
 @pytest.mark.parametrize("error", ["SQLITE_READONLY", "SQLITE_CORRUPT"])
@@ -211,25 +211,25 @@ def test_a_worker_that_was_just_there_is_not_asked_again(run: Run, rung: list[in
     """It rests for twice the time that it took: looking does not keep it busy for good."""
     run_figures(run)
     builders.rebuild(rung[0])
-    Kept.objects.update(seconds=100.0)
+    CachedFigures.objects.update(seconds=100.0)
     decide(answer_rows(run)[0], metric("correctness"), 5)
     assert run_figures(run).stale is True
     assert len(rung) == 1
-    Kept.objects.update(made_at=timezone.now() - timedelta(seconds=201))
+    CachedFigures.objects.update(built_at=timezone.now() - timedelta(seconds=201))
     run_figures(run)
     assert len(rung) == 2
 
 
 def test_one_who_was_asked_and_never_came_is_asked_again(run: Run, rung: list[int]) -> None:
     run_figures(run)
-    Kept.objects.update(asked_at=timezone.now() - timedelta(minutes=6))
+    CachedFigures.objects.update(rebuild_requested_at=timezone.now() - timedelta(minutes=6))
     run_figures(run)
     assert len(rung) == 2
 
 
 def test_what_ended_is_made_before_anybody_looks(run: Run, rung: list[int]) -> None:
     builders.maintain_cache()
-    assert Kept.objects.get(pk=rung[0]).subject == str(run.pk)
+    assert CachedFigures.objects.get(pk=rung[0]).subject == str(run.pk)
     call_command("work", "--once")
     assert headlines_of([run])[run.pk].answers == 7
 
@@ -239,9 +239,9 @@ def test_a_gate_is_made_by_who_comes_and_forgotten_in_time(run: Run, rung: list[
         current_gates([run], GateRequest(fail_under=0.5))
     call_command("work", "--once")
     assert current_gates([run], GateRequest(fail_under=0.5)) == {run.pk: run_gate(run, GateRequest(fail_under=0.5))}
-    Kept.objects.update(made_at=timezone.now() - timedelta(days=31))
+    CachedFigures.objects.update(built_at=timezone.now() - timedelta(days=31))
     builders.maintain_cache()
-    assert not Kept.objects.filter(builders.WITH_GATE).exists()
+    assert not CachedFigures.objects.filter(builders.WITH_GATE).exists()
 
 
 def test_what_is_kept_has_room_for_its_names() -> None:
@@ -252,9 +252,9 @@ def test_what_is_kept_has_room_for_its_names() -> None:
         builders.gated_kind(kind, GateRequest(gate_on="precision_at_k", **asked, **flags))
         for kind in builders.GATED_BUILDERS
     ]
-    assert max(map(len, kinds)) <= Kept._meta.get_field("kind").max_length
+    assert max(map(len, kinds)) <= CachedFigures._meta.get_field("kind").max_length
     subject = store.subject_of([Run(pk=10**18 + at) for at in range(MAX_RUNS)])
-    assert len(subject) <= Kept._meta.get_field("subject").max_length
+    assert len(subject) <= CachedFigures._meta.get_field("subject").max_length
 
 
 def test_a_file_without_a_rule_is_the_file_without_a_gate(run: Run) -> None:
@@ -264,13 +264,17 @@ def test_a_file_without_a_rule_is_the_file_without_a_gate(run: Run) -> None:
 def test_changes_are_counted_once(run: Run) -> None:
     first, second = answer_rows(run)[:2]
     store.count_invalidations()
-    before = Revision.objects.get(pk=run.answer_set.question_set_id).number if Revision.objects.exists() else 0
+    before = (
+        QuestionSetRevision.objects.get(pk=run.answer_set.question_set_id).number
+        if QuestionSetRevision.objects.exists()
+        else 0
+    )
     decide(first, metric("correctness"), 5)
     decide(second, metric("correctness"), 5)
     store.count_invalidations()
     store.count_invalidations()
-    assert Revision.objects.get(pk=run.answer_set.question_set_id).number == before + 1
-    assert not Touched.objects.exists()
+    assert QuestionSetRevision.objects.get(pk=run.answer_set.question_set_id).number == before + 1
+    assert not PendingInvalidation.objects.exists()
 
 
 def test_a_running_run_is_never_taken_for_made(run: Run) -> None:
@@ -282,10 +286,10 @@ def test_a_running_run_is_never_taken_for_made(run: Run) -> None:
 
 
 def test_a_row_of_runs_that_are_gone_goes(run: Run) -> None:
-    row = Kept.objects.create(kind=builders.COMPARISON, subject=f"{run.pk},{run.pk + 1}")
+    row = CachedFigures.objects.create(kind=builders.COMPARISON, subject=f"{run.pk},{run.pk + 1}")
     builders.rebuild(row.pk)
     builders.rebuild(row.pk)
-    assert not Kept.objects.exists()
+    assert not CachedFigures.objects.exists()
 
 
 WANTED = [
@@ -327,4 +331,4 @@ def test_a_comparison_is_made_once(run: Run) -> None:
     assert first.value == again.value
     assert first.value is not None
     assert [one.run_id for one in first.value.differences] == [other.pk]
-    assert Kept.objects.filter(kind=builders.COMPARISON, subject=f"{run.pk},{other.pk}").count() == 1
+    assert CachedFigures.objects.filter(kind=builders.COMPARISON, subject=f"{run.pk},{other.pk}").count() == 1

@@ -61,13 +61,13 @@ def test_without_named_criteria_every_judged_part_is_covered_three_an_answer(run
     queue = queue_over(run, size=40)
     assert [row.metric.name for row in queue.metrics.all()] == sorted(PARTS, key=lambda name: (-PARTS[name], name))
     items = list(queue.items.all())
-    assert {len(item.asks) for item in items} == {3}
+    assert {len(item.metric_ids) for item in items} == {3}
     # 40 answers x 3 of 4: each part is rated of 30
-    assert set(Counter(pk for item in items for pk in item.asks).values()) == {30}
+    assert set(Counter(pk for item in items for pk in item.metric_ids).values()) == {30}
     draws = Draw.objects.filter(queue=queue)
     assert {draw.metric.name for draw in draws if draw.metric} == set(PARTS)
     for draw in draws:
-        taken = {item.answer_id for item in items if draw.metric_id in item.asks}
+        taken = {item.answer_id for item in items if draw.metric_id in item.metric_ids}
         assert set(draw.frame.filter(sampled=True).values_list("answer", flat=True)) == taken
         # drawn with about 40 / 60 by stratum, asked with 3 / 4
         chances = draw.frame.values_list("probability", flat=True)
@@ -79,7 +79,7 @@ def test_without_named_criteria_every_judged_part_is_covered_three_an_answer(run
 def test_fewest_keys_are_the_three_of_most_weight_of_every_answer(run: Run) -> None:
     queue = queue_over(run, size=40, coverage="fewest_keys")
     assert {row.metric.name for row in queue.metrics.all()} == {"correctness", "faithfulness", "completeness"}
-    assert {tuple(item.asks) for item in queue.items.all()} == {()}
+    assert {tuple(item.metric_ids) for item in queue.items.all()} == {()}
     assert [draw.metric for draw in queue.draws.all()] == [None]
 
 
@@ -87,7 +87,7 @@ def test_named_criteria_are_asked_of_every_answer_up_to_three_or_where_the_cover
     few = make_queue(run, QueueSpec(size=10), metrics=["correctness"], reviewers=[make_user("reviewer", run.project)])
     spec = QueueSpec(size=40, coverage=Coverage.FEWEST)
     many = make_queue(run, spec, metrics=[*PARTS], reviewers=[make_user("reviewer", run.project)])
-    assert {tuple(item.asks) for queue in (few, many) for item in queue.items.all()} == {()}
+    assert {tuple(item.metric_ids) for queue in (few, many) for item in queue.items.all()} == {()}
 
 
 def test_what_applies_to_no_answer_is_not_asked_and_nothing_judged_is_refused(run: Run) -> None:
@@ -134,12 +134,12 @@ def test_after_a_look_what_was_rated_is_certain_for_its_own_criterion_alone(run:
     rate_all(first)
     second = queue_over(run, size=20)
     for draw in second.draws.all():
-        earlier = {item.answer_id for item in first.items.all() if draw.metric_id in item.asks}
+        earlier = {item.answer_id for item in first.items.all() if draw.metric_id in item.metric_ids}
         certain = draw.frame.filter(stratum="certain")
         assert set(certain.values_list("answer", flat=True)) == earlier
         assert set(certain.values_list("probability", "sampled")) == {(1.0, True)}
         assert draw.planned_after_looking
-        asked = {item.answer_id for item in second.items.all() if draw.metric_id in item.asks}
+        asked = {item.answer_id for item in second.items.all() if draw.metric_id in item.metric_ids}
         assert not asked & earlier  # nobody rates the same twice
         rest = draw.frame.exclude(stratum="certain")
         assert set(rest.filter(sampled=True).values_list("answer", flat=True)) == asked

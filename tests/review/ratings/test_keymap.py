@@ -61,7 +61,7 @@ def test_the_choice_is_kept_with_the_person_and_shows_on_the_card() -> None:
     assert (me.keymap, me.keys_off) == ({"skip": "KeyQ"}, True)
     assert json.loads(user_keys(me).card)["KeyQ"] == "skip"
     page = client.get(reverse("review-item", args=[world.assignment.pk])).content.decode()
-    assert '<kbd class="hide-s">q</kbd>' in page
+    assert '<kbd class="hide-small">q</kbd>' in page
     assert " data-keys-off" in page
     refused = client.post(reverse("review-keys"), usual | {"key:skip": "<img src=x onerror=alert(1)>"})
     assert refused.status_code == 409
